@@ -1,0 +1,58 @@
+"""The errors a caller can cause or must handle, in the one shape the API promises (SPEC, API).
+
+Services raise these; every door (REST, SSE, page, command) only encodes them. Each carries an HTTP status,
+a stable machine-readable ``code`` and ``fields`` with what the client needs to react.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class JiyiError(Exception):
+    """Base of all expected errors: ``{"error": {"code", "message", "fields"}}`` on the wire."""
+
+    status: ClassVar[int] = 500
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(self, message: str, *, fields: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields: dict[str, Any] = dict(fields or {})
+
+
+class InvalidInput(JiyiError):
+    """400: the body or a parameter is not acceptable; nothing was changed."""
+
+    status, code = 400, "invalid"
+
+
+class NotFound(JiyiError):
+    """404: no such object, or it belongs to someone else: the two are not told apart."""
+
+    status, code = 404, "not_found"
+
+
+class Conflict(JiyiError):
+    """409: the object is not in a state that allows this."""
+
+    status, code = 409, "conflict"
+
+
+class TooLarge(JiyiError):
+    """413: the content passes a size limit."""
+
+    status, code = 413, "too_large"
+
+
+class Unprocessable(JiyiError):
+    """422: a document as a whole was understood, but rows of it cannot be taken (imports)."""
+
+    status, code = 422, "unprocessable"
+
+
+class ModelUnavailable(JiyiError):
+    """503: the chat model failed, timed out, or dropped its stream (C6)."""
+
+    status, code = 503, "model_unavailable"
