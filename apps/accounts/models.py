@@ -1,0 +1,73 @@
+"""Who owns what is remembered: accounts, their API tokens, and the settings they changed."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from knox.models import AbstractAuthToken
+
+from apps.accounts.types import read_setting_problems
+
+
+class User(AbstractUser):
+    """An account. Every object that holds remembered data belongs to exactly one.
+
+    `service` and `external_id` mark an end user of a service account, made on first use (T4).
+    `data_epoch` grows with every erasure: work begun under an older epoch must not write (R3).
+    """
+
+    service = models.ForeignKey(
+        "self", verbose_name=_("service"), null=True, blank=True, on_delete=models.CASCADE, related_name="end_users"
+    )
+    external_id = models.CharField(_("external ID"), max_length=200, blank=True, default="")
+    data_epoch = models.BigIntegerField(_("data epoch"), default=0, editable=False)
+
+    class Meta(AbstractUser.Meta):
+        constraints = [
+            models.UniqueConstraint(
+                fields=["service", "external_id"],
+                name="user_external_id_unique_in_service",
+                condition=models.Q(service__isnull=False),
+            )
+        ]
+
+
+class ApiToken(AbstractAuthToken):
+    """A token for API clients; only its digest is stored. It has no expiry unless given one."""
+
+    name = models.CharField(_("name"), max_length=100, blank=True, default="")
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+
+    def __str__(self) -> str:
+        return f"{self.name or self.token_key} ({self.user})"
+
+
+class Setting(models.Model):
+    """One changed setting (G1): of a user, or of everybody where `user` is null. Defaults are not stored."""
+
+    user = models.ForeignKey(
+        User, verbose_name=_("user"), null=True, blank=True, on_delete=models.CASCADE, related_name="settings"
+    )
+    key = models.CharField(_("key"), max_length=100)
+    value = models.JSONField(_("value"))
+    updated_at = models.DateTimeField(_("updated at"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("setting")
+        verbose_name_plural = _("settings")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "key"], name="setting_unique_per_user", nulls_distinct=False)
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    def clean(self) -> None:
+        """Refuse what no turn could read (the admin form calls this)."""
+        if problems := read_setting_problems({self.key: self.value}):
+            raise ValidationError({"value": [reason for reasons in problems.values() for reason in reasons]})

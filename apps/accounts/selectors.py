@@ -1,0 +1,50 @@
+"""Reading accounts and their settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db.models import F, Q
+
+from apps.accounts.models import Setting, User
+from apps.accounts.types import PREFIX, MemorySettings
+
+
+@lru_cache(maxsize=1)
+def _environment_names() -> dict[str, str]:
+    return {name: f"MEMORY_{name.upper()}" for name in MemorySettings.model_fields}
+
+
+def get_environment_settings() -> dict[str, Any]:
+    """Return the settings given as ``MEMORY_<NAME>`` in the environment (JSON, or a bare word), unvalidated."""
+    given: Mapping[str, str] = django_settings.MEMORY_ENVIRONMENT
+    found: dict[str, Any] = {}
+    for name, variable in _environment_names().items():
+        raw = given.get(variable, "")
+        if raw:
+            try:
+                found[name] = json.loads(raw)
+            except ValueError:
+                found[name] = raw
+    return found
+
+
+def resolve_settings(rows: Iterable[tuple[str, Any]]) -> MemorySettings:
+    """Return effective settings from stored ``(key, value)`` rows, weakest first, over environment over default."""
+    values = get_environment_settings()
+    values.update((key.removeprefix(PREFIX), value) for key, value in rows)
+    return MemorySettings.model_validate(values)
+
+
+def get_settings(user: User | None) -> MemorySettings:
+    """Return effective settings (G1: user over global over environment over default), with one query.
+
+    Without a user: what holds for everybody who changed nothing.
+    """
+    mine = Q(user__isnull=True) if user is None else Q(user__isnull=True) | Q(user=user)
+    rows = Setting.objects.filter(mine).order_by(F("user").asc(nulls_first=True)).values_list("key", "value")
+    return resolve_settings(rows)

@@ -1,0 +1,54 @@
+"""Changing accounts, tokens and settings."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.selectors import get_settings
+from apps.accounts.types import MemorySettings, read_setting_problems
+from apps.core.errors import InvalidInput
+
+FIRST_USERNAME = "admin"
+
+
+@transaction.atomic
+def ensure_first_account() -> tuple[str, str | None]:
+    """Make the first account, a superuser, when there is none.
+
+    Returns its name and, only when it was made just now, its password: it is stored nowhere in clear.
+    """
+    first = User.objects.order_by("id").first()
+    if first is not None:
+        return first.username, None
+    password = secrets.token_urlsafe(12)
+    User.objects.create_superuser(username=FIRST_USERNAME, password=password)
+    return FIRST_USERNAME, password
+
+
+def create_token(*, user: User, name: str = "", expiry: timedelta | None = None) -> str:
+    """Make an API token and return it; only its digest is kept, so it cannot be shown again."""
+    _token, text = ApiToken.objects.create(user=user, expiry=expiry, name=name)
+    return str(text)
+
+
+@transaction.atomic
+def update_settings(*, user: User | None, changes: Mapping[str, Any]) -> MemorySettings:
+    """Change settings of a user, or the global ones where `user` is None; `None` as a value restores the default.
+
+    Returns the effective settings. Unknown key, wrong type or out of range: `InvalidInput`, and nothing changed (G1).
+    """
+    if problems := read_setting_problems(changes):
+        raise InvalidInput("Some settings are not acceptable; nothing was changed.", fields=problems)
+
+    restored = [key for key, value in changes.items() if value is None]
+    Setting.objects.filter(user=user, key__in=restored).delete()
+    for key, value in changes.items():
+        if value is not None:
+            Setting.objects.update_or_create(user=user, key=key, defaults={"value": value})
+    return get_settings(user)

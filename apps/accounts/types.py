@@ -1,0 +1,105 @@
+"""The registry of settings that can be changed at run time (G1): names, types, ranges, defaults, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator, model_validator
+
+PREFIX = "memory."
+
+Share = Annotated[float, Field(ge=0, le=1, strict=True)]
+
+
+class ScoreWeights(BaseModel):
+    """Weights of the retrieval score (K5)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    keyword: Share = 0.40
+    category: Share = 0.20
+    recency: Share = 0.15
+    frequency: Share = 0.10
+    confidence: Share = 0.15
+
+    @model_validator(mode="after")
+    def some_weight(self) -> ScoreWeights:
+        if not any((self.keyword, self.category, self.recency, self.frequency, self.confidence)):
+            raise ValueError("At least one weight must be above 0.")
+        return self
+
+
+def _whole(default: int | None, minimum: int, maximum: int, help_text: str) -> int:
+    return Field(default=default, ge=minimum, le=maximum, strict=True, description=help_text)
+
+
+class MemorySettings(BaseModel):
+    """Effective settings of one user. On the wire each name has the prefix ``memory.``"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rag_top_n: int = _whole(5, 1, 50, "Atomic memories put before the model in a turn.")
+    enable_agentic_search: StrictBool = Field(False, description="The chat model may search the memories itself.")
+    enable_user_profile: StrictBool = Field(True, description="The profile document is part of every turn.")
+    atomic_content_max_length: int = _whole(500, 50, 5000, "Longest atomic memory, in characters.")
+    session_summary_limit: int = _whole(5, 0, 50, "Summaries of other sessions put before the model.")
+    retrieval_limit: int = _whole(5, 1, 50, "Long-term memories put before the model in a turn.")
+    semantic_candidates: StrictBool = Field(True, description="Memories near in meaning join the keyword matches.")
+    semantic_min_similarity: Share | None = Field(
+        None, description="Least cosine similarity of such a neighbour; empty takes the embedder's own."
+    )
+    candidate_limit: int = _whole(50, 1, 500, "Memories that are scored for one query.")
+    max_keywords: int = _whole(10, 1, 50, "Keywords taken from one message.")
+    score_weights: ScoreWeights = Field(ScoreWeights(), description="Weights of the retrieval score.")
+    recency_half_life_days: Annotated[float, Field(gt=0, le=3650, strict=True)] = Field(
+        7, description="Days after which the recency of a memory has halved."
+    )
+    context_limit: int = _whole(20, 2, 200, "Earlier messages sent to the model.")
+    token_budget: int = _whole(6000, 500, 1_000_000, "Tokens of the whole prompt.")
+    summary_threshold: int = _whole(20, 4, 500, "Unsummarised messages that trigger a summary.")
+    auto_accept_confidence: Share = Field(0.7, description="Memories less certain than this wait for review.")
+    emotion_confidence: Share = Field(0.5, description="Emotions less certain than this do not steer the next reply.")
+    similarity_threshold: Share = Field(0.7, description="Least cosine similarity of a conversation search.")
+    working_ttl_minutes: int = _whole(30, 1, 525_600, "Idle minutes after which working memory is gone.")
+    working_max_bytes: int = _whole(65536, 1024, 1_048_576, "Size limit of the context variables, as UTF-8 JSON.")
+    working_archive: StrictBool = Field(False, description="Important context becomes long-term memory at expiry.")
+    embedding_retention_days: int = _whole(90, 1, 36_500, "Days that embeddings of messages are kept.")
+    eviction_threshold: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
+        None, description="Long-term memories kept per user; empty keeps all."
+    )
+    confidence_floor: Share | None = Field(None, description="Memories less certain than this are cleaned up.")
+    remembered_feedback: StrictBool = Field(False, description="Replies say what was remembered.")
+    auto_context: StrictBool = Field(True, description="The background of a case becomes a shared context by itself.")
+    timezone: str = Field("UTC", description="IANA time zone in which days are counted.")
+
+    @field_validator("timezone")
+    @classmethod
+    def known_timezone(cls, value: str) -> str:
+        if value not in available_timezones():
+            raise ValueError("Not an IANA time zone such as Asia/Shanghai.")
+        return value
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone itself (C8)."""
+        return ZoneInfo(self.timezone)
+
+
+def read_setting_problems(changes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return why each of the prefixed `changes` is not acceptable, by key; empty when all are. None restores a default."""
+    problems: dict[str, list[str]] = {}
+    values: dict[str, Any] = {}
+    for key, value in changes.items():
+        name = key.removeprefix(PREFIX)
+        if not key.startswith(PREFIX) or name not in MemorySettings.model_fields:
+            problems[key] = ["There is no such setting."]
+        elif value is not None:
+            values[name] = value
+    try:
+        MemorySettings.model_validate(values)
+    except ValidationError as error:
+        for problem in error.errors():
+            problems.setdefault(f"{PREFIX}{problem['loc'][0]}", []).append(problem["msg"])
+    return problems

@@ -1,0 +1,88 @@
+"""The strategy table (E2) and the record of each turn, kept as references so that nothing deleted lives on in it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Message, Session
+
+
+class EmotionCategory(models.TextChoices):
+    NEUTRAL = "neutral", _("neutral")
+    POSITIVE = "positive", _("positive")
+    NEGATIVE = "negative", _("negative")
+    SEEKING = "seeking", _("seeking")
+
+
+class Formality(models.TextChoices):
+    CASUAL = "casual", _("casual")
+    FORMAL = "formal", _("formal")
+
+
+class Strategy(models.Model):
+    """How to reply after an emotion (E2). Administrators change rows and add emotions; no model is involved."""
+
+    emotion = models.SlugField(_("emotion"), max_length=50, primary_key=True)
+    category = models.CharField(_("category"), max_length=10, choices=EmotionCategory.choices)
+    tone = models.CharField(_("tone"), max_length=50)
+    max_length = models.PositiveIntegerField(
+        _("maximum length"), validators=[MinValueValidator(1)], help_text=_("In characters; advice to the model, never cut.")
+    )
+    use_memory = models.BooleanField(
+        _("use memory"), default=True, help_text=_("When off, no long-term memories are put before the model.")
+    )
+    proactive_question = models.BooleanField(
+        _("proactive question"), default=False, help_text=_("The reply may end with a question of its own.")
+    )
+    formality = models.CharField(_("formality"), max_length=10, choices=Formality.choices, default=Formality.CASUAL)
+    emoji_allowed = models.BooleanField(_("emoji allowed"), default=False)
+
+    class Meta:
+        db_table = "reply_strategy"
+        verbose_name = _("reply strategy")
+        verbose_name_plural = _("reply strategies")
+        ordering = ["category", "emotion"]
+
+    def __str__(self) -> str:
+        return self.emotion
+
+
+class Turn(models.Model):
+    """What happened in one turn: one row per reply, written with it.
+
+    Holds references and figures only, never remembered text. `memories_used`: ``[{id, kind, score, ...components}]``;
+    `memory_updates`: ``[{id, action}]``; `layers`: ``[{index, tokens, refs}]``; `timings`: milliseconds by phase.
+    """
+
+    assistant_message = models.OneToOneField(
+        Message, verbose_name=_("reply"), primary_key=True, on_delete=models.CASCADE, related_name="turn"
+    )
+    user_message = models.OneToOneField(
+        Message, verbose_name=_("message"), null=True, blank=True, on_delete=models.CASCADE, related_name="answered_in"
+    )
+    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="turns")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="turns"
+    )
+    model = models.CharField(_("model"), max_length=200)
+    emotion = models.JSONField(_("emotion"), null=True, blank=True)
+    strategy = models.JSONField(_("strategy"), null=True, blank=True)
+    memories_used = models.JSONField(_("memories used"), default=list, blank=True)
+    memory_updates = models.JSONField(_("memory updates"), default=list, blank=True)
+    layers = models.JSONField(_("layers"), default=list, blank=True)
+    timings = models.JSONField(_("timings"), default=dict, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "turn"
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
+        ordering = ["-created_at"]
+        indexes = [models.Index(fields=["user", "-created_at"], name="turn_user_created")]
+
+    def __str__(self) -> str:
+        return str(self.assistant_message_id)

@@ -1,0 +1,100 @@
+"""Sessions and the messages said in them. Nothing here knows about memory."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+
+class Session(models.Model):
+    """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="chat_sessions"
+    )
+    title = models.CharField(_("title"), max_length=200, blank=True, default="")
+    temporary = models.BooleanField(_("temporary"), default=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    last_active_at = models.DateTimeField(_("last active at"), default=timezone.now, editable=False)
+    last_position = models.PositiveIntegerField(default=0, editable=False)
+
+    class Meta:
+        db_table = "chat_session"
+        verbose_name = _("session")
+        verbose_name_plural = _("sessions")
+        ordering = ["-last_active_at", "-id"]
+        indexes = [models.Index(fields=["user", "-last_active_at", "-id"], name="session_user_active")]
+
+    def __str__(self) -> str:
+        return self.title or str(self.id)
+
+
+class Role(models.TextChoices):
+    USER = "user", _("user")
+    ASSISTANT = "assistant", _("assistant")
+    SUMMARY = "summary", _("summary")
+
+
+class MessageStatus(models.TextChoices):
+    PENDING = "pending", _("pending")
+    COMPLETE = "complete", _("complete")
+    FAILED = "failed", _("failed")
+
+
+class Message(models.Model):
+    """One message (C1). A user's message is `pending` until its reply is stored, `failed` if none came (C6).
+
+    `position` orders a session. A turn reserves two at once, so a reply stands right after what it answers even
+    when turns overlap. `attempt` and `lease_until` say which run of the turn may store the reply, and until when.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="messages"
+    )
+    role = models.CharField(_("role"), max_length=10, choices=Role.choices)
+    content = models.TextField(_("content"))
+    create_time = models.DateTimeField(_("create time"), default=timezone.now, editable=False)
+    is_collected = models.BooleanField(_("favourite"), default=False)
+    emotion = models.CharField(_("emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001 (null is "not analysed")
+    status = models.CharField(
+        _("status"), max_length=10, choices=MessageStatus.choices, default=MessageStatus.COMPLETE
+    )
+    position = models.PositiveIntegerField(_("position"), editable=False)
+    reply_to = models.OneToOneField(
+        "self", verbose_name=_("reply to"), null=True, blank=True, on_delete=models.CASCADE, related_name="reply"
+    )
+    summarized_by = models.ForeignKey(
+        "self", verbose_name=_("summarised by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="covers"
+    )
+    idempotency_key = models.CharField(max_length=255, null=True, blank=True, editable=False)  # noqa: DJ001
+    attempt = models.PositiveIntegerField(default=1, editable=False)
+    lease_until = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        db_table = "conversation"
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        ordering = ["session", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="message_position_unique"),
+            models.UniqueConstraint(
+                fields=["session", "idempotency_key"],
+                name="message_idempotency_unique",
+                condition=models.Q(idempotency_key__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["lease_until"], name="message_pending", condition=models.Q(status="pending")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.id}"

@@ -1,0 +1,35 @@
+"""Database work from async code, holding a connection only while it runs (DESIGN: a stream must not pin one)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def release_connections() -> None:
+    """Give this thread's connections back to the pool, unless a transaction is open on them."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
+
+
+async def in_database(func: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run `func` in a worker thread with a database connection of its own, released when it returns or raises.
+
+    Not thread-sensitive on purpose: a turn goes on in a task of its own after its client has left, where Django's
+    per-request thread no longer exists.
+    """
+
+    def run() -> R:
+        try:
+            return func(*args, **kwargs)
+        finally:
+            release_connections()
+
+    return await sync_to_async(run, thread_sensitive=False)()

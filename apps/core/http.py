@@ -1,0 +1,216 @@
+"""One behaviour for every HTTP door: strict JSON in, one error shape out, pages of results, and async views.
+
+DRF has no async views; `AsyncAPIView` runs DRF's own authentication, permissions, throttles, validation and error
+handling around async handlers, so that streaming and ordinary endpoints cannot diverge (DESIGN, rule 6).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import structlog
+from asgiref.sync import sync_to_async
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from rest_framework import exceptions, status
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.core.db import in_database, release_connections
+from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
+from apps.core.text.clean import find_forbidden
+
+logger = structlog.get_logger(__name__)
+
+API_PREFIXES = ("/api/", "/chat/", "/memory/", "/profile", "/summaries", "/v1/", "/mcp", "/healthz", "/metrics")
+CODES = {
+    status.HTTP_400_BAD_REQUEST: "invalid",
+    status.HTTP_401_UNAUTHORIZED: "unauthenticated",
+    status.HTTP_403_FORBIDDEN: "forbidden",
+    status.HTTP_404_NOT_FOUND: "not_found",
+    status.HTTP_405_METHOD_NOT_ALLOWED: "method_not_allowed",
+    status.HTTP_413_REQUEST_ENTITY_TOO_LARGE: "too_large",
+    status.HTTP_415_UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
+    status.HTTP_429_TOO_MANY_REQUESTS: "throttled",
+    status.HTTP_500_INTERNAL_SERVER_ERROR: "internal_error",
+}
+
+
+# Errors
+
+
+def error_body(code: str, message: str, fields: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the one error shape: ``{"error": {"code", "message", "fields"}}``."""
+    return {"error": {"code": code, "message": message, "fields": dict(fields or {})}}
+
+
+def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Encode any expected exception for DRF; None (an unexpected one) becomes a 500 upstream."""
+    if isinstance(exc, JiyiError):
+        return Response(error_body(exc.code, exc.message, exc.fields), status=exc.status)
+    if isinstance(exc, RequestDataTooBig):
+        return handle_exception(TooLarge("The request body is too large."), context)
+    if isinstance(exc, Http404):
+        exc = exceptions.NotFound()
+    elif isinstance(exc, DjangoPermissionDenied):
+        exc = exceptions.PermissionDenied()
+    if not isinstance(exc, exceptions.APIException):
+        return None
+    headers = {}
+    if auth_header := getattr(exc, "auth_header", None):
+        headers["WWW-Authenticate"] = auth_header
+    if wait := getattr(exc, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    message, fields = _describe(exc.detail)
+    body = error_body(CODES.get(exc.status_code, exc.default_code), message, fields)
+    return Response(body, status=exc.status_code, headers=headers)
+
+
+def _describe(detail: Any) -> tuple[str, dict[str, Any]]:
+    """Return one sentence and the reasons by field of DRF's nested error detail."""
+    if isinstance(detail, Mapping):
+        general = detail.get("non_field_errors")
+        if general:
+            return str(_first(general)), {k: v for k, v in detail.items() if k != "non_field_errors"}
+        name, reasons = next(iter(detail.items()))
+        return f"{name}: {_first(reasons)}", dict(detail)
+    return str(_first(detail)), {}
+
+
+def _first(reasons: Any) -> Any:
+    while isinstance(reasons, (list, tuple, Mapping)) and reasons:
+        reasons = next(iter(reasons.values())) if isinstance(reasons, Mapping) else reasons[0]
+    return reasons
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404 in the API's shape under its paths, with a page elsewhere."""
+    if request.path.startswith(API_PREFIXES):
+        return JsonResponse(error_body("not_found", "There is nothing here."), status=404)
+    return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 500 in the API's shape under its paths, with a page elsewhere."""
+    if request.path.startswith(API_PREFIXES):
+        message = "Something went wrong on our side. The log has the details."
+        return JsonResponse(error_body("internal_error", message), status=500)
+    return render(request, "500.html", status=500)
+
+
+# Reading requests
+
+
+class JSONOnly(BaseContentNegotiation):
+    """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
+
+    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
+        return next((p for p in parsers if p.media_type == (request.content_type or "").split(";")[0].strip()), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type or "application/json"
+
+
+class StrictJSONParser(BaseParser):
+    """Reads a JSON body; refuses what a database or another client could not read back.
+
+    400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates (SPEC, API).
+    """
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        try:
+            value = json.loads(stream.read(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
+        refuse_forbidden(value)
+        return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def refuse_forbidden(value: Any) -> None:
+    """Raise `InvalidInput` when a string anywhere in `value` holds U+0000 or a lone surrogate."""
+    if found := find_forbidden(value):
+        raise InvalidInput(f"Text must not contain {found}.")
+
+
+def read_uuid(value: str) -> uuid.UUID:
+    """Return the UUID in a path; anything else is an object that does not exist: `NotFound`."""
+    try:
+        return uuid.UUID(value)
+    except ValueError:
+        raise NotFound("There is no such object.") from None
+
+
+class Pagination(LimitOffsetPagination):
+    """``?limit=&offset=`` with limit 1–200, 50 by default; anything else is a 400, not a guess."""
+
+    default_limit = 50
+    max_limit = 200
+
+    def get_limit(self, request: Request) -> int:
+        return read_int(request, "limit", default=self.default_limit, minimum=1, maximum=self.max_limit)
+
+    def get_offset(self, request: Request) -> int:
+        return read_int(request, "offset", default=0, minimum=0, maximum=2**31 - 1)
+
+
+def read_int(request: Request, name: str, *, default: int, minimum: int, maximum: int) -> int:
+    """Return a whole number from the query string, `default` when absent; 400 when out of range or no number."""
+    raw = request.query_params.get(name)
+    if raw is None:
+        return default
+    # isdecimal alone lets in Arabic-Indic digits and the like, which int() reads too: harmless, but not a contract.
+    if not (raw.isascii() and raw.isdecimal() and minimum <= int(raw[:20]) <= maximum):
+        raise InvalidInput(
+            f"{name} must be a whole number from {minimum} to {maximum}.",
+            fields={name: [f"Must be a whole number from {minimum} to {maximum}."]},
+        )
+    return int(raw)
+
+
+# Async views
+
+
+class AsyncAPIView(APIView):
+    """An `APIView` whose handlers are coroutines."""
+
+    async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+        self.args, self.kwargs = args, kwargs
+        drf_request = self.initialize_request(request, *args, **kwargs)
+        self.request = drf_request
+        self.headers = self.default_response_headers
+        # Middleware may have read the session in this request's own thread: a stream must not hold that connection.
+        await sync_to_async(release_connections)()
+        response: HttpResponseBase
+        try:
+            await in_database(self.initial, drf_request, *args, **kwargs)
+            handler = getattr(self, (request.method or "").lower(), self._not_allowed)
+            response = await handler(drf_request, *args, **kwargs)
+        except Exception as exc:
+            response = await in_database(self.handle_exception, exc)
+        self.response = self.finalize_response(drf_request, response, *args, **kwargs)
+        return self.response
+
+    async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        self.http_method_not_allowed(request, *args, **kwargs)
+        raise AssertionError("http_method_not_allowed always raises")
+
+    async def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:  # type: ignore[override]
+        return await in_database(super().options, request, *args, **kwargs)

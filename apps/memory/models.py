@@ -1,0 +1,158 @@
+"""What is remembered: the working memory of a session and the long-term memories of a person."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Message, Session
+
+
+class Category(models.TextChoices):
+    PREFERENCE = "preference", _("preference")
+    FACT = "fact", _("fact")
+    PATTERN = "pattern", _("pattern")
+
+
+class Source(models.TextChoices):
+    USER_STATED = "user_stated", _("user stated")
+    INFERRED = "inferred", _("inferred")
+    SYSTEM = "system", _("system")
+
+
+class Status(models.TextChoices):
+    ACTIVE = "active", _("active")
+    PENDING = "pending", _("pending")
+    REJECTED = "rejected", _("rejected")
+    SUPERSEDED = "superseded", _("superseded")
+    EVICTED = "evicted", _("evicted")
+
+
+class LongTermMemory(models.Model):
+    """One long-term memory (L1): a `key`, any JSON `value`, and how sure we are of it.
+
+    `normalized_key` and `normalized_value` are the forms in which identity and sameness are decided (L3);
+    `search_vector` holds the index terms of key and value (K3). Services fill all three.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="long_term_memories"
+    )
+    session = models.ForeignKey(
+        Session,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="long_term_memories",
+    )
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="long_term_memories",
+    )
+    category = models.CharField(_("category"), max_length=10, choices=Category.choices)
+    key = models.CharField(_("key"), max_length=200)
+    value = models.JSONField(_("value"))
+    confidence = models.FloatField(
+        _("confidence"), default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
+    source = models.CharField(_("source"), max_length=11, choices=Source.choices, default=Source.USER_STATED)
+    status = models.CharField(_("status"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    superseded_by = models.ForeignKey(
+        "self", verbose_name=_("superseded by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
+    )
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+    last_accessed = models.DateTimeField(_("last accessed"), default=timezone.now, editable=False)
+    access_count = models.PositiveIntegerField(_("access count"), default=0, editable=False)
+    normalized_key = models.TextField(editable=False)
+    normalized_value = models.TextField(editable=False)
+    search_vector = SearchVectorField(editable=False)
+
+    class Meta:
+        db_table = "long_term_memory"
+        verbose_name = _("long-term memory")
+        verbose_name_plural = _("long-term memories")
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "normalized_key"],
+                name="long_term_memory_one_active_per_key",
+                condition=models.Q(status="active"),
+            ),
+            models.CheckConstraint(
+                condition=models.Q(confidence__gte=0.0, confidence__lte=1.0), name="long_term_memory_confidence_range"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["user", "status", "-created_at", "-id"], name="long_term_memory_list"),
+            GinIndex(fields=["search_vector"], name="long_term_memory_search"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ForgottenKey(models.Model):
+    """A key whose memory its owner deleted, as a keyed digest: nothing said before `forgotten_at` brings it back (L6).
+
+    Only the digest is kept (HMAC-SHA-256 under the installation's key), so the deleted text cannot be read from it.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="forgotten_keys")
+    digest = models.CharField(_("digest"), max_length=64)
+    forgotten_at = models.DateTimeField(_("forgotten at"))
+
+    class Meta:
+        db_table = "forgotten_key"
+        verbose_name = _("forgotten key")
+        verbose_name_plural = _("forgotten keys")
+        constraints = [models.UniqueConstraint(fields=["user", "digest"], name="forgotten_key_unique")]
+
+    def __str__(self) -> str:
+        return self.digest[:12]
+
+
+class WorkingMemory(models.Model):
+    """What a live session keeps in mind (W1). Gone after `memory.working_ttl_minutes` without a message (W4).
+
+    `written` keeps, per context variable, when it was last written, in order of writing: jsonb does not keep the
+    order of keys, and forms are shown in order of submission (H3) and eviction takes the least recently written (W5).
+    """
+
+    session = models.OneToOneField(
+        Session, verbose_name=_("session"), primary_key=True, on_delete=models.CASCADE, related_name="working_memory"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="working_memories"
+    )
+    current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
+    context_variables = models.JSONField(_("context variables"), default=dict, blank=True)
+    written = models.JSONField(default=list, blank=True, editable=False)
+    turn_count = models.PositiveIntegerField(_("turn count"), default=0)
+    last_emotion = models.CharField(_("last emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001
+    revision = models.PositiveBigIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "working_memory"
+        verbose_name = _("working memory")
+        verbose_name_plural = _("working memories")
+        ordering = ["-updated_at"]
+        indexes = [models.Index(fields=["updated_at"], name="working_memory_idle")]
+
+    def __str__(self) -> str:
+        return str(self.session_id)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+urlpatterns = [
+    path("", include("apps.chat.page_urls")),
+    path("chat/", include("apps.chat.urls")),
+    path("memory/", include("apps.memory.urls")),
+    path("login", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout", auth.LogoutView.as_view(), name="logout"),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("admin/", admin.site.urls),
+    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("", include("django_prometheus.urls")),
+]
+
+handler404 = "apps.core.http.page_not_found"
+handler500 = "apps.core.http.server_error"
