@@ -109,7 +109,7 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": embedded.redis_cache_url(REDIS_URL)}
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
 }
 
 # Accounts
@@ -195,7 +195,7 @@ TURN_LEASE_SECONDS = env.int("TURN_LEASE_SECONDS", default=180)
 
 # Background work
 
-CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
