@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import unquote
 
 import environ
 from django.utils.translation import gettext_lazy as _
@@ -91,13 +92,15 @@ TEMPLATES = [
 DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(DATA_DIR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(DATA_DIR)
 
+_database = env.db_url_config(DATABASE_URL)
 DATABASES = {
     "default": {
-        **env.db_url_config(DATABASE_URL),
-        "ENGINE": "django.db.backends.postgresql",
+        **_database,
+        "HOST": unquote(_database["HOST"]),  # a socket's folder stands percent-encoded in the URL
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
+            **_database.get("OPTIONS", {}),
             "pool": {
                 "min_size": 2,
                 "max_size": env.int("DATABASE_POOL_SIZE", default=16),
