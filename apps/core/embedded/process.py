@@ -1,0 +1,131 @@
+"""Start a process that never outlives its parent and never runs as root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_KEEPCAPS = 8
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_RAISE = 2
+_CAPABILITY_VERSION_3 = 0x20080522
+_CAP_DAC_OVERRIDE = 1
+_CAP_DAC_READ_SEARCH = 2
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Account:
+    """The unprivileged system account a server runs as when we are root."""
+
+    uid: int
+    gid: int
+
+
+def get_account(folder: Path) -> Account | None:
+    """Who is to run the server that owns ``folder``: None (ourselves) unless we are root.
+
+    PostgreSQL refuses to run as root. A folder that already belongs to somebody keeps its owner; a new one goes to
+    ``nobody``, the one unprivileged account found everywhere.
+    """
+    if os.geteuid() != 0:
+        return None
+    if folder.exists() and (owner := folder.stat()).st_uid != 0:
+        return Account(uid=owner.st_uid, gid=owner.st_gid)
+    nobody = pwd.getpwnam("nobody")
+    return Account(uid=nobody.pw_uid, gid=nobody.pw_gid)
+
+
+def make_private_folder(folder: Path, *, account: Account | None) -> None:
+    """Make ``folder`` (mode 0700) for ``account``; raise PermissionError when somebody else made it first."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    wanted = account.uid if account else os.geteuid()
+    if found.st_uid not in (wanted, os.geteuid()) or folder.is_symlink():
+        raise PermissionError(f"{folder} belongs to another user (uid {found.st_uid}).")
+    folder.chmod(0o700)
+    if account and found.st_uid != account.uid:
+        os.chown(folder, account.uid, account.gid)
+
+
+def spawn(
+    command: Sequence[str | Path],
+    *,
+    death_signal: signal.Signals,
+    account: Account | None = None,
+    reach: Path | None = None,
+    nice: int = 0,
+    cwd: Path | None = None,
+    env: dict[str, str] | None = None,
+    stdin: int | IO[bytes] | None = subprocess.DEVNULL,
+    stdout: int | IO[bytes] | None = None,
+    stderr: int | IO[bytes] | None = None,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start ``command`` in a session of its own; the kernel sends it ``death_signal`` when the calling thread dies.
+
+    ``account`` is who it runs as, ``reach`` a path this account has to get at besides the program itself, ``nice``
+    how much it steps back for others. Call it from a thread that lives as long as the process is wanted.
+    """
+    parent = os.getpid()
+
+    def prepare() -> None:
+        if account:
+            _become(account, reach=[Path(command[0]), *([reach] if reach else [])])
+        os.nice(nice)
+        if sys.platform == "linux":
+            # After the change of user, which would clear it.
+            _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+            if os.getppid() != parent:  # the parent died before the line above
+                os._exit(1)
+
+    return subprocess.Popen(
+        [os.fspath(part) for part in command],
+        preexec_fn=prepare,
+        start_new_session=True,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=pass_fds,
+    )
+
+
+def _become(account: Account, *, reach: Sequence[Path]) -> None:
+    """Turn this (root) process into ``account``, which must be able to get at every path of ``reach``.
+
+    A clone below a folder that only root may enter (``/root``) is out of reach for everybody else. Rather than open
+    that folder or copy the programs out of it, the process keeps one capability in that case: to read and search
+    past file permissions (where a container withholds it: to override them).
+    """
+    linux = sys.platform == "linux"
+    if linux:
+        _libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setresgid(account.gid, account.gid, account.gid)
+    os.setresuid(account.uid, account.uid, account.uid)
+    if not all(os.access(path, os.X_OK) for path in reach) and not (
+        linux and any(_keep_capability(number) for number in (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE))
+    ):
+        raise PermissionError(f"uid {account.uid} cannot reach {', '.join(map(str, reach))}")
+
+
+def _keep_capability(number: int) -> bool:
+    """Keep exactly this capability across the coming exec; False when we do not have it."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    bit = 1 << number
+    sets = (ctypes.c_uint32 * 6)(bit, bit, bit, 0, 0, 0)  # effective, permitted, inheritable; then the upper halves
+    if _libc.capset(header, sets) != 0:
+        return False
+    return bool(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number, 0, 0) == 0)

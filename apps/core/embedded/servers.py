@@ -1,0 +1,92 @@
+"""Make sure the embedded servers run while we need them. Any number of processes may do so at once."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from apps.core.embedded.keeper import READY, SERVERS
+from apps.core.embedded.layout import DataLayout
+from apps.core.embedded.locks import try_lock
+
+_PROJECT = Path(__file__).resolve().parents[3]
+_GONE_SECONDS = 15.0
+
+
+class ServersUnavailable(Exception):
+    """An embedded server could not be started; the message says why."""
+
+
+@contextmanager
+def hold_servers(
+    data_dir: Path | str, *, names: Iterable[str] = ("postgres", "valkey"), durable: bool = True
+) -> Iterator[None]:
+    """Run the servers ``names`` of ``data_dir`` for the time of the block: found running, or started.
+
+    They stop with the last block of any process that holds them; leaving that one waits until they have. A process
+    that is killed counts as having left. Raises ServersUnavailable when one cannot be started.
+    ``durable=False`` is for throw-away data.
+    """
+    layout = DataLayout.at(data_dir)
+    for folder in (layout.run, layout.log):
+        folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        for name in names:
+            stack.enter_context(_hold(name, layout=layout, durable=durable))
+        yield
+
+
+@contextmanager
+def _hold(name: str, *, layout: DataLayout, durable: bool) -> Iterator[None]:
+    keeper: subprocess.Popen[bytes] | None = None
+    last = False
+    try:
+        with layout.users_lock(name).open("w") as users:
+            fcntl.flock(users, fcntl.LOCK_SH)  # waits while a keeper is about to end
+            with layout.start_lock(name).open("w") as start:
+                fcntl.flock(start, fcntl.LOCK_EX)
+                if not SERVERS[name](layout, durable).is_ready():
+                    keeper = _start_keeper(name, layout=layout, durable=durable)
+            try:
+                yield
+            finally:
+                last = try_lock(users)  # nobody but us held it
+    finally:
+        if last and _wait_until_gone(layout.keeper_lock(name)) and keeper is not None:
+            keeper.wait()  # no zombie stays behind
+
+
+def _start_keeper(name: str, *, layout: DataLayout, durable: bool) -> subprocess.Popen[bytes]:
+    log_path = layout.log / f"{name}.keeper.log"
+    command = [sys.executable, "-m", "apps.core.embedded.keeper", name, str(layout.root)]
+    with log_path.open("wb") as log:
+        keeper = subprocess.Popen(
+            [*command, *(() if durable else ("--throw-away",))],
+            cwd=_PROJECT,
+            start_new_session=True,  # Ctrl-C is for us, not for it
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    assert keeper.stdout is not None
+    with keeper.stdout:
+        if keeper.stdout.read() != READY:
+            keeper.wait()
+            raise ServersUnavailable(f"The embedded {name} could not be started: {log_path.read_text().strip()}")
+    return keeper
+
+
+def _wait_until_gone(keeper_lock: Path) -> bool:
+    """Wait for the keeper and its server to end. Not for ever: somebody may have come back for them (False)."""
+    deadline = time.monotonic() + _GONE_SECONDS
+    with keeper_lock.open("w") as lock:
+        while not try_lock(lock):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+    return True

@@ -1,0 +1,55 @@
+"""What every test shares: a data folder of this run's own, and servers in it for the tests that ask for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from apps.core.embedded import urls
+from apps.core.embedded.layout import DataLayout
+from tests.support.servers import NEEDED, make_data_folder, remove_data_folder, run_servers
+
+_data_dir = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Move this run, and every process it starts, to a data folder of its own. Starts nothing."""
+    data_dir = config.stash[_data_dir] = make_data_folder()
+    os.environ["JIYI_DATA_DIR"] = str(data_dir)
+    # pytest-django has loaded the settings by now, and nobody has used them yet.
+    settings.DATA_DIR = data_dir
+    settings.STATIC_ROOT = data_dir / "static"
+    settings.CELERY_BEAT_SCHEDULE_FILENAME = str(data_dir / "celerybeat-schedule")
+    if "postgres" in NEEDED:
+        connections["default"].settings_dict["HOST"] = str(DataLayout.at(data_dir).sockets)
+    if "valkey" in NEEDED:
+        settings.REDIS_URL = urls.redis_url(data_dir)
+        settings.CELERY_BROKER_URL = urls.broker_url(settings.REDIS_URL)
+        settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    remove_data_folder(config.stash[_data_dir])
+
+
+@pytest.fixture(scope="session")
+def data_dir(pytestconfig: pytest.Config) -> Path:
+    """The data folder of this run."""
+    return pytestconfig.stash[_data_dir]
+
+
+@pytest.fixture(scope="session")
+def servers(data_dir: Path) -> Iterator[None]:
+    """PostgreSQL and Valkey for this run. Tests of the database have them anyway; ask for it to use Valkey alone."""
+    with run_servers(data_dir):
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(servers: None) -> None:
+    """pytest-django's hook before the test database is made: by then there has to be a server."""

@@ -1,0 +1,36 @@
+"""A database and a broker of the tests' own: embedded ones in a temporary folder, unless real ones are given."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apps.core.embedded.servers import hold_servers
+
+NEEDED = [
+    name for name, variable in (("postgres", "DATABASE_URL"), ("valkey", "REDIS_URL")) if not os.environ.get(variable)
+]
+"""The servers the environment does not give."""
+
+
+def make_data_folder() -> Path:
+    """A new folder to be the ``JIYI_DATA_DIR`` of this run; everybody may enter it, as the servers are not root."""
+    folder = Path(tempfile.mkdtemp(prefix="jiyi-tests-"))
+    folder.chmod(0o755)
+    return folder
+
+
+@contextmanager
+def run_servers(data_dir: Path) -> Iterator[None]:
+    """The servers the environment does not give, for the time of the block; they end with us, however we end."""
+    with hold_servers(data_dir, names=NEEDED, durable=False):
+        yield
+
+
+def remove_data_folder(data_dir: Path) -> None:
+    """Remove what ``make_data_folder`` made, with all that the servers left in it."""
+    shutil.rmtree(data_dir)
