@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps.accounts.models import Setting, User
 from apps.accounts.types import PREFIX, MemorySettings
@@ -40,11 +40,20 @@ def resolve_settings(rows: Iterable[tuple[str, Any]]) -> MemorySettings:
     return MemorySettings.model_validate(values)
 
 
+def setting_rows(user: User | None) -> QuerySet[Setting]:
+    """The stored settings that hold for the user, weakest first: global ones, then the user's own."""
+    mine = Q(user__isnull=True) if user is None else Q(user__isnull=True) | Q(user=user)
+    return Setting.objects.filter(mine).order_by(F("user").asc(nulls_first=True))
+
+
 def get_settings(user: User | None) -> MemorySettings:
     """Return effective settings (G1: user over global over environment over default), with one query.
 
     Without a user: what holds for everybody who changed nothing.
     """
-    mine = Q(user__isnull=True) if user is None else Q(user__isnull=True) | Q(user=user)
-    rows = Setting.objects.filter(mine).order_by(F("user").asc(nulls_first=True)).values_list("key", "value")
-    return resolve_settings(rows)
+    return resolve_settings(setting_rows(user).values_list("key", "value"))
+
+
+def stored_setting(name: str, *, user: str) -> Subquery:
+    """An expression for the value of a setting as the owner of a row changed it; `user` names the row's field."""
+    return Subquery(Setting.objects.filter(user=OuterRef(user), key=f"{PREFIX}{name}").values("value")[:1])

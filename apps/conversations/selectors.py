@@ -1,0 +1,84 @@
+"""Reading sessions and messages. `user` comes first, and nothing of anybody else is ever returned."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.types import Line, Round
+from apps.core.errors import NotFound
+
+
+def list_sessions(user: User) -> QuerySet[Session]:
+    """Sessions of the user, most recently active first."""
+    return Session.objects.filter(user=user)
+
+
+def get_session(user: User, session_id: uuid.UUID) -> Session:
+    """Return the session, or raise `NotFound`."""
+    session = Session.objects.filter(user=user, id=session_id).first()
+    if session is None:
+        raise NotFound("There is no such session.")
+    return session
+
+
+def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
+    """Messages of a session in the order in which they were said; `NotFound` without the session."""
+    return get_session(user, session_id).messages.order_by("position")
+
+
+def get_message(user: User, message_id: uuid.UUID) -> Message:
+    """Return the message, or raise `NotFound`."""
+    message = Message.objects.filter(user=user, id=message_id).first()
+    if message is None:
+        raise NotFound("There is no such message.")
+    return message
+
+
+def get_message_by_key(user: User, session_id: uuid.UUID, idempotency_key: str) -> Message:
+    """Return the message that was sent with this ``Idempotency-Key``, or raise `NotFound`."""
+    message = Message.objects.filter(user=user, session_id=session_id, idempotency_key=idempotency_key).first()
+    if message is None:
+        raise NotFound("No message was sent with this key.")
+    return message
+
+
+def get_shown_status(message: Message, *, now: datetime) -> str:
+    """Return the status a reader should see: a pending message whose lease ran out has failed, swept or not (C6)."""
+    if message.status == MessageStatus.PENDING and (message.lease_until is None or message.lease_until < now):
+        return MessageStatus.FAILED
+    return message.status
+
+
+def get_window(user: User, session_id: uuid.UUID, *, limit: int, before: int | None = None) -> list[Round]:
+    """Return the newest whole rounds of at most `limit` messages in all, oldest first (C3).
+
+    Only what was answered counts: a failed or still pending message is in nobody's window. `before` leaves out
+    everything from that position on: what a turn sees is what was said before its own message.
+    """
+    answered = Message.objects.filter(
+        user=user, session_id=session_id, status=MessageStatus.COMPLETE, role__in=(Role.USER, Role.ASSISTANT)
+    )
+    if before is not None:
+        answered = answered.filter(position__lt=before)
+    newest = answered.order_by("-position").values_list("id", "role", "content", "reply_to_id")[:limit]
+    return _group_rounds(reversed(newest))
+
+
+def _group_rounds(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]]) -> list[Round]:
+    rounds: list[list[Line]] = []
+    seen: set[uuid.UUID] = set()
+    for message_id, role, content, reply_to in rows:
+        line = Line(id=message_id, role=role, content=content)
+        if reply_to is None:
+            rounds.append([line])
+        elif reply_to in seen:
+            rounds[-1].append(line)
+        # else: the limit cut this reply from its question; a round leaves the window whole.
+        seen.add(message_id)
+    return [tuple(lines) for lines in rounds]

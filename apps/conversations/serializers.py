@@ -1,0 +1,58 @@
+"""Sessions and messages on the wire (SPEC, API: Objects)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.selectors import get_shown_status
+from apps.conversations.types import MAX_TITLE_CHARS
+from apps.core.fields import StrictBooleanField, StrictCharField
+
+
+class SessionSerializer(serializers.ModelSerializer[Session]):
+    title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS, default="")
+    temporary = StrictBooleanField(required=False, default=False)
+
+    class Meta:
+        model = Session
+        fields = ("id", "title", "created_at", "last_active_at", "temporary")
+        read_only_fields = ("id", "created_at", "last_active_at")
+
+
+class SessionChangeSerializer(serializers.Serializer[Any]):
+    title = StrictCharField(allow_blank=True, max_length=MAX_TITLE_CHARS)
+
+
+class MessageSerializer(serializers.ModelSerializer[Message]):
+    session_id = serializers.UUIDField(read_only=True)
+    role = serializers.ChoiceField(choices=Role.choices, read_only=True)
+    status = serializers.SerializerMethodField()
+    summarized_by = serializers.UUIDField(source="summarized_by_id", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Message
+        fields = (
+            "id",
+            "session_id",
+            "role",
+            "content",
+            "create_time",
+            "is_collected",
+            "emotion",
+            "status",
+            "summarized_by",
+        )
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=MessageStatus.choices))
+    def get_status(self, message: Message) -> str:
+        return get_shown_status(message, now=timezone.now())
+
+
+class MessageChangeSerializer(serializers.Serializer[Any]):
+    is_collected = StrictBooleanField()

@@ -1,0 +1,214 @@
+"""Writing sessions and messages."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.selectors import get_message, get_session
+from apps.conversations.types import OpenRound
+from apps.core.errors import Conflict, NotFound
+
+# The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
+# the session's row lock, which orders concurrent messages, is held for the shortest time possible.
+OPEN_ROUND = """
+WITH opened AS (
+    UPDATE chat_session
+    SET last_position = last_position + 2,
+        last_active_at = GREATEST(last_active_at, %(now)s),
+        title = CASE WHEN title = '' THEN %(title)s ELSE title END
+    WHERE id = %(session)s AND user_id = %(user)s
+    RETURNING id, user_id, last_position, temporary
+), said AS (
+    INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
+                              idempotency_key, attempt, lease_until)
+    SELECT %(message)s, id, user_id, 'user', %(content)s, %(now)s, FALSE, 'pending', last_position - 1,
+           %(key)s, 1, %(lease)s
+    FROM opened
+    RETURNING position
+)
+SELECT said.position, opened.temporary FROM said, opened
+"""
+
+CLOSE_ROUND = """
+WITH answered AS (
+    UPDATE conversation
+    SET status = 'complete', emotion = %(emotion)s, lease_until = NULL
+    WHERE id = %(message)s AND status = 'pending' AND attempt = %(attempt)s
+    RETURNING session_id, user_id, position
+)
+INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
+                          reply_to_id, attempt)
+SELECT %(reply)s, session_id, user_id, 'assistant', %(content)s, %(now)s, FALSE, 'complete', position + 1,
+       %(message)s, 1
+FROM answered
+"""
+
+
+def create_session(*, user: User, title: str = "", temporary: bool = False) -> Session:
+    """Start a conversation with a new unique ID and an empty window (C2)."""
+    return Session.objects.create(user=user, title=title, temporary=temporary)
+
+
+def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
+    """Give the session another title."""
+    session = get_session(user, session_id)
+    session.title = title
+    session.save(update_fields=["title"])
+    return session
+
+
+def delete_session(*, user: User, session_id: uuid.UUID) -> int:
+    """Delete the session with its messages, turns and working memory; memories stay, pointing nowhere (W4)."""
+    get_session(user, session_id).delete()
+    return 1
+
+
+def delete_idle_temporary_sessions(*, idle: Q) -> int:
+    """Delete the temporary sessions that `idle` selects (C7); returns how many."""
+    ids = list(Session.objects.filter(idle, temporary=True).values_list("id", flat=True))
+    Session.objects.filter(id__in=ids).delete()
+    return len(ids)
+
+
+def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> Message:
+    """Mark a message as a favourite, or no longer (C1)."""
+    message = get_message(user, message_id)
+    message.is_collected = is_collected
+    message.save(update_fields=["is_collected"])
+    return message
+
+
+def open_round(
+    *, user: User, session_id: uuid.UUID, content: str, idempotency_key: str | None, now: datetime, lease: timedelta
+) -> OpenRound:
+    """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
+
+    An untitled session takes its title from the message. Raises `NotFound` without the session, `Conflict` when a
+    message with the same idempotency key is there already.
+    """
+    message_id = uuid.uuid4()
+    values = {
+        "now": now,
+        "lease": now + lease,
+        "title": " ".join(content.split())[:60],
+        "session": session_id,
+        "user": user.pk,
+        "message": message_id,
+        "content": content,
+        "key": idempotency_key,
+    }
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(OPEN_ROUND, values)
+            row = cursor.fetchone()
+    except IntegrityError as error:
+        if "message_idempotency_unique" in str(error):
+            raise Conflict("A message with this Idempotency-Key was already sent.") from error
+        raise
+    if row is None:
+        raise NotFound("There is no such session.")
+    position, temporary = row
+    return OpenRound(
+        message_id=message_id,
+        session_id=session_id,
+        user_id=user.pk,
+        position=position,
+        attempt=1,
+        content=content,
+        create_time=now,
+        temporary=temporary,
+    )
+
+
+def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:
+    """Take a failed message up again (C6): it becomes `pending` under a new attempt; nothing is stored twice.
+
+    A pending message whose lease ran out counts as failed. Raises `Conflict` for any other, `NotFound` without it.
+    """
+    message = get_message(user, message_id)
+    failed = Q(status=MessageStatus.FAILED) | Q(status=MessageStatus.PENDING, lease_until__lt=now)
+    taken = Message.objects.filter(failed, id=message_id, attempt=message.attempt).update(
+        status=MessageStatus.PENDING, attempt=F("attempt") + 1, lease_until=now + lease
+    )
+    if not taken:
+        raise Conflict("Only a failed message can be retried.", fields={"message_id": str(message_id)})
+    session = Session.objects.get(id=message.session_id)
+    return OpenRound(
+        message_id=message.id,
+        session_id=message.session_id,
+        user_id=message.user_id,
+        position=message.position,
+        attempt=message.attempt + 1,
+        content=message.content,
+        create_time=message.create_time,
+        temporary=session.temporary,
+    )
+
+
+def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: datetime) -> Message:
+    """Store the reply in its reserved place and mark the user's message answered.
+
+    Raises `Conflict` when this run no longer may: its lease passed to another run, or the message was deleted.
+    """
+    message = Message(
+        session_id=opened.session_id,
+        user_id=opened.user_id,
+        role=Role.ASSISTANT,
+        content=reply,
+        create_time=now,
+        position=opened.position + 1,
+        reply_to_id=opened.message_id,
+    )
+    values = {
+        "message": opened.message_id,
+        "attempt": opened.attempt,
+        "emotion": emotion,
+        "reply": message.id,
+        "content": reply,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLOSE_ROUND, values)
+        if cursor.rowcount != 1:
+            raise Conflict("The message was deleted or taken up again meanwhile.")
+    message._state.adding = False
+    return message
+
+
+def fail_round(*, opened: OpenRound) -> None:
+    """Keep the user's message as `failed`, unless another run has taken it up (C6)."""
+    Message.objects.filter(
+        id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt
+    ).update(status=MessageStatus.FAILED, lease_until=None)
+
+
+def fail_abandoned_rounds(*, now: datetime) -> int:
+    """Mark the pending messages whose lease ran out as failed (C6); returns how many."""
+    return Message.objects.filter(status=MessageStatus.PENDING, lease_until__lt=now).update(
+        status=MessageStatus.FAILED, lease_until=None
+    )
+
+
+def record_assistant_message(*, user: User, session_id: uuid.UUID, content: str, now: datetime) -> Message:
+    """Store a message of the assistant that answers no message of the user, at the end of the session (H1)."""
+    with transaction.atomic():
+        session = Session.objects.select_for_update().filter(user=user, id=session_id).first()
+        if session is None:
+            raise NotFound("There is no such session.")
+        session.last_position += 1
+        session.last_active_at = max(session.last_active_at, now)
+        session.save(update_fields=["last_position", "last_active_at"])
+        return Message.objects.create(
+            session=session,
+            user=user,
+            role=Role.ASSISTANT,
+            content=content,
+            create_time=now,
+            position=session.last_position,
+        )

@@ -1,0 +1,41 @@
+"""Plain values of a conversation, as other apps see them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+MAX_CONTENT_CHARS = 32_000
+MAX_TITLE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """A user's message that waits for its reply.
+
+    `position` is the message's; the reply's place right after it is reserved. `attempt` is the fencing token of
+    this run: only the run that holds the newest one may store a reply.
+    """
+
+    message_id: uuid.UUID
+    session_id: uuid.UUID
+    user_id: int
+    position: int
+    attempt: int
+    content: str
+    create_time: datetime
+    temporary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message of the rolling window."""
+
+    id: uuid.UUID
+    role: str
+    content: str
+
+
+Round = tuple[Line, ...]
+"""Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone."""

@@ -1,0 +1,64 @@
+"""Reading the working memory of a session."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.core.errors import NotFound
+from apps.memory.models import WorkingMemory
+from apps.memory.working.variables import Variables
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemorySnapshot:
+    """Working memory as one turn sees it (W1). `revision` tells whether somebody else has written since."""
+
+    session_id: uuid.UUID
+    current_topic: str | None
+    variables: Variables
+    turn_count: int
+    last_emotion: str | None
+    created_at: datetime
+    updated_at: datetime
+    revision: int
+
+
+def to_snapshot(row: WorkingMemory) -> WorkingMemorySnapshot:
+    """Return the plain value of a row."""
+    return WorkingMemorySnapshot(
+        session_id=row.session_id,
+        current_topic=row.current_topic,
+        variables=Variables.load(row.context_variables, row.written),
+        turn_count=row.turn_count,
+        last_emotion=row.last_emotion,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        revision=row.revision,
+    )
+
+
+def live(rows: QuerySet[WorkingMemory], *, now: datetime, ttl_minutes: int) -> QuerySet[WorkingMemory]:
+    """Leave out what idled longer than `ttl_minutes`: it is gone, swept or not (W4)."""
+    return rows.filter(updated_at__gte=now - timedelta(minutes=ttl_minutes))
+
+
+def find_working_memory(
+    user: User, session_id: uuid.UUID, *, now: datetime, ttl_minutes: int
+) -> WorkingMemorySnapshot | None:
+    """Return the live working memory of the session, or None."""
+    rows = WorkingMemory.objects.filter(user=user, session_id=session_id)
+    row = live(rows, now=now, ttl_minutes=ttl_minutes).first()
+    return to_snapshot(row) if row else None
+
+
+def get_working_memory(user: User, session_id: uuid.UUID, *, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
+    """Return the live working memory of the session, or raise `NotFound` (W2, W4)."""
+    snapshot = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
+    if snapshot is None:
+        raise NotFound("This session has no working memory now.")
+    return snapshot

@@ -1,0 +1,184 @@
+"""Writing the working memory of a session."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F, FloatField, Value
+from django.db.models.functions import Cast, Coalesce, Now
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings, stored_setting
+from apps.core.errors import TooLarge
+from apps.memory.models import WorkingMemory
+from apps.memory.working.selectors import WorkingMemorySnapshot, to_snapshot
+from apps.memory.working.variables import FORM_PREFIX, Variables, merge_from_model, remove, write
+
+# One statement, so that concurrent messages of a session each count once (W3) without holding a lock while the model
+# answers. A row that idled too long starts anew as if it had been swept (W4).
+COUNT_TURN = """
+INSERT INTO working_memory AS w
+    (session_id, user_id, current_topic, context_variables, written, turn_count, last_emotion, revision,
+     created_at, updated_at)
+VALUES (%(session)s, %(user)s, NULL, '{}', '[]', 1, NULL, 0, %(now)s, %(now)s)
+ON CONFLICT (session_id) DO UPDATE SET
+    turn_count = CASE WHEN w.updated_at < %(alive)s THEN 1 ELSE w.turn_count + 1 END,
+    current_topic = CASE WHEN w.updated_at < %(alive)s THEN NULL ELSE w.current_topic END,
+    context_variables = CASE WHEN w.updated_at < %(alive)s THEN '{}' ELSE w.context_variables END,
+    written = CASE WHEN w.updated_at < %(alive)s THEN '[]' ELSE w.written END,
+    last_emotion = CASE WHEN w.updated_at < %(alive)s THEN NULL ELSE w.last_emotion END,
+    created_at = CASE WHEN w.updated_at < %(alive)s THEN %(now)s ELSE w.created_at END,
+    updated_at = GREATEST(w.updated_at, %(now)s),
+    revision = w.revision + 1
+RETURNING session_id, user_id, current_topic, context_variables, written, turn_count, last_emotion, revision,
+          created_at, updated_at
+"""
+
+
+def count_turn(
+    *, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int
+) -> WorkingMemorySnapshot:
+    """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W2, W3)."""
+    values = {
+        "session": session_id,
+        "user": user.pk,
+        "now": now,
+        "alive": now - timedelta(minutes=ttl_minutes),
+    }
+    (row,) = WorkingMemory.objects.raw(COUNT_TURN, values)
+    return to_snapshot(row)
+
+
+def record_analysis(
+    *,
+    snapshot: WorkingMemorySnapshot,
+    topic: str | None,
+    variables: Mapping[str, Any],
+    last_emotion: str,
+    max_bytes: int,
+    now: datetime,
+) -> WorkingMemorySnapshot | None:
+    """Take over what the model found in a turn (W3); a null topic keeps the old one.
+
+    `snapshot` is what the turn started from. Where somebody wrote in between, the newer row is locked and merged
+    into instead. Returns None where the working memory is gone: its owner deleted it during the turn.
+    """
+    merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
+    changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
+    unchanged = WorkingMemory.objects.filter(session_id=snapshot.session_id, revision=snapshot.revision)
+    if not unchanged.update(**changes):
+        with transaction.atomic():
+            row = WorkingMemory.objects.select_for_update().filter(session_id=snapshot.session_id).first()
+            if row is None:
+                return None
+            snapshot = to_snapshot(row)
+            merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
+            changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
+            WorkingMemory.objects.filter(session_id=snapshot.session_id).update(**changes)
+    return WorkingMemorySnapshot(
+        session_id=snapshot.session_id,
+        current_topic=merged["current_topic"],
+        variables=Variables.load(merged["context_variables"], merged["written"]),
+        turn_count=snapshot.turn_count,
+        last_emotion=last_emotion,
+        created_at=snapshot.created_at,
+        updated_at=merged["updated_at"],
+        revision=snapshot.revision + 1,
+    )
+
+
+def _merge(
+    snapshot: WorkingMemorySnapshot, *, topic: str | None, variables: Mapping[str, Any], max_bytes: int, now: datetime
+) -> dict[str, Any]:
+    merged = merge_from_model(snapshot.variables, variables, now=now, max_bytes=max_bytes)
+    return {
+        "current_topic": topic or snapshot.current_topic,
+        "context_variables": dict(merged.values),
+        "written": merged.dump_written(),
+        "updated_at": max(snapshot.updated_at, now),
+    }
+
+
+@transaction.atomic
+def record_form(
+    *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime
+) -> WorkingMemorySnapshot:
+    """Keep a submitted form (H1, H3): the same title again replaces and moves last. `turn_count` stays.
+
+    Raises `TooLarge` when it does not fit even after eviction, with nothing changed (W5).
+    """
+    settings = get_settings(user)
+    row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+    if row is None:
+        row = WorkingMemory(session_id=session_id, user=user, created_at=now)
+    value = {"fields": dict(fields), "timestamp": now.isoformat()}
+    current = Variables.load(row.context_variables, row.written)
+    changed = write(current, f"{FORM_PREFIX}{title}", value, now=now, max_bytes=settings.working_max_bytes)
+    if changed is None:
+        raise TooLarge(f"The form passes the limit of {settings.working_max_bytes} bytes of context variables.")
+    return _save(row, changed, now=now)
+
+
+@transaction.atomic
+def update_working_memory(
+    *, user: User, session_id: uuid.UUID, now: datetime, changes: Mapping[str, Any]
+) -> WorkingMemorySnapshot | None:
+    """Change the topic or variables by hand; variables merge key by key and null removes one, forms too (R2).
+
+    `changes` may hold `current_topic` (null clears it) and `context_variables`. Returns None without working memory.
+    Raises `TooLarge` when a value does not fit, with nothing changed.
+    """
+    settings = get_settings(user)
+    row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+    if row is None:
+        return None
+    current = Variables.load(row.context_variables, row.written)
+    for key, value in changes.get("context_variables", {}).items():
+        if value is None:
+            current = remove(current, key)
+            continue
+        written = write(current, key, value, now=now, max_bytes=settings.working_max_bytes)
+        if written is None:
+            raise TooLarge(f"{key} passes the limit of {settings.working_max_bytes} bytes of context variables.")
+        current = written
+    row.current_topic = changes.get("current_topic", row.current_topic)
+    return _save(row, current, now=now)
+
+
+def forget_working_memory(*, user: User, session_id: uuid.UUID) -> int:
+    """Delete the working memory of a session; returns how many rows went."""
+    deleted, _by_model = WorkingMemory.objects.filter(user=user, session_id=session_id).delete()
+    return deleted
+
+
+def expire_working_memory() -> int:
+    """Delete what idled longer than its owner's `memory.working_ttl_minutes` (W4); returns how many rows went."""
+    minutes = Coalesce(
+        Cast(stored_setting("working_ttl_minutes", user="user"), FloatField()),
+        Value(float(get_settings(None).working_ttl_minutes)),
+    )
+    idle = ExpressionWrapper(minutes * Value(timedelta(minutes=1)), output_field=DurationField())
+    deleted, _by_model = WorkingMemory.objects.filter(updated_at__lt=Now() - idle).delete()
+    return deleted
+
+
+def _lock(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemory | None:
+    """Return the live row of the session under lock; one that idled too long is deleted as the sweep would."""
+    row = WorkingMemory.objects.select_for_update().filter(user=user, session_id=session_id).first()
+    if row is not None and row.updated_at < now - timedelta(minutes=ttl_minutes):
+        row.delete()
+        return None
+    return row
+
+
+def _save(row: WorkingMemory, variables: Variables, *, now: datetime) -> WorkingMemorySnapshot:
+    row.context_variables = dict(variables.values)
+    row.written = variables.dump_written()
+    row.updated_at = now
+    row.revision += 1
+    row.save()
+    return to_snapshot(row)
