@@ -1,0 +1,164 @@
+"""Reading the object that a model answered with (E5)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from apps.core.llm.reading import ReadResult, read_json_object
+from apps.core.text.clean import MAX_DEPTH
+
+ANSWER: dict[str, Any] = {"response": "你好，Mel!", "memory_update": {"should_store": True, "entries": []}}
+JSON_LIKE = st.lists(st.sampled_from([*"{}[]\":,\\'`\n ab1-.#/*(", "```json\n", "null", "NaN", "\ud800", "\0"]))
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(ANSWER),
+        json.dumps(ANSWER, ensure_ascii=False, indent=2),
+        "\ufeff \n" + json.dumps(ANSWER) + "\n\n",
+        "```json\n" + json.dumps(ANSWER) + "\n```",
+        "```\n" + json.dumps(ANSWER) + "\n```\n",
+        "```json" + json.dumps(ANSWER),
+    ],
+)
+def test_valid_json_needs_no_repair_fenced_or_not(written: str) -> None:
+    assert read_json_object(written) == ReadResult(value=ANSWER, repaired=False)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('{"response": "你好", "topic": "天', {"response": "你好", "topic": "天"}),
+        ('{"response": "hi", "emotion": {"primary": "happy"', {"response": "hi", "emotion": {"primary": "happy"}}),
+        ("{'response': 'hi'}", {"response": "hi"}),
+        ('{response: "hi"}', {"response": "hi"}),
+        ('{"response": "hi",}', {"response": "hi"}),
+        ('Sure, here it is: {"response": "hi"}', {"response": "hi"}),
+        ('```json\n{"response": "hi"}\n```\nAnything else?', {"response": "hi"}),
+        ('{"response": "他说"你好"，然后走了"}', {"response": '他说"你好"，然后走了'}),
+        ('{"response": "a\nb"}', {"response": "a\nb"}),
+    ],
+)
+def test_broken_json_is_repaired_and_says_so(written: str, value: dict[str, Any]) -> None:
+    assert read_json_object(written) == ReadResult(value=value, repaired=True)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "written",
+    ["", "  ", "你好，很高兴认识你。", "[1, 2]", '"response"', "null", "12", "```python\nprint(1)\n```", '[{"a": 1}]'],
+)
+def test_only_an_object_counts(written: str) -> None:
+    assert read_json_object(written).value is None
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("literal", "value", "repaired"),
+    [
+        ("1e15", 1e15, False),
+        ("-0.5", -0.5, False),
+        ("1e999", None, True),
+        ("-1e999", None, True),
+    ],
+)
+def test_a_number_that_cannot_be_held_becomes_null(literal: str, value: float | None, repaired: bool) -> None:
+    assert read_json_object(f'{{"confidence": {literal}}}') == ReadResult(
+        value={"confidence": value}, repaired=repaired
+    )
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize("literal", ["NaN", "Infinity", "9" * 5_000])
+def test_what_is_no_number_counts_as_repaired_and_is_not_kept_as_one(literal: str) -> None:
+    result = read_json_object(f'{{"confidence": {literal}, "response": "hi"}}')
+
+    assert result == ReadResult(value={"confidence": literal, "response": "hi"}, repaired=True)
+
+
+@pytest.mark.spec("E5")
+def test_of_a_repeated_key_the_last_counts() -> None:
+    assert read_json_object('{"topic": "a", "topic": "b"}') == ReadResult(value={"topic": "b"}, repaired=False)
+
+
+@pytest.mark.spec("E5")
+def test_nul_and_lone_surrogates_are_removed_from_keys_and_values() -> None:
+    result = read_json_object(r'{"na\u0000me": ["咪\ud800咪", "\ud83d\ude00"], "\udc00": "\u0000"}')
+
+    assert result == ReadResult(value={"name": ["咪咪", "😀"], "": ""}, repaired=False)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(("depth", "kept"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False), (5_000, False)])
+def test_an_object_nested_too_deep_is_none(depth: int, kept: bool) -> None:
+    result = read_json_object('{"a": ' * depth + "1" + "}" * depth)
+
+    assert (result.value is not None, result.repaired) == (kept, False)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "{" * 1_000_000,
+        '{"a":' * 200_000,
+        '{"a":' + "[" * 1_000_000,
+        '{"a": "' + '\\"' * 500_000,
+        "{'" + "a' " * 330_000,
+        "{" * 60_000,
+        '{"a":' + "(" * 60_000,
+        "{'" + "a' " * 5_333,
+        "{" + '"' * 60_000,
+        "{" + "a " * 30_000,
+        '{"response": "' + 'he "said", ' * 5_000 + '"}',
+    ],
+    ids=lambda junk: f"{junk[:8]}…{len(junk)}",
+)
+def test_hostile_input_ends_in_bounded_time(junk: str) -> None:
+    started = time.process_time()
+
+    read_json_object(junk)
+
+    assert time.process_time() - started < 6  # under 2 s here; unbounded, several of these take minutes
+
+
+@pytest.mark.spec("E5")
+@given(st.one_of(st.text(), JSON_LIKE.map("".join)))
+@example('{"a": 1e400}')
+@example("{\ud800")
+def test_any_text_gives_an_object_that_can_be_stored_or_none(text: str) -> None:
+    value = read_json_object(text).value
+
+    assert value is None or isinstance(value, dict)
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    assert "\\u0000" not in written
+    written.encode("utf-8")
+
+
+@pytest.mark.spec("E5")
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(10**20), 10**20)
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+            lambda inner: st.lists(inner) | st.dictionaries(st.just("k"), inner),
+            max_leaves=8,
+        ),
+    ),
+    st.booleans(),
+)
+def test_whatever_is_written_as_json_is_read_back_unchanged(value: dict[str, Any], ascii_only: bool) -> None:
+    assert read_json_object(json.dumps(value, ensure_ascii=ascii_only)) == ReadResult(value=value, repaired=False)

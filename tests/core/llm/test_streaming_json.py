@@ -1,0 +1,209 @@
+"""Decoding the reply out of streamed JSON (E5, C6): joined deltas equal the reply, however the answer is cut up."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from apps.core.llm.streaming_json import DecodedField, FieldStream
+
+KEYS = ("emotion", "topic", "context_variables", "memory_update")
+ANSWER = json.dumps({"response": "你好\n“朋友”", "emotion": {"primary": "happy"}, "topic": None}, ensure_ascii=False)
+
+
+def decode(*pieces: str) -> tuple[list[str], DecodedField]:
+    """Feed the pieces; return the deltas and what the end said."""
+    stream = FieldStream("response", other_keys=KEYS)
+    deltas = [stream.feed(piece) for piece in pieces]
+    return deltas, stream.close()
+
+
+def decode_whole(text: str) -> tuple[str, str]:
+    """Return the reply text and its source."""
+    _, decoded = decode(text)
+    return decoded.text, decoded.source
+
+
+@pytest.mark.spec("E5", "C6")
+def test_the_reply_goes_out_as_it_comes() -> None:
+    deltas, decoded = decode('{"resp', 'onse": "你', "好，", 'Mel!"', ', "emotion": {"primary": "hap', 'py"}}')
+
+    assert deltas == ["", "你", "好，", "Mel!", "", ""]
+    assert decoded.tail == ""
+    assert decoded.text == "你好，Mel!"
+    assert decoded.source == "field"
+    assert decoded.raw == '{"response": "你好，Mel!", "emotion": {"primary": "happy"}}'
+
+
+@pytest.mark.spec("E5")
+def test_text_that_is_no_json_goes_out_at_once() -> None:
+    deltas, decoded = decode("\n ", "你好", "，我是", " {x", "} 和 ", "`code`", " 。")
+
+    assert deltas == ["", "你好", "，我是", " ", "{x} 和 ", "`code", "` 。"]
+    assert decoded.source == "raw"
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"emotion": {"primary": "happy", "indicators": ["}", "{\\"response\\": \\"no\\"}"]}, "response": "你好"}',
+        '{"topic": null, "n": -1.5e3, "ok": true, "response": "你好", "response": "other"}',
+        '```json\n{"response": "你好"}\n```',
+        '```\n{"response": "你好"}\n```\n\nHope this helps {"response": "no"}',
+        '\ufeff \n\t{ "response" : "你好" } trailing',
+        '{"\\u0072esponse": "你好"}',
+        "{'response': \"你好\", 'topic': null}",
+        '{response: "你好", topic: null}',
+        "{'response': '你好', 'topic': None}",
+        '{"response": null, "response": "你好"}',
+        '{"response": "你好"',
+        '{"response": "你好',
+        '{"response": "你好\\',
+        '{"response": "你好\\u4f',
+        '{"response": "你好",',
+    ],
+)
+def test_the_field_is_found_in_any_order_fence_and_state(text: str) -> None:
+    assert decode_whole(text) == ("你好", "field")
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("written", "reply"),
+    [
+        (r"\u4f60\u597d", "你好"),
+        (r"\ud83d\ude00!", "😀!"),
+        (r"a\ud83db", "ab"),
+        (r"a\ude00b", "ab"),
+        (r"a\u0000b", "ab"),
+        ("a\0b\ud800c", "abc"),
+        (r"\"\\\/\b\f\n\r\t", '"\\/\b\f\n\r\t'),
+        (r"\alpha \'x\' \u12G4", "\\alpha 'x' \\u12G4"),
+        ("line\nbreak\tand\\\\", "line\nbreak\tand\\"),
+        ('他说"你好"，然后走了', '他说"你好"，然后走了'),
+        ('he said "hi" , and left, "really"!', 'he said "hi" , and left, "really"!'),
+    ],
+)
+def test_escapes_and_literal_quotes(written: str, reply: str) -> None:
+    assert decode_whole(f'{{"response": "{written}", "topic": null}}') == (reply, "field")
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ('Sure: {"response": "hi"} bye', "Sure: hi"),
+        ('好的。\n```json\n{"topic": "x", "response": "你好"}\n```', "好的。\n你好"),
+        ('Well {"emotion": {"primary": "happy"', "Well "),
+        ('Well {"emotion": {"primary": "happy"}}', "Well "),
+        ('Well {"emotion": "x"], "response": "hi"}', "Well hi"),
+        ('Write {"a": {"response": 1}} or {} or ```js\n{b: 2}\n``` there.', None),
+        ('{"a": 1} is an object, {"b": 2', None),
+        ("{smiles} hello", None),
+        ("```python\nprint({1: 2})\n```\n", None),
+    ],
+)
+def test_only_an_answer_is_taken_out_of_a_text_and_no_answer_is_shown_raw(text: str, reply: str | None) -> None:
+    assert decode_whole(text)[0] == (text if reply is None else reply)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n",
+        "{",
+        "```",
+        "```json\n{",
+        "{}",
+        '{"foo": 1}',
+        '```json\n{"foo": 1}\n```',
+        '{"resp',
+        '{"emotion": {"pri',
+        '{"response": 42}',
+        '{"response": null}',
+        '{"response": {"text": "hi"}}',
+        '{"topic": "x"} and more',
+    ],
+)
+def test_an_answer_without_a_usable_field_gives_no_text(text: str) -> None:
+    assert decode_whole(text) == ("", "none")
+
+
+@pytest.mark.spec("E5", "C6")
+def test_a_surrogate_pair_may_come_in_two_pieces() -> None:
+    assert decode('{"response": "\ud83d', '\ude00"}')[0] == ["", "😀"]
+    assert decode('{"response": "\\ud83d', "\\ude0", '0"}')[0] == ["", "", "😀"]
+    assert decode("\ud83d", "\ude00")[0] == ["", "😀"]
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *"{}[]\":,\\`' \nau0",
+        *(
+            "```json\n",
+            '{"response": "',
+            '"response"',
+            '"emotion": {',
+            '", "topic": null}',
+            '{"a": 1}',
+            "Sure: ",
+            "true",
+        ),
+        *("\\ud83d", "\\ude00", "\\u4f60", "\ud83d", "\ude00", "\0", "\ufeff", "你好", "1e9"),
+    ]
+)
+TEXTS = st.one_of(st.lists(FRAGMENTS, max_size=30).map("".join), st.text(max_size=40))
+
+
+@pytest.mark.spec("E5", "C6")
+@given(TEXTS, st.lists(st.integers(0, 200)))
+@example('```json\n{"response": "a\\ud83d\\ude00 "b" , c"}', list(range(60)))
+@example(ANSWER, list(range(120)))
+def test_joined_deltas_equal_the_reply_whatever_the_input_and_the_split(text: str, cuts: list[int]) -> None:
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    deltas, decoded = decode(*(text[start:end] for start, end in pairwise(edges)))
+    _, whole = decode(text)
+
+    assert "".join(deltas) + decoded.tail == decoded.text == whole.text
+    assert (decoded.source, decoded.raw) == (whole.source, text)
+    assert "\0" not in decoded.text
+    decoded.text.encode("utf-8")
+
+
+@pytest.mark.spec("E5")
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    st.dictionaries(st.sampled_from([*KEYS, "note"]), st.recursive(st.none() | st.text(), st.lists, max_leaves=4)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_of_valid_json_the_exact_string_is_decoded(
+    reply: str, rest: dict[str, object], last: bool, plain: bool
+) -> None:
+    answer = {**rest, "response": reply} if last else {"response": reply, **rest}
+
+    assert decode_whole(json.dumps(answer, ensure_ascii=plain)) == (reply, "field")
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "unit", ["你好, ", '\\"', "\\u4f60", "`", "{", '" ', "``` {", '{"a": 1} '], ids=lambda unit: f"{unit!r}"
+)
+@pytest.mark.parametrize("start", ['{"response": "', "", '{"a": "', '{"topic": ['])
+def test_the_work_grows_linearly_with_the_length(start: str, unit: str) -> None:
+    def measure(length: int) -> float:
+        text = start + unit * (length // len(unit))
+        began = time.process_time()
+        decode(*(text[at : at + 3] for at in range(0, len(text), 3)))
+        return time.process_time() - began
+
+    measure(8_000)
+    assert measure(160_000) < 60 * max(measure(8_000), 0.005)  # 20 times the length; quadratic would be 400 times
