@@ -1,0 +1,57 @@
+"""The chat page: one document whose scripts do everything else through the REST API."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import ensure_csrf_cookie
+from django.views.decorators.http import require_safe
+
+OFFLINE = "offline"
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+"""What the page may load: our own files. A reply that smuggled markup in could still run nothing."""
+
+
+@require_safe
+@login_required
+@ensure_csrf_cookie
+def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) -> HttpResponse:
+    """Show the page, with a session opened by ``/s/<uuid>``.
+
+    Whether that session exists is for the API to say: the page asks it anyway and shows what it answers.
+    """
+    user = request.user
+    context = {
+        "page": {
+            "sessionId": str(session_id) if session_id else None,
+            "model": get_model_name(),
+            # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
+            "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]
+        },
+        "model": get_model_name(),
+        "offline": get_model_name() == OFFLINE,
+    }
+    response = render(request, "chat/page.html", context)
+    response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    return response
+
+
+def get_model_name() -> str:
+    """Return which model answers, as the page calls it: ``offline`` where none is connected."""
+    if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
+        return str(settings.CHAT_MODEL)
+    return OFFLINE
