@@ -1,0 +1,29 @@
+"""Compile message catalogues in pure Python (Babel): gettext's ``msgfmt`` need not be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+
+
+def compile_catalogs(folders: Iterable[Path | str]) -> list[Path]:
+    """Write ``<language>/LC_MESSAGES/*.mo`` for every newer ``.po`` below ``folders``; return what was written.
+
+    A file appears whole or not at all, so several processes may do this at once.
+    """
+    written = []
+    for source in sorted(path for folder in folders for path in Path(folder).glob("*/LC_MESSAGES/*.po")):
+        target = source.with_suffix(".mo")
+        if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        with source.open("rb") as file:
+            catalog = read_po(file, locale=source.parent.parent.name, abort_invalid=True)
+        draft = target.with_suffix(".mo.new")
+        with draft.open("wb") as file:
+            write_mo(file, catalog)
+        draft.replace(target)
+        written.append(target)
+    return written
