@@ -1,0 +1,49 @@
+"""Keywords of a message (K1): what it is about, as folded words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from apps.core.text.fold import fold
+from apps.core.text.matching import match_words
+from apps.core.text.pronouns import NEUTRAL
+from apps.core.text.segment import rarity
+
+_DATA = Path(__file__).parent / "data"
+_MIN_DIGITS = 4
+"""Shorter numbers are counts, hours and days; from four digits on they are years, codes and numbers one asks for."""
+
+
+def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
+    """The keywords of `text` in order of first occurrence, folded, each once, at most `limit` (K1).
+
+    Stop words go, and so do numbers under four digits. One-character words go unless nothing else remains; pronouns, in
+    their neutral form, remain only in a text of nothing else. Past `limit` the most important stay: those that occur
+    often here and seldom in the language (tf-idf against the dictionary's counts).
+    """
+    counts = Counter(match_words(text))
+    if counts.keys() - {"的"} == {NEUTRAL}:
+        return [NEUTRAL][:limit]
+    stop_words = load_stop_words()
+    content = [word for word in counts if word != NEUTRAL and word not in stop_words and not _is_short_number(word)]
+    keywords = [word for word in content if len(word) > 1] or content
+    if len(keywords) > limit:
+        chosen = set(sorted(keywords, key=lambda word: -counts[word] * rarity(word))[:limit])
+        keywords = [word for word in keywords if word in chosen]
+    return keywords
+
+
+@cache
+def load_stop_words() -> frozenset[str]:
+    """The stop words of both languages, folded: data/stop_words_zh.txt and data/stop_words_en.txt."""
+    lines = [
+        line for name in ("zh", "en") for line in (_DATA / f"stop_words_{name}.txt").read_text("utf-8").splitlines()
+    ]
+    return frozenset(fold(word) for line in lines if not line.startswith("#") for word in line.split())
+
+
+def _is_short_number(word: str) -> bool:
+    digits = word.replace(".", "")
+    return digits.isdecimal() and len(digits) < _MIN_DIGITS

@@ -1,0 +1,117 @@
+"""Words of Chinese, English and mixed text: jieba for runs with Han characters, a pattern for everything else.
+
+Text is taken as it stands; callers that compare fold it first. The dictionary (350,000 words, about 0.6 s) is read
+once per process, at first use or by `warm_up`. jieba's own loader is not used: it logs to stderr and keeps a cache
+file of a fixed name in the shared temporary folder, where a second system user could plant or block it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import warnings
+from typing import Any
+
+_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+_CJK_RUN = re.compile(rf"[\u3040-\u30ff\uac00-\ud7af{_HAN}]+")
+
+# A run with Han in it goes to jieba whole, with short Latin neighbours: its dictionary knows 卡拉OK, T恤 and C++.
+# The bounded prefix keeps the scan linear.
+_BLOCK = re.compile(
+    rf"(?P<han>[A-Za-z0-9]{{0,8}}[{_HAN}][{_HAN}A-Za-z0-9+#.]*)"
+    r"|(?P<word>\d+(?:\.\d+)+"
+    rf"|[^\W_{_HAN}]+(?:['’][^\W\d_{_HAN}]+)*(?:\+\+|\#)?)"
+)
+
+_SLICE = 400
+"""Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters."""
+
+_UNKNOWN_RARITY = 12.0
+"""Rarity of a word the dictionary lacks, such as nearly every English one: that of an ordinary Chinese noun."""
+
+_lock = threading.Lock()
+_tokenizer: Any = None
+
+
+def warm_up() -> None:
+    """Read the dictionary now, so that the first request of a process does not wait for it."""
+    _get_tokenizer()
+
+
+def _get_tokenizer() -> Any:
+    global _tokenizer
+    if _tokenizer is None:
+        with _lock:
+            if _tokenizer is None:
+                _tokenizer = _load_tokenizer()
+    return _tokenizer
+
+
+def _load_tokenizer() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # jieba's source has invalid escapes, reported whenever it is compiled
+        import jieba
+    tokenizer = jieba.Tokenizer()
+    frequencies, total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    # Folded text must find the words written with capitals in the dictionary: T恤, 卡拉OK, C语言.
+    for word, frequency in list(frequencies.items()):
+        if (folded := word.casefold()) != word:
+            frequencies[folded] = max(frequency, frequencies.get(folded, 0))
+    tokenizer.FREQ, tokenizer.total, tokenizer.initialized = frequencies, total, True
+    return tokenizer
+
+
+def pieces(text: str) -> list[str]:
+    """`text` cut into words and what lies between them, nothing lost: joined they are `text` again."""
+    found: list[str] = []
+    end = 0
+    for block in _BLOCK.finditer(text):
+        if block.start() > end:
+            found.append(text[end : block.start()])
+        end = block.end()
+        if block["han"] is None:
+            found.append(block["word"])
+            continue
+        run = block["han"]
+        for start in range(0, len(run), _SLICE):
+            found.extend(_get_tokenizer().cut(run[start : start + _SLICE]))
+    if end < len(text):
+        found.append(text[end:])
+    return found
+
+
+def words(text: str) -> list[str]:
+    """The words of `text` in order, by jieba's default mode; pieces without a letter or digit are left out."""
+    return [piece for piece in pieces(text) if any(map(str.isalnum, piece))]
+
+
+def search_words(text: str) -> list[str]:
+    """The words of `text` as jieba's search mode gives them: before each long word the dictionary words inside it."""
+    frequencies = _get_tokenizer().FREQ
+    found: list[str] = []
+    for word in words(text):
+        for size in (2, 3):
+            if len(word) > size:
+                grams = (word[start : start + size] for start in range(len(word) - size + 1))
+                found.extend(gram for gram in grams if frequencies.get(gram))
+        found.append(word)
+    return found
+
+
+def rarity(word: str) -> float:
+    """How rare a word is in general Chinese, in nats: -ln of its share of the dictionary's counts (about 3 to 18)."""
+    tokenizer = _get_tokenizer()
+    count = tokenizer.FREQ.get(word)
+    return math.log(tokenizer.total / count) if count else _UNKNOWN_RARITY
+
+
+def is_cjk(text: str) -> bool:
+    """Whether `text` consists of Chinese, Japanese or Korean characters only (and is not empty)."""
+    return _CJK_RUN.fullmatch(text) is not None
+
+
+def cjk_runs(text: str) -> list[str]:
+    """The longest runs of Chinese, Japanese or Korean characters in `text`."""
+    return _CJK_RUN.findall(text)

@@ -1,0 +1,80 @@
+"""Keywords: K1, to the letter and around it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import apps.core.text.keywords
+from apps.core.text.keywords import extract_keywords, load_stop_words
+
+
+@pytest.mark.spec("K1")
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("我喜欢用 Python 写代码", ["喜欢", "python", "代码"]),
+        ("我喜歡用 PYTHON 寫代碼", ["喜欢", "python", "代码"]),
+        ("What is my favorite color?", ["favorite", "color"]),
+        ("Do you remember what my dog's name is", ["dog", "name"]),
+        ("我喜欢的颜色是什么", ["喜欢", "颜色"]),
+        ("my 猫 likes 三文鱼", ["likes", "三文鱼"]),
+        ("2023年有365天，12月", ["2023"]),
+        ("版本 1.5 和 3.1415", ["版本", "3.1415"]),
+        ("Python python ＰＹＴＨＯＮ", ["python"]),
+        ("会写 C++ 和 c#", ["c++", "c#"]),
+    ],
+)
+def test_keywords(text: str, keywords: list[str]) -> None:
+    assert extract_keywords(text) == keywords
+
+
+@pytest.mark.spec("K1")
+@pytest.mark.parametrize(
+    ("text", "keywords"), [("猫", ["猫"]), ("我的猫呢？", ["猫"]), ("猫和狗", ["猫", "狗"]), ("is it x?", ["x"])]
+)
+def test_one_character_words_stay_when_nothing_else_remains(text: str, keywords: list[str]) -> None:
+    assert extract_keywords(text) == keywords
+
+
+@pytest.mark.spec("K2")
+@pytest.mark.parametrize("text", ["你", "您", "您的", "you", "My"])
+def test_a_text_of_pronouns_alone_asks_for_the_person(text: str) -> None:
+    assert extract_keywords(text) == ["我"]
+
+
+@pytest.mark.spec("K1")
+@pytest.mark.parametrize(
+    "text", ["", "   ", "？！", "你好", "谢谢你", "Thank you!", "what is it", "是什么", "42", "1.5", "😀"]
+)
+def test_a_text_without_content_has_no_keywords(text: str) -> None:
+    assert extract_keywords(text) == []
+
+
+@pytest.mark.spec("K1")
+def test_at_most_ten_and_the_common_words_go_first() -> None:
+    text = "工作 公司 问题 时间 中国 社会 经济 发展 量子纠缠 麒麟 饕餮 榫卯 quantum"
+    assert len(extract_keywords(text)) == 10
+    assert extract_keywords(text, limit=4) == ["麒麟", "饕餮", "榫卯", "quantum"]
+    assert extract_keywords(text, limit=0) == []
+
+
+@pytest.mark.spec("K1")
+def test_what_a_text_repeats_is_important() -> None:
+    assert extract_keywords("苹果 香蕉 西瓜 工作 工作 工作 工作", limit=1) == ["工作"]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_each_stop_word_is_listed_once_and_loaded(language: str) -> None:
+    path = Path(apps.core.text.keywords.__file__).parent / "data" / f"stop_words_{language}.txt"
+    listed = [
+        word for line in path.read_text("utf-8").splitlines() if not line.startswith("#") for word in line.split()
+    ]
+    assert len(listed) == len(set(listed)) > 150
+    assert set(listed) <= load_stop_words()
+
+
+@pytest.mark.parametrize("word", ["喜欢", "工作", "颜色", "名字", "爱", "like", "work", "name", "hate"])
+def test_content_words_are_no_stop_words(word: str) -> None:
+    assert word not in load_stop_words()
