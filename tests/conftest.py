@@ -12,7 +12,8 @@ from django.db import connections
 
 from apps.core.embedded import urls
 from apps.core.embedded.layout import DataLayout
-from tests.support.servers import NEEDED, make_data_folder, remove_data_folder, run_servers
+from apps.core.embedded.servers import get_missing_servers
+from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 
 pytest_plugins = ["tests.support.spec_report"]
 
@@ -27,9 +28,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.DATA_DIR = data_dir
     settings.STATIC_ROOT = data_dir / "static"
     settings.CELERY_BEAT_SCHEDULE_FILENAME = str(data_dir / "celerybeat-schedule")
-    if "postgres" in NEEDED:
+    missing = get_missing_servers()
+    if "postgres" in missing:
         connections["default"].settings_dict["HOST"] = str(DataLayout.at(data_dir).sockets)
-    if "valkey" in NEEDED:
+    if "valkey" in missing:
         settings.REDIS_URL = urls.redis_url(data_dir)
         settings.CELERY_BROKER_URL = urls.broker_url(settings.REDIS_URL)
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL

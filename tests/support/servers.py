@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from apps.core.embedded.servers import hold_servers
-
-NEEDED = [
-    name for name, variable in (("postgres", "DATABASE_URL"), ("valkey", "REDIS_URL")) if not os.environ.get(variable)
-]
-"""The servers the environment does not give."""
+from apps.core.embedded.servers import get_missing_servers, hold_servers
 
 
 def make_data_folder() -> Path:
@@ -27,7 +21,7 @@ def make_data_folder() -> Path:
 @contextmanager
 def run_servers(data_dir: Path) -> Iterator[None]:
     """The servers the environment does not give, for the time of the block; they end with us, however we end."""
-    with hold_servers(data_dir, names=NEEDED, durable=False):
+    with hold_servers(data_dir, names=get_missing_servers(), durable=False):
         yield
 
 

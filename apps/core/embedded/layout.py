@@ -38,6 +38,11 @@ class DataLayout:
         return self.root / "run"
 
     @property
+    def up_lock(self) -> Path:
+        """Held by the one ``manage.py up`` of this folder; holds its process ID."""
+        return self.run / "up.lock"
+
+    @property
     def log(self) -> Path:
         """Folder of the servers' own logs."""
         return self.root / "log"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import time
@@ -20,6 +21,12 @@ _GONE_SECONDS = 15.0
 
 class ServersUnavailable(Exception):
     """An embedded server could not be started; the message says why."""
+
+
+def get_missing_servers() -> list[str]:
+    """The servers that the environment does not give (``DATABASE_URL``, ``REDIS_URL``; empty counts as not given)."""
+    variables = {"postgres": "DATABASE_URL", "valkey": "REDIS_URL"}
+    return [name for name, variable in variables.items() if not os.environ.get(variable)]
 
 
 @contextmanager

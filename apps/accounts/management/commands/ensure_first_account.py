@@ -1,0 +1,18 @@
+"""``manage.py ensure_first_account``: what ``manage.py up`` calls so that somebody can log in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.accounts.services import ensure_first_account
+
+
+class Command(BaseCommand):
+    help = "Make the first account when there is none, and print its password, this once only."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        username, password = ensure_first_account()
+        if password is not None:
+            self.stdout.write(f"First account: {username}   password: {password}   (shown this once only)")

@@ -1,0 +1,122 @@
+"""``manage.py up``: everything in one command, on one machine; what ``make run`` starts."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+
+from apps.core.catalogs import compile_catalogs
+from apps.core.embedded.layout import DataLayout
+from apps.core.embedded.locks import try_lock
+from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
+from apps.core.embedded.supervisor import Program, Supervisor
+
+_GRACEFUL_SECONDS = 5
+"""What open requests (streams, above all) get to finish."""
+
+
+class Command(BaseCommand):
+    help = "Start servers (unless given), migrations, web, worker and beat; Ctrl-C stops all of it."
+    requires_system_checks: Sequence[str] = []  # the web process checks; a failure here would hide its reason
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1", help="HOST (default: 127.0.0.1)")
+        parser.add_argument("--port", default=os.environ.get("PORT") or "8000", help="PORT (default: 8000)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # TERM while still starting ends like Ctrl-C: through every `finally`.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        layout = DataLayout.at(settings.DATA_DIR)
+        try:
+            with (
+                _lock_out_others(layout),
+                _listen(options["host"], options["port"]) as listener,
+                hold_servers(layout.root, names=get_missing_servers()),
+            ):
+                call_command("migrate", interactive=False, verbosity=1 if options["verbosity"] > 1 else 0)
+                compile_catalogs(settings.LOCALE_PATHS)
+                call_command("ensure_first_account", stdout=self.stdout)
+                connection.close()
+                connection.close_pool()
+                self.stdout.write(f"Jiyi answers at {_format_address(listener)}   (Ctrl-C stops it)")
+                self.stdout.flush()
+                env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+                Supervisor(_get_programs(listener), cwd=settings.BASE_DIR, env=env, output=sys.stdout).run()
+        except ServersUnavailable as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            pass  # while starting; once the supervisor runs, it deals with it
+        self.stdout.write("Stopped.")
+
+
+def _get_programs(listener: socket.socket) -> list[Program]:
+    celery = [sys.executable, "-m", "celery", "--app", "project"]
+    return [
+        Program(
+            name="web",
+            # No access log: query strings hold what people search for, and logs hold no text (R3).
+            command=[
+                *(sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"),
+                *("--fd", str(listener.fileno()), "--timeout-graceful-shutdown", str(_GRACEFUL_SECONDS)),
+            ],
+            pass_fds=[listener.fileno()],
+        ),
+        Program(
+            name="worker",
+            command=[
+                *(*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"),
+                *("--without-gossip", "--without-mingle", "--without-heartbeat"),  # there is one worker
+            ],
+            # Finish what runs; what takes too long goes back to the queue.
+            stop_signals=(signal.SIGTERM, signal.SIGQUIT),
+            nice=5,
+        ),
+        Program(name="beat", command=[*celery, "beat", "--loglevel", "INFO", "--pidfile", ""], nice=5),
+    ]
+
+
+@contextmanager
+def _lock_out_others(layout: DataLayout) -> Iterator[None]:
+    """One ``up`` per data folder."""
+    layout.run.mkdir(parents=True, exist_ok=True)
+    with layout.up_lock.open("a+") as lock:
+        if not try_lock(lock):
+            lock.seek(0)
+            raise CommandError(f"It is already running on {layout.root} (process {lock.read().strip() or 'unknown'}).")
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def _listen(host: str, port: str) -> socket.socket:
+    """The listening socket, made before anything is started and handed to the web process.
+
+    So nobody else can take the port, and requests wait instead of failing while that process is restarted.
+    """
+    if not port.isdecimal() or int(port) > 65535:
+        raise CommandError(f"PORT has to be a number from 0 to 65535, not {port!r}.")
+    try:
+        family, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CommandError(f"Port {port} of {host} is taken. Choose another: make run PORT=8001") from error
+        raise CommandError(f"Cannot listen on {host}:{port}: {error}") from error
+
+
+def _format_address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - for show
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
