@@ -9,7 +9,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from apps.core.embedded.commands import command_servers
+
+    with command_servers(sys.argv):
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

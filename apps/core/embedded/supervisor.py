@@ -47,7 +47,7 @@ class _Child:
     unfinished_line: bytes = b""
     started_at: float = 0.0
     start_at: float = 0.0
-    pause: float = _FIRST_PAUSE
+    pause: float = 0.0
     signals: list[signal.Signals] = field(default_factory=list)
     next_signal_at: float = 0.0
 
@@ -165,9 +165,9 @@ class Supervisor:
         if not self._requests_to_stop:
             now = time.monotonic()
             settled = now - child.started_at > _SETTLED_SECONDS
-            child.pause = _FIRST_PAUSE if settled else min(child.pause * 2, _LONGEST_PAUSE)
+            child.pause = _FIRST_PAUSE if settled or not child.pause else min(child.pause * 2, _LONGEST_PAUSE)
             child.start_at = now + child.pause
-            self._write(child, f"ended with {process.returncode}; starting it again in {child.pause:.0f} s")
+            self._write(child, f"ended with {process.returncode}; starting it again in {child.pause:g} s")
 
     def _write(self, child: _Child, line: str) -> None:
         try:
