@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import DurationField, ExpressionWrapper, F, FloatField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Coalesce
 
 from apps.accounts.models import Setting, User
 from apps.accounts.types import PREFIX, MemorySettings
@@ -54,6 +57,8 @@ def get_settings(user: User | None) -> MemorySettings:
     return resolve_settings(setting_rows(user).values_list("key", "value"))
 
 
-def stored_setting(name: str, *, user: str) -> Subquery:
-    """An expression for the value of a setting as the owner of a row changed it; `user` names the row's field."""
-    return Subquery(Setting.objects.filter(user=OuterRef(user), key=f"{PREFIX}{name}").values("value")[:1])
+def working_ttl(*, user: str) -> Combinable:
+    """An expression, per row, for how long its owner lets working memory idle (W4); `user` names the row's field."""
+    stored = Setting.objects.filter(user=OuterRef(user), key=f"{PREFIX}working_ttl_minutes").values("value")[:1]
+    minutes = Coalesce(Cast(Subquery(stored), FloatField()), Value(float(get_settings(None).working_ttl_minutes)))
+    return ExpressionWrapper(minutes * Value(timedelta(minutes=1)), output_field=DurationField())

@@ -30,7 +30,9 @@ class Strategy(models.Model):
     category = models.CharField(_("category"), max_length=10, choices=EmotionCategory.choices)
     tone = models.CharField(_("tone"), max_length=50)
     max_length = models.PositiveIntegerField(
-        _("maximum length"), validators=[MinValueValidator(1)], help_text=_("In characters; advice to the model, never cut.")
+        _("maximum length"),
+        validators=[MinValueValidator(1)],
+        help_text=_("In characters; advice to the model, never cut."),
     )
     use_memory = models.BooleanField(
         _("use memory"), default=True, help_text=_("When off, no long-term memories are put before the model.")

@@ -54,9 +54,7 @@ class Message(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(
-        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages"
-    )
+    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="messages"
     )
@@ -65,9 +63,7 @@ class Message(models.Model):
     create_time = models.DateTimeField(_("create time"), default=timezone.now, editable=False)
     is_collected = models.BooleanField(_("favourite"), default=False)
     emotion = models.CharField(_("emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001 (null is "not analysed")
-    status = models.CharField(
-        _("status"), max_length=10, choices=MessageStatus.choices, default=MessageStatus.COMPLETE
-    )
+    status = models.CharField(_("status"), max_length=10, choices=MessageStatus.choices, default=MessageStatus.COMPLETE)
     position = models.PositiveIntegerField(_("position"), editable=False)
     reply_to = models.OneToOneField(
         "self", verbose_name=_("reply to"), null=True, blank=True, on_delete=models.CASCADE, related_name="reply"

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from apps.accounts.models import User
+from apps.accounts.selectors import working_ttl
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_message, get_session
 from apps.conversations.types import OpenRound
@@ -50,9 +52,21 @@ FROM answered
 """
 
 
+class AlreadySent(Conflict):
+    """A message with the same idempotency key is there: its outcome is the answer to this one too (C6)."""
+
+
 def create_session(*, user: User, title: str = "", temporary: bool = False) -> Session:
     """Start a conversation with a new unique ID and an empty window (C2)."""
     return Session.objects.create(user=user, title=title, temporary=temporary)
+
+
+def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
+    """Return the session with its row locked until the transaction ends: what orders writers of one session."""
+    session = Session.objects.select_for_update().filter(user=user, id=session_id).first()
+    if session is None:
+        raise NotFound("There is no such session.")
+    return session
 
 
 def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
@@ -69,9 +83,10 @@ def delete_session(*, user: User, session_id: uuid.UUID) -> int:
     return 1
 
 
-def delete_idle_temporary_sessions(*, idle: Q) -> int:
-    """Delete the temporary sessions that `idle` selects (C7); returns how many."""
-    ids = list(Session.objects.filter(idle, temporary=True).values_list("id", flat=True))
+def delete_idle_temporary_sessions() -> int:
+    """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
+    idle = Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user"))
+    ids = list(idle.values_list("id", flat=True))
     Session.objects.filter(id__in=ids).delete()
     return len(ids)
 
@@ -89,8 +104,8 @@ def open_round(
 ) -> OpenRound:
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
-    An untitled session takes its title from the message. Raises `NotFound` without the session, `Conflict` when a
-    message with the same idempotency key is there already.
+    An untitled session takes its title from the message. Raises `NotFound` without the session, `AlreadySent` when a
+    message with the same idempotency key is there.
     """
     message_id = uuid.uuid4()
     values = {
@@ -109,7 +124,7 @@ def open_round(
             row = cursor.fetchone()
     except IntegrityError as error:
         if "message_idempotency_unique" in str(error):
-            raise Conflict("A message with this Idempotency-Key was already sent.") from error
+            raise AlreadySent("A message with this Idempotency-Key was already sent.") from error
         raise
     if row is None:
         raise NotFound("There is no such session.")
@@ -122,6 +137,7 @@ def open_round(
         attempt=1,
         content=content,
         create_time=now,
+        is_collected=False,
         temporary=temporary,
     )
 
@@ -147,6 +163,7 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
         attempt=message.attempt + 1,
         content=message.content,
         create_time=message.create_time,
+        is_collected=message.is_collected,
         temporary=session.temporary,
     )
 
@@ -183,9 +200,9 @@ def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: date
 
 def fail_round(*, opened: OpenRound) -> None:
     """Keep the user's message as `failed`, unless another run has taken it up (C6)."""
-    Message.objects.filter(
-        id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt
-    ).update(status=MessageStatus.FAILED, lease_until=None)
+    Message.objects.filter(id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt).update(
+        status=MessageStatus.FAILED, lease_until=None
+    )
 
 
 def fail_abandoned_rounds(*, now: datetime) -> int:
@@ -198,9 +215,7 @@ def fail_abandoned_rounds(*, now: datetime) -> int:
 def record_assistant_message(*, user: User, session_id: uuid.UUID, content: str, now: datetime) -> Message:
     """Store a message of the assistant that answers no message of the user, at the end of the session (H1)."""
     with transaction.atomic():
-        session = Session.objects.select_for_update().filter(user=user, id=session_id).first()
-        if session is None:
-            raise NotFound("There is no such session.")
+        session = lock_session(user=user, session_id=session_id)
         session.last_position += 1
         session.last_active_at = max(session.last_active_at, now)
         session.save(update_fields=["last_position", "last_active_at"])

@@ -25,6 +25,7 @@ class OpenRound:
     attempt: int
     content: str
     create_time: datetime
+    is_collected: bool
     temporary: bool
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import structlog
 from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
@@ -30,7 +29,8 @@ from apps.core.db import in_database, release_connections
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
 from apps.core.text.clean import find_forbidden
 
-logger = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from apps.accounts.models import User
 
 API_PREFIXES = ("/api/", "/chat/", "/memory/", "/profile", "/summaries", "/v1/", "/mcp", "/healthz", "/metrics")
 CODES = {
@@ -148,6 +148,12 @@ def refuse_forbidden(value: Any) -> None:
     """Raise `InvalidInput` when a string anywhere in `value` holds U+0000 or a lone surrogate."""
     if found := find_forbidden(value):
         raise InvalidInput(f"Text must not contain {found}.")
+
+
+def get_user(request: Request) -> User:
+    """Return who sends the request; permissions let nobody in who is not a user."""
+    assert request.user.is_authenticated, "permissions let nobody else in"
+    return request.user
 
 
 def read_uuid(value: str) -> uuid.UUID:

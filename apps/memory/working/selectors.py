@@ -13,6 +13,8 @@ from apps.core.errors import NotFound
 from apps.memory.models import WorkingMemory
 from apps.memory.working.variables import Variables
 
+NO_WORKING_MEMORY = "This session has no working memory now."
+
 
 @dataclass(frozen=True, slots=True)
 class WorkingMemorySnapshot:
@@ -60,5 +62,5 @@ def get_working_memory(user: User, session_id: uuid.UUID, *, now: datetime, ttl_
     """Return the live working memory of the session, or raise `NotFound` (W2, W4)."""
     snapshot = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
     if snapshot is None:
-        raise NotFound("This session has no working memory now.")
+        raise NotFound(NO_WORKING_MEMORY)
     return snapshot

@@ -8,14 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import DurationField, ExpressionWrapper, F, FloatField, Value
-from django.db.models.functions import Cast, Coalesce, Now
+from django.db.models import F
+from django.db.models.functions import Now
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings, stored_setting
-from apps.core.errors import TooLarge
+from apps.accounts.selectors import get_settings, working_ttl
+from apps.conversations.services import lock_session
+from apps.core.errors import NotFound, TooLarge
 from apps.memory.models import WorkingMemory
-from apps.memory.working.selectors import WorkingMemorySnapshot, to_snapshot
+from apps.memory.working.selectors import NO_WORKING_MEMORY, WorkingMemorySnapshot, to_snapshot
 from apps.memory.working.variables import FORM_PREFIX, Variables, merge_from_model, remove, write
 
 # One statement, so that concurrent messages of a session each count once (W3) without holding a lock while the model
@@ -39,9 +40,7 @@ RETURNING session_id, user_id, current_topic, context_variables, written, turn_c
 """
 
 
-def count_turn(
-    *, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int
-) -> WorkingMemorySnapshot:
+def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
     """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W2, W3)."""
     values = {
         "session": session_id,
@@ -109,9 +108,11 @@ def record_form(
 ) -> WorkingMemorySnapshot:
     """Keep a submitted form (H1, H3): the same title again replaces and moves last. `turn_count` stays.
 
-    Raises `TooLarge` when it does not fit even after eviction, with nothing changed (W5).
+    Raises `NotFound` without the session, `TooLarge` when it does not fit even after eviction, with nothing
+    changed (W5).
     """
     settings = get_settings(user)
+    lock_session(user=user, session_id=session_id)
     row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     if row is None:
         row = WorkingMemory(session_id=session_id, user=user, created_at=now)
@@ -126,16 +127,16 @@ def record_form(
 @transaction.atomic
 def update_working_memory(
     *, user: User, session_id: uuid.UUID, now: datetime, changes: Mapping[str, Any]
-) -> WorkingMemorySnapshot | None:
+) -> WorkingMemorySnapshot:
     """Change the topic or variables by hand; variables merge key by key and null removes one, forms too (R2).
 
-    `changes` may hold `current_topic` (null clears it) and `context_variables`. Returns None without working memory.
-    Raises `TooLarge` when a value does not fit, with nothing changed.
+    `changes` may hold `current_topic` (null clears it) and `context_variables`. Raises `NotFound` without working
+    memory, `TooLarge` when a value does not fit, with nothing changed.
     """
     settings = get_settings(user)
     row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     if row is None:
-        return None
+        raise NotFound(NO_WORKING_MEMORY)
     current = Variables.load(row.context_variables, row.written)
     for key, value in changes.get("context_variables", {}).items():
         if value is None:
@@ -150,19 +151,16 @@ def update_working_memory(
 
 
 def forget_working_memory(*, user: User, session_id: uuid.UUID) -> int:
-    """Delete the working memory of a session; returns how many rows went."""
+    """Delete the working memory of a session; returns how many rows went. Raises `NotFound` without it."""
     deleted, _by_model = WorkingMemory.objects.filter(user=user, session_id=session_id).delete()
+    if not deleted:
+        raise NotFound(NO_WORKING_MEMORY)
     return deleted
 
 
 def expire_working_memory() -> int:
     """Delete what idled longer than its owner's `memory.working_ttl_minutes` (W4); returns how many rows went."""
-    minutes = Coalesce(
-        Cast(stored_setting("working_ttl_minutes", user="user"), FloatField()),
-        Value(float(get_settings(None).working_ttl_minutes)),
-    )
-    idle = ExpressionWrapper(minutes * Value(timedelta(minutes=1)), output_field=DurationField())
-    deleted, _by_model = WorkingMemory.objects.filter(updated_at__lt=Now() - idle).delete()
+    deleted, _by_model = WorkingMemory.objects.filter(updated_at__lt=Now() - working_ttl(user="user")).delete()
     return deleted
 
 

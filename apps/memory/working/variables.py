@@ -76,9 +76,7 @@ def remove(current: Variables, key: str) -> Variables:
     )
 
 
-def merge_from_model(
-    current: Variables, changes: Mapping[str, Any], *, now: datetime, max_bytes: int
-) -> Variables:
+def merge_from_model(current: Variables, changes: Mapping[str, Any], *, now: datetime, max_bytes: int) -> Variables:
     """Merge the model's variables key by key (W3): null removes, forms are not touched, what cannot fit is dropped."""
     for key, value in changes.items():
         if is_form(key):

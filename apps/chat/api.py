@@ -1,0 +1,280 @@
+"""REST and SSE of conversations and turns (SPEC, API: /chat)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.chat import services
+from apps.chat.serializers import (
+    ContextSerializer,
+    FormReplySerializer,
+    FormRequest,
+    MessageRequest,
+    RetryRequest,
+    TurnSerializer,
+)
+from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
+from apps.conversations.models import Message, Session
+from apps.conversations.selectors import get_message_by_key, get_session, list_messages, list_sessions
+from apps.conversations.serializers import (
+    MessageChangeSerializer,
+    MessageSerializer,
+    SessionChangeSerializer,
+    SessionSerializer,
+)
+from apps.conversations.services import (
+    AlreadySent,
+    create_session,
+    delete_session,
+    rename_session,
+    set_collected,
+)
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.db import in_database
+from apps.core.errors import Conflict, InvalidInput, JiyiError, TooLarge
+from apps.core.http import AsyncAPIView, error_body, get_user, read_uuid, refuse_forbidden
+from apps.core.serializers import DeletedSerializer
+from apps.core.sse import stream_events
+
+OUTCOME_POLL_SECONDS = 0.1
+MAX_KEY_CHARS = 255
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="The same key again in this session returns the first outcome; nothing is stored twice.",
+)
+TURN_RESPONSES = {201: TurnSerializer, (200, "text/event-stream"): OpenApiTypes.STR}
+
+
+# Sessions
+
+
+class SessionsView(generics.ListCreateAPIView[Session]):
+    """The user's sessions, most recently active first."""
+
+    serializer_class = SessionSerializer
+
+    def get_queryset(self) -> Any:
+        return list_sessions(get_user(self.request))
+
+    def perform_create(self, serializer: BaseSerializer[Session]) -> None:
+        serializer.instance = create_session(user=get_user(self.request), **serializer.validated_data)
+
+
+class SessionView(APIView):
+    """One session."""
+
+    @extend_schema(responses=SessionSerializer)
+    def get(self, request: Request, session_id: str) -> Response:
+        return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
+
+    @extend_schema(request=SessionChangeSerializer, responses=SessionSerializer)
+    def patch(self, request: Request, session_id: str) -> Response:
+        body = SessionChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        session = rename_session(user=get_user(request), session_id=read_uuid(session_id), **body.validated_data)
+        return Response(SessionSerializer(session).data)
+
+    @extend_schema(responses=DeletedSerializer)
+    def delete(self, request: Request, session_id: str) -> Response:
+        """Delete the session with its messages and working memory; long-term memories stay (W4)."""
+        return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
+
+
+class ContextView(APIView):
+    """The layers that a message would get now (C4); nothing is stored or counted."""
+
+    @extend_schema(parameters=[OpenApiParameter("message", str)], responses=ContextSerializer)
+    def get(self, request: Request, session_id: str) -> Response:
+        message = request.query_params.get("message", "")
+        refuse_forbidden(message)
+        if len(message) > MAX_CONTENT_CHARS:
+            raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+        context = services.preview_context(
+            user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
+        )
+        return Response(ContextSerializer(context).data)
+
+
+# Messages and turns
+
+
+class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
+    """The messages of a session, oldest first; posting one is a turn."""
+
+    serializer_class = MessageSerializer
+
+    def get_queryset(self) -> Any:
+        return list_messages(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+
+    async def get(self, request: Request, session_id: str) -> Response:  # type: ignore[override]
+        return await in_database(self.list, request, session_id)
+
+    @extend_schema(request=MessageRequest, responses=TURN_RESPONSES, parameters=[IDEMPOTENCY_KEY])
+    async def post(self, request: Request, session_id: str) -> HttpResponseBase:
+        """Send a message: a turn. With ``stream`` the events are `start`, `delta`…, then `done` or `error`."""
+        body = _read(MessageRequest, request)
+        key = _read_idempotency_key(request)
+        session, user = read_uuid(session_id), get_user(request)
+        try:
+            return await _run_turn(
+                partial(
+                    services.open_message_turn,
+                    user=user,
+                    session_id=session,
+                    content=body["content"],
+                    idempotency_key=key,
+                    now=timezone.now(),
+                ),
+                stream=body["stream"],
+            )
+        except AlreadySent:
+            assert key is not None, "only a key can have been used before"
+            outcome = partial(_wait_for_outcome, user, session, key=key, content=body["content"])
+            return await _answer_earlier(outcome, stream=body["stream"])
+
+
+class RetryView(AsyncAPIView):
+    """Answer a failed message once more."""
+
+    @extend_schema(request=RetryRequest, responses=TURN_RESPONSES)
+    async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        body = _read(RetryRequest, request)
+        opening = partial(
+            services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
+        )
+        return await _run_turn(opening, stream=body["stream"])
+
+
+class FormsView(AsyncAPIView):
+    """Submit a form in place of a message (H1)."""
+
+    @extend_schema(request=FormRequest, responses={201: FormReplySerializer})
+    async def post(self, request: Request, session_id: str) -> Response:
+        body = _read(FormRequest, request)
+        run = services.start_turn(
+            partial(
+                services.open_form_turn,
+                user=get_user(request),
+                session_id=read_uuid(session_id),
+                title=body["title"],
+                fields=body["fields"],
+                now=timezone.now(),
+            )
+        )
+        await run.opened()
+        result = await run.result()
+        reply = {
+            "key": f"hitl_{body['title']}",
+            "working_memory": result["working_memory"],
+            "assistant_message": result["assistant_message"],
+        }
+        return Response(reply, status=status.HTTP_201_CREATED)
+
+
+class MessageView(APIView):
+    """One message."""
+
+    @extend_schema(request=MessageChangeSerializer, responses=MessageSerializer)
+    def patch(self, request: Request, message_id: str) -> Response:
+        """Mark the message as a favourite, or no longer (C1)."""
+        body = MessageChangeSerializer(data=request.data)
+        body.is_valid(raise_exception=True)
+        message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body.validated_data)
+        return Response(MessageSerializer(message).data)
+
+
+class TurnView(APIView):
+    """The turn that a message, the user's or the reply, belongs to."""
+
+    @extend_schema(responses=TurnSerializer)
+    def get(self, request: Request, message_id: str) -> Response:
+        turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
+        return Response(turn)
+
+
+# Helpers of the above
+
+
+def _read(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
+    body = serializer(data=request.data)
+    body.is_valid(raise_exception=True)
+    return dict(body.validated_data)
+
+
+def _read_idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not key.strip() or len(key) > MAX_KEY_CHARS:
+        raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_CHARS} characters.")
+    refuse_forbidden(key)
+    return key
+
+
+async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpResponseBase:
+    """Start a turn and answer with it; what refuses it before it started is an ordinary error, streamed or not."""
+    run = services.start_turn(open_turn)
+    await run.opened()
+    if stream:
+        return stream_events(_encode(run))
+    return Response(await run.result(), status=status.HTTP_201_CREATED)
+
+
+async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
+    async for event in run.events():
+        match event:
+            case Started(user_message):
+                yield "start", {"user_message": user_message}
+            case Delta(text):
+                yield "delta", {"text": text}
+            case Done(result):
+                yield "done", result
+            case Failed(error):
+                yield "error", error_body(error.code, error.message, error.fields)
+
+
+async def _wait_for_outcome(user: User, session_id: uuid.UUID, *, key: str, content: str) -> dict[str, Any]:
+    """Return the outcome of the message first sent with `key`, waiting while it is under way."""
+    while True:
+        message = await in_database(get_message_by_key, user, session_id, key)
+        if message.content != content:
+            raise Conflict("This Idempotency-Key was used for another message.", fields={"message_id": str(message.id)})
+        outcome = await in_database(services.get_outcome, user, message, now=timezone.now())
+        if outcome is not None:
+            return outcome
+        await asyncio.sleep(OUTCOME_POLL_SECONDS)
+
+
+async def _answer_earlier(outcome: Callable[[], Any], *, stream: bool) -> HttpResponseBase:
+    if not stream:
+        return Response(await outcome(), status=status.HTTP_201_CREATED)
+
+    async def replay() -> AsyncIterator[tuple[str, Any]]:
+        try:
+            result = await outcome()
+        except JiyiError as error:
+            yield "error", error_body(error.code, error.message, error.fields)
+            return
+        yield "start", {"user_message": result["user_message"]}
+        yield "delta", {"text": result["assistant_message"]["content"]}
+        yield "done", result
+
+    return stream_events(replay())

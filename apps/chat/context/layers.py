@@ -1,0 +1,65 @@
+"""The text of each layer (C4), as the model reads it. Remembered text is data in escaped blocks (C5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from apps.chat.context.types import Form, RecalledMemory
+from apps.chat.emotions import ReplyStrategy
+from apps.chat.prompts import INSTRUCTIONS, PLAIN_INSTRUCTIONS
+from apps.conversations.types import Round
+from apps.core.llm.blocks import render_block
+
+
+def render_system(*, strategy: ReplyStrategy | None, emotions: Sequence[str], now: datetime) -> str:
+    """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6)."""
+    if strategy is None:
+        return PLAIN_INSTRUCTIONS
+    parts = [
+        INSTRUCTIONS.format(emotions=", ".join(emotions)),
+        render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}"),
+        render_block("strategy", _json(strategy.to_wire())),
+    ]
+    return "\n\n".join(parts)
+
+
+def render_working_memory(
+    *, topic: str | None, variables: Mapping[str, Any], forms: Iterable[Form], submitted: Form | None
+) -> str:
+    """Layer 2: topic, variables and forms in order of submission; the form just submitted once more by itself."""
+    shown = [{"title": form.title, "fields": form.fields} for form in forms]
+    parts = []
+    if topic or variables or shown:
+        body = {"topic": topic, "variables": variables, "forms": shown}
+        parts.append(render_block("working_memory", _json(body)))
+    if submitted is not None:
+        parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
+    return "\n\n".join(parts)
+
+
+def render_variable(name: str, value: Any) -> str:
+    """What one variable takes in layer 2."""
+    return _json({name: value})
+
+
+def render_memory(memory: RecalledMemory) -> str:
+    """The line of one memory in layer 3."""
+    return _json({"kind": memory.kind, **memory.line})
+
+
+def render_memories(memories: Iterable[RecalledMemory]) -> str:
+    """Layer 3: one memory a line, best first."""
+    lines = [render_memory(memory) for memory in memories]
+    return render_block("memories", "\n".join(lines)) if lines else ""
+
+
+def render_conversation(rounds: Iterable[Round]) -> str:
+    """Layer 5 as the inspector shows it; the model gets the same as messages."""
+    return "\n".join(f"{line.role}: {line.content}" for lines in rounds for line in lines)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

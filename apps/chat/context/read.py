@@ -1,0 +1,104 @@
+"""Read from the database what may go into a turn's context; `apps.chat.context.build` decides what does."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.build import build_context
+from apps.chat.context.types import Context, ContextInput, Form, RecalledMemory
+from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.conversations.selectors import get_window
+from apps.core.text.json_text import json_text
+from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
+from apps.memory.types import ScoredMemory, ScoreWeights
+
+COMPONENTS = (
+    "keyword_score",
+    "semantic_score",
+    "category_boost",
+    "recency_score",
+    "frequency_score",
+    "confidence",
+    "topic_boost",
+)
+
+
+def read_context(
+    user: User,
+    session_id: uuid.UUID,
+    *,
+    message: str,
+    strategy: ReplyStrategy | None,
+    table: StrategyTable,
+    working: WorkingMemorySnapshot | None,
+    settings: MemorySettings,
+    now: datetime,
+    recalls: bool,
+    before: int | None = None,
+    submitted: Form | None = None,
+) -> Context:
+    """Return the context of a turn with `message`; writes and counts nothing.
+
+    `recalls`: whether long-term memories may be read (not in a temporary session, C7). `before`: the position of
+    the message, so that only what was said earlier is in its window.
+    """
+    memories: list[RecalledMemory] = []
+    if recalls and strategy is not None and strategy.use_memory:
+        memories = _recall(user, message=message, working=working, settings=settings, now=now)
+    return build_context(
+        ContextInput(
+            message=message,
+            now=now.astimezone(settings.zone),
+            budget=settings.token_budget,
+            context_limit=settings.context_limit,
+            strategy=strategy,
+            emotions=tuple(table),
+            topic=working.current_topic if working else None,
+            variables=working.variables.plain if working else {},
+            forms=_read_forms(working),
+            submitted=submitted,
+            memories=memories,
+            rounds=get_window(user, session_id, limit=settings.context_limit, before=before),
+        )
+    )
+
+
+def _recall(
+    user: User, *, message: str, working: WorkingMemorySnapshot | None, settings: MemorySettings, now: datetime
+) -> list[RecalledMemory]:
+    scored = retrieve_relevant_memories(
+        user=user,
+        message=message,
+        limit=settings.retrieval_limit,
+        working_memory=working,
+        candidate_limit=settings.candidate_limit,
+        weights=ScoreWeights(**settings.score_weights.model_dump()),
+        half_life_days=settings.recency_half_life_days,
+        max_keywords=settings.max_keywords,
+        now=now,
+    )
+    return [_to_recalled(memory) for memory in scored]
+
+
+def _to_recalled(memory: ScoredMemory) -> RecalledMemory:
+    candidate = memory.candidate
+    return RecalledMemory(
+        id=str(candidate.id),
+        kind="long_term",
+        text=f"{candidate.key}: {json_text(candidate.value)}",
+        line={"category": candidate.category, "key": candidate.key, "value": candidate.value},
+        score=memory.score,
+        components={name: getattr(memory, name) for name in COMPONENTS},
+    )
+
+
+def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:
+    if working is None:
+        return []
+    return [
+        Form(title=title, fields=value.get("fields", {}) if isinstance(value, dict) else {"": value})
+        for title, value in working.variables.forms.items()
+    ]

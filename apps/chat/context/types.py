@@ -1,0 +1,93 @@
+"""What goes into the context of a turn and what comes out: plain values, no Django."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from apps.chat.emotions import ReplyStrategy
+from apps.conversations.types import Round
+from apps.core.llm.types import PromptMessage
+
+LAYER_NAMES = (
+    "system",
+    "user_profile",
+    "working_memory",
+    "memories",
+    "session_summaries",
+    "conversation",
+    "message",
+)
+"""C4, by index."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory as it stands in layer 3, best first; `line` is what the prompt says of it."""
+
+    id: str
+    kind: str
+    text: str
+    line: Mapping[str, Any]
+    score: float
+    components: Mapping[str, float]
+
+    def to_wire(self) -> dict[str, Any]:
+        """SPEC, API: `memories_used[]`."""
+        return {"id": self.id, "kind": self.kind, "text": self.text, "score": self.score, **self.components}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A submitted form (H1)."""
+
+    title: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextInput:
+    """Everything a turn may put before the model, before the token budget.
+
+    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone.
+    `budget` is in tokens; `context_limit` in messages (C3).
+    """
+
+    message: str
+    now: datetime
+    budget: int
+    context_limit: int
+    strategy: ReplyStrategy | None
+    emotions: Sequence[str] = ()
+    topic: str | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    forms: Sequence[Form] = ()
+    submitted: Form | None = None
+    memories: Sequence[RecalledMemory] = ()
+    rounds: Sequence[Round] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer as the model gets it (C4)."""
+
+    index: int
+    name: str
+    content: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The context of one turn after trimming: what to send, and what was in it."""
+
+    layers: tuple[Layer, ...]
+    messages: tuple[PromptMessage, ...]
+    memories: tuple[RecalledMemory, ...]
+    rounds: tuple[Round, ...]
+
+    @property
+    def total_tokens(self) -> int:
+        return sum(layer.tokens for layer in self.layers)

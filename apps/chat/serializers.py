@@ -1,0 +1,109 @@
+"""Bodies and answers of the chat API, checked and documented in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.conversations.serializers import MessageSerializer
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.errors import TooLarge
+from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.memory.working.serializers import WorkingMemorySerializer
+
+MAX_FORM_TITLE_CHARS = 100
+
+
+class MessageRequest(serializers.Serializer[Any]):
+    """A new message. `stream`: answer as ``text/event-stream``."""
+
+    content = StrictCharField(trim_whitespace=False)
+    stream = StrictBooleanField(required=False, default=False)
+
+    def validate_content(self, content: str) -> str:
+        if not content.strip():
+            raise serializers.ValidationError("Must not be blank.", code="blank")
+        if len(content) > MAX_CONTENT_CHARS:
+            raise TooLarge(f"content has {len(content)} characters; {MAX_CONTENT_CHARS} are allowed.")
+        return content
+
+
+class RetryRequest(serializers.Serializer[Any]):
+    stream = StrictBooleanField(required=False, default=False)
+
+
+class FormRequest(serializers.Serializer[Any]):
+    """A filled-in form (H1)."""
+
+    title = StrictCharField(max_length=MAX_FORM_TITLE_CHARS)
+    fields = serializers.DictField()  # type: ignore[assignment]  # the contract's name; DRF takes declared fields away
+
+
+class EmotionSerializer(serializers.Serializer[Any]):
+    primary = serializers.CharField()
+    category = serializers.CharField()
+    confidence = serializers.FloatField()
+    indicators = serializers.ListField(child=serializers.CharField())
+
+
+class StrategySerializer(serializers.Serializer[Any]):
+    emotion = serializers.CharField()
+    tone = serializers.CharField()
+    max_length = serializers.IntegerField(help_text="In characters; advice to the model, never cut.")
+    use_memory = serializers.BooleanField()
+    proactive_question = serializers.BooleanField()
+    formality = serializers.ChoiceField(choices=["casual", "formal"])
+    emoji_allowed = serializers.BooleanField()
+
+
+class MemoryUsedSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=["long_term", "atomic"])
+    text = serializers.CharField()
+    score = serializers.FloatField()
+    keyword_score = serializers.FloatField()
+    semantic_score = serializers.FloatField()
+    category_boost = serializers.FloatField()
+    recency_score = serializers.FloatField()
+    frequency_score = serializers.FloatField()
+    confidence = serializers.FloatField()
+    topic_boost = serializers.FloatField()
+
+
+class MemoryUpdateSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    action = serializers.ChoiceField(choices=["created", "superseded", "refreshed", "pending"])
+    category = serializers.CharField(allow_null=True)
+    key = serializers.CharField()
+    value = serializers.JSONField()
+
+
+class TurnSerializer(serializers.Serializer[Any]):
+    """One turn; also the data of the stream's ``done`` event."""
+
+    user_message = MessageSerializer(allow_null=True)
+    assistant_message = MessageSerializer()
+    emotion = EmotionSerializer(allow_null=True)
+    strategy = StrategySerializer(allow_null=True)
+    memories_used = MemoryUsedSerializer(many=True)
+    memory_updates = MemoryUpdateSerializer(many=True)
+    working_memory = WorkingMemorySerializer(allow_null=True)
+
+
+class FormReplySerializer(serializers.Serializer[Any]):
+    key = serializers.CharField()
+    working_memory = WorkingMemorySerializer()
+    assistant_message = MessageSerializer()
+
+
+class LayerSerializer(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    name = serializers.CharField()
+    content = serializers.CharField()
+    tokens = serializers.IntegerField()
+
+
+class ContextSerializer(serializers.Serializer[Any]):
+    layers = LayerSerializer(many=True)
+    total_tokens = serializers.IntegerField()

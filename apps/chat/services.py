@@ -1,0 +1,23 @@
+"""The turn, for every door: REST, SSE and the OpenAI-compatible endpoint only encode what these yield."""
+
+from apps.chat.turn.closing import get_outcome, get_stored_turn
+from apps.chat.turn.engine import TurnRun, start_turn
+from apps.chat.turn.opening import open_form_turn, open_message_turn, open_retry_turn, preview_context
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started, TurnEvent
+
+__all__ = [
+    "Delta",
+    "Done",
+    "Failed",
+    "OpenTurn",
+    "Started",
+    "TurnEvent",
+    "TurnRun",
+    "get_outcome",
+    "get_stored_turn",
+    "open_form_turn",
+    "open_message_turn",
+    "open_retry_turn",
+    "preview_context",
+    "start_turn",
+]

@@ -1,0 +1,156 @@
+"""The second half of a turn: store the reply and all that came with it, in one transaction. Runs in a database thread."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.chat.answer import Analysis
+from apps.chat.context.build import CONVERSATION, MEMORIES
+from apps.chat.emotions import get_steering_emotion
+from apps.chat.models import Turn
+from apps.chat.selectors import get_turn
+from apps.chat.turn.types import OpenTurn
+from apps.chat.turn.wire import message_to_wire, turn_to_wire, without, working_to_wire
+from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.selectors import get_shown_status
+from apps.conversations.services import close_round, record_assistant_message
+from apps.core.errors import ModelUnavailable
+from apps.memory.selectors import find_working_memory
+from apps.memory.services import record_analysis, record_entries, record_use
+from apps.memory.types import MemoryUpdate
+
+FAILED = "The model could not answer this message. It is kept and can be retried."
+
+
+@transaction.atomic
+def close_turn(
+    turn: OpenTurn, *, reply: str, analysis: Analysis | None, model: str, timings: Mapping[str, float], now: datetime
+) -> dict[str, Any]:
+    """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
+
+    `analysis` is None for plain chat (E6). Returns the turn on the wire. Raises `Conflict` when the message was
+    deleted or taken up by another run meanwhile; then nothing is stored.
+    """
+    emotion = analysis.emotion if analysis and turn.round else None
+    message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
+    updates = _store_entries(turn, analysis=analysis, now=now)
+    working = turn.working
+    if turn.working and turn.round and analysis:
+        working = record_analysis(
+            snapshot=turn.working,
+            topic=analysis.topic,
+            variables=analysis.variables,
+            last_emotion=get_steering_emotion(analysis.emotion, threshold=turn.settings.emotion_confidence),
+            max_bytes=turn.settings.working_max_bytes,
+            now=now,
+        )
+    if turn.context.memories:
+        record_use(user=turn.user, memory_ids=[uuid.UUID(memory.id) for memory in turn.context.memories], now=now)
+    used = [memory.to_wire() for memory in turn.context.memories]
+    shown = [{**asdict(update), "id": str(update.id)} for update in updates]
+    Turn.objects.create(
+        assistant_message=message,
+        user_message_id=turn.round.message_id if turn.round else None,
+        session_id=turn.session_id,
+        user=turn.user,
+        model=model,
+        emotion=emotion.to_wire() if emotion else None,
+        strategy=turn.strategy.to_wire() if turn.strategy else None,
+        memories_used=without(used, "text"),
+        memory_updates=without(shown, "category", "key", "value"),
+        layers=_describe_layers(turn),
+        timings=dict(timings),
+        created_at=now,
+    )
+    return {
+        "user_message": user_message_to_wire(
+            turn, status=MessageStatus.COMPLETE, emotion=emotion.primary if emotion else None
+        ),
+        "assistant_message": message_to_wire(message),
+        "emotion": emotion.to_wire() if emotion else None,
+        "strategy": turn.strategy.to_wire() if turn.strategy else None,
+        "memories_used": used,
+        "memory_updates": shown,
+        "working_memory": working_to_wire(working),
+    }
+
+
+def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = None) -> dict[str, Any] | None:
+    """Return the turn's message of the user on the wire, without reading it again; None for a form (H1)."""
+    if turn.round is None:
+        return None
+    return message_to_wire(
+        Message(
+            id=turn.round.message_id,
+            session_id=turn.session_id,
+            role=Role.USER,
+            content=turn.round.content,
+            create_time=turn.round.create_time,
+            is_collected=turn.round.is_collected,
+            emotion=emotion,
+            status=status,
+            lease_until=datetime.max.replace(tzinfo=UTC),
+        )
+    )
+
+
+def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any] | None:
+    """Return the outcome of an earlier turn of `message`, None while it is under way.
+
+    Raises `ModelUnavailable` when it failed, as the first answer did.
+    """
+    status = get_shown_status(message, now=now)
+    if status == MessageStatus.FAILED:
+        raise ModelUnavailable(FAILED, fields={"message_id": str(message.id)})
+    if status == MessageStatus.PENDING:
+        return None
+    return get_stored_turn(user, message.id, now=now)
+
+
+def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any]:
+    """Return the stored turn that a message belongs to; its working memory is as it is now. `NotFound` without one."""
+    turn = get_turn(user, message_id)
+    ttl_minutes = get_settings(user).working_ttl_minutes
+    working = find_working_memory(user, turn.session_id, now=now, ttl_minutes=ttl_minutes) if turn.strategy else None
+    return turn_to_wire(turn, user=user, working=working)
+
+
+def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
+    if turn.round is None:
+        return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
+    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now)
+
+
+def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:
+    if not (turn.remembers and turn.round and analysis and analysis.entries):
+        return ()
+    return record_entries(
+        user=turn.user,
+        entries=analysis.entries,
+        session_id=turn.session_id,
+        message_id=turn.round.message_id,
+        said_at=turn.round.create_time,
+        message_text=turn.round.content,
+        auto_accept_confidence=turn.settings.auto_accept_confidence,
+        now=now,
+    )
+
+
+def _describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
+    """References of what each layer held (M6): enough to rebuild it from what still exists, and no text."""
+    refs = {
+        MEMORIES: [memory.id for memory in turn.context.memories],
+        CONVERSATION: [str(line.id) for lines in turn.context.rounds for line in lines],
+    }
+    return [
+        {"index": layer.index, "name": layer.name, "tokens": layer.tokens, "refs": refs.get(layer.index, [])}
+        for layer in turn.context.layers
+    ]

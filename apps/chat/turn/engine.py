@@ -1,0 +1,160 @@
+"""The one engine of a turn (DESIGN, rule 6): open, ask the model, store; told as typed events while it happens.
+
+A turn runs in a task of its own: a client that leaves does not stop it, and no database connection or lock is held
+while the model answers (C6).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import structlog
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+
+from apps.chat.answer import NO_ANALYSIS, Analysis, read_analysis
+from apps.chat.prompts import get_turn_format
+from apps.chat.turn.closing import FAILED, close_turn, user_message_to_wire
+from apps.chat.turn.opening import milliseconds_since
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started, TurnEvent
+from apps.conversations.models import MessageStatus
+from apps.conversations.services import fail_round
+from apps.core.db import in_database
+from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.llm.client import get_chat_model
+from apps.core.llm.streaming_json import FieldStream
+from apps.core.llm.types import ChatModel, ModelRequest
+from apps.core.text.clean import clean_text
+
+logger = structlog.get_logger(__name__)
+
+STORE_ATTEMPTS = 5
+"""How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
+
+_running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
+
+
+class TurnRun:
+    """One running turn. `opened` settles once its message is stored; `events` then tells the rest."""
+
+    def __init__(self) -> None:
+        self._opened: asyncio.Future[OpenTurn] = asyncio.get_running_loop().create_future()
+        self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
+
+    async def opened(self) -> OpenTurn:
+        """Return once the message is stored. Raises what refused it: nothing was changed then."""
+        return await asyncio.shield(self._opened)
+
+    async def events(self) -> AsyncIterator[TurnEvent]:
+        """Yield `Started`, then `Delta`s, then `Done` or `Failed`. For one reader."""
+        while True:
+            event = await self._events.get()
+            yield event
+            if isinstance(event, Done | Failed):
+                return
+
+    async def result(self) -> Any:
+        """Wait for the end and return the turn on the wire, or raise what it failed with."""
+        async for event in self.events():
+            if isinstance(event, Done):
+                return event.result
+            if isinstance(event, Failed):
+                raise event.error
+        raise AssertionError("a turn ends with Done or Failed")
+
+    async def run(self, open_turn: Callable[[], OpenTurn]) -> None:
+        """Run the turn from beginning to end; every outcome becomes an event."""
+        try:
+            turn = await in_database(open_turn)
+        except Exception as error:
+            self._opened.set_exception(error)
+            self._opened.exception()  # marks it as seen, should nobody be waiting any more
+            return
+        self._opened.set_result(turn)
+        self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
+        try:
+            self._events.put_nowait(Done(await self._answer(turn)))
+        except Exception as error:
+            self._events.put_nowait(Failed(await self._fail(turn, error)))
+
+    async def _answer(self, turn: OpenTurn) -> Any:
+        model = get_chat_model()
+        start = time.perf_counter()
+        timings = {"opening_ms": turn.opening_ms}
+        reply, analysis = await self._stream(turn, model=model, start=start, timings=timings)
+        timings["model_ms"] = milliseconds_since(start)
+        if not reply.strip():
+            raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+        for attempt in range(1, STORE_ATTEMPTS + 1):
+            try:
+                return await in_database(
+                    close_turn,
+                    turn,
+                    reply=reply,
+                    analysis=analysis,
+                    model=model.name,
+                    timings=timings,
+                    now=timezone.now(),
+                )
+            except (OperationalError, InterfaceError):
+                if attempt == STORE_ATTEMPTS:
+                    raise
+                await asyncio.sleep(0.05 * 4**attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _stream(
+        self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]
+    ) -> tuple[str, Analysis | None]:
+        """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
+        pieces: list[str] = []
+
+        def send(text: str) -> None:
+            if text:
+                timings.setdefault("first_token_ms", milliseconds_since(start))
+                pieces.append(text)
+                self._events.put_nowait(Delta(text))
+
+        if turn.strategy is None:
+            async for piece in model.stream(ModelRequest(messages=turn.context.messages)):
+                send(clean_text(piece))
+            return "".join(pieces), None
+        field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
+        request = ModelRequest(messages=turn.context.messages, response_format=get_turn_format(tuple(turn.table)))
+        async for piece in model.stream(request):
+            send(field.feed(piece))
+        decoded = field.close()
+        send(decoded.tail)
+        if decoded.source != "field":
+            return "".join(pieces), NO_ANALYSIS
+        return "".join(pieces), read_analysis(decoded.raw, table=turn.table)
+
+    async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
+        """Keep the message as failed and return what the client is told. A lost database leaves it to its lease."""
+        fields: dict[str, Any] = {}
+        if turn.round is not None:
+            fields["message_id"] = str(turn.round.message_id)
+            try:
+                await in_database(fail_round, opened=turn.round)
+            except (OperationalError, InterfaceError):
+                logger.warning("turn.not_marked_failed", **fields)
+        if isinstance(error, ModelUnavailable):
+            logger.warning("turn.model_unavailable", reason=error.fields.get("reason"), **fields)
+            return ModelUnavailable(error.message or FAILED, fields={**error.fields, **fields})
+        if isinstance(error, JiyiError):
+            return type(error)(error.message, fields={**error.fields, **fields})
+        logger.exception("turn.failed", exc_info=error, **fields)
+        return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
+
+
+def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
+    """Start a turn in the background; `open_turn` runs in a database thread and may refuse it."""
+    turn = TurnRun()
+    # A fresh context: the request's own ends with the request, and this task may outlive it.
+    task = asyncio.get_running_loop().create_task(turn.run(open_turn), context=contextvars.Context())
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+    return turn

@@ -1,0 +1,172 @@
+"""The first half of a turn: store the message, read what is remembered, build the prompt. Runs in a database thread."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.read import read_context
+from apps.chat.context.types import Context, Form
+from apps.chat.emotions import StrategyTable, get_strategy
+from apps.chat.prompts import FORM_SUBMITTED
+from apps.chat.selectors import get_turn_configuration
+from apps.chat.turn.types import OpenTurn
+from apps.conversations.selectors import get_session
+from apps.conversations.services import fail_round, open_round, reopen_round
+from apps.conversations.types import OpenRound
+from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
+from apps.memory.services import count_turn, record_form
+
+
+def open_message_turn(
+    *, user: User, session_id: uuid.UUID, content: str, idempotency_key: str | None, now: datetime
+) -> OpenTurn:
+    """Store a new message of the user and prepare its reply.
+
+    Raises `NotFound` without the session, `AlreadySent` when the idempotency key was used before.
+    """
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    working = None
+    with transaction.atomic():
+        opened = open_round(
+            user=user, session_id=session_id, content=content, idempotency_key=idempotency_key, now=now, lease=_lease()
+        )
+        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+    return _prepare(user, opened, working, settings=settings, table=table, now=now, start=start)
+
+
+def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
+    """Take a failed message up again: nothing is stored or counted twice (C6).
+
+    Raises `NotFound` without the message, `Conflict` when it has not failed.
+    """
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    ttl_minutes = settings.working_ttl_minutes
+    working = None
+    with transaction.atomic():
+        opened = reopen_round(user=user, message_id=message_id, now=now, lease=_lease())
+        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            # What counted the message at first may have expired since: then it is the first one of the new (W4).
+            working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
+            working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
+    return _prepare(user, opened, working, settings=settings, table=table, now=now, start=start)
+
+
+def open_form_turn(
+    *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime
+) -> OpenTurn:
+    """Keep a submitted form and prepare the reply that goes on from it; no message of the user is made (H1, H2).
+
+    Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
+    """
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    session = get_session(user, session_id)
+    working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now)
+    strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    context = read_context(
+        user,
+        session_id,
+        message=FORM_SUBMITTED,
+        strategy=strategy,
+        table=table,
+        working=working,
+        settings=settings,
+        now=now,
+        recalls=not session.temporary,
+        submitted=Form(title=title, fields=fields),
+    )
+    return OpenTurn(
+        user=user,
+        session_id=session_id,
+        round=None,
+        settings=settings,
+        table=table,
+        strategy=strategy,
+        working=working,
+        context=context,
+        remembers=False,
+        opening_ms=milliseconds_since(start),
+    )
+
+
+def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
+    """Return the context that `message` would get now; stores and counts nothing."""
+    session = get_session(user, session_id)
+    settings, table = get_turn_configuration(user)
+    strategy = working = None
+    if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+        strategy = get_strategy(working.last_emotion if working else None, table=table)
+    return read_context(
+        user,
+        session_id,
+        message=message,
+        strategy=strategy,
+        table=table,
+        working=working,
+        settings=settings,
+        now=now,
+        recalls=not session.temporary,
+    )
+
+
+def _prepare(
+    user: User,
+    opened: OpenRound,
+    working: WorkingMemorySnapshot | None,
+    *,
+    settings: MemorySettings,
+    table: StrategyTable,
+    now: datetime,
+    start: float,
+) -> OpenTurn:
+    strategy = get_strategy(working.last_emotion, table=table) if working else None
+    try:
+        context = read_context(
+            user,
+            opened.session_id,
+            message=opened.content,
+            strategy=strategy,
+            table=table,
+            working=working,
+            settings=settings,
+            now=now,
+            recalls=not opened.temporary,
+            before=opened.position,
+        )
+    except Exception:
+        fail_round(opened=opened)
+        raise
+    return OpenTurn(
+        user=user,
+        session_id=opened.session_id,
+        round=opened,
+        settings=settings,
+        table=table,
+        strategy=strategy,
+        working=working,
+        context=context,
+        remembers=not opened.temporary,
+        opening_ms=milliseconds_since(start),
+    )
+
+
+def milliseconds_since(start: float) -> float:
+    """Return the time since a `time.perf_counter` reading."""
+    return round((time.perf_counter() - start) * 1000, 2)
+
+
+def _lease() -> timedelta:
+    return timedelta(seconds=django_settings.TURN_LEASE_SECONDS)

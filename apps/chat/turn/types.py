@@ -1,0 +1,67 @@
+"""The events of a turn, and what is known of it between its two halves."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.types import Context
+from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.conversations.types import OpenRound
+from apps.core.errors import JiyiError
+from apps.memory.selectors import WorkingMemorySnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The user's message is stored; `user_message` is it on the wire, None when a form stands in its place."""
+
+    user_message: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of the reply. All of them joined are the stored reply (C6)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The reply is stored; `result` is the turn on the wire (SPEC, API: POST messages)."""
+
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No reply was stored; the user's message is kept as `failed`."""
+
+    error: JiyiError
+
+
+TurnEvent = Started | Delta | Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn whose message is stored and whose prompt is ready: all that is needed without the database.
+
+    `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off (E6).
+    `remembers`: whether what the model learned may be stored (not in a temporary session, C7).
+    """
+
+    user: User
+    session_id: uuid.UUID
+    round: OpenRound | None
+    settings: MemorySettings
+    table: StrategyTable
+    strategy: ReplyStrategy | None
+    working: WorkingMemorySnapshot | None
+    context: Context
+    remembers: bool
+    opening_ms: float

@@ -1,0 +1,66 @@
+"""A turn on the wire (SPEC, API: POST messages), the same for JSON, for the stream's `done` and for a stored turn."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from apps.accounts.models import User
+from apps.chat.models import Turn
+from apps.conversations.models import Message
+from apps.conversations.serializers import MessageSerializer
+from apps.core.text.json_text import json_text
+from apps.memory.selectors import WorkingMemorySnapshot, get_memories_by_id
+
+DELETED = "(deleted)"
+
+
+def message_to_wire(message: Message) -> dict[str, Any]:
+    """Return the message as clients see it."""
+    return dict(MessageSerializer(message).data)
+
+
+def working_to_wire(working: WorkingMemorySnapshot | None) -> dict[str, Any] | None:
+    """Return working memory as clients see it (W1), its variables in order of writing."""
+    if working is None:
+        return None
+    return {
+        "session_id": str(working.session_id),
+        "current_topic": working.current_topic,
+        "context_variables": dict(working.variables.values),
+        "turn_count": working.turn_count,
+        "last_emotion": working.last_emotion,
+        "created_at": working.created_at.isoformat(),
+        "updated_at": working.updated_at.isoformat(),
+    }
+
+
+def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | None) -> dict[str, Any]:
+    """Return a stored turn as it was answered; of memories deleted since, only that they are."""
+    used: list[dict[str, Any]] = turn.memories_used
+    updates: list[dict[str, Any]] = turn.memory_updates
+    ids = {uuid.UUID(item["id"]) for item in [*used, *updates]}
+    memories = get_memories_by_id(user, ids) if ids else {}
+    texts = {str(key): f"{memory.key}: {json_text(memory.value)}" for key, memory in memories.items()}
+    known = {
+        str(key): {"category": memory.category, "key": memory.key, "value": memory.value}
+        for key, memory in memories.items()
+    }
+    gone = {"category": None, "key": DELETED, "value": None}
+    return {
+        "user_message": message_to_wire(turn.user_message) if turn.user_message else None,
+        "assistant_message": message_to_wire(turn.assistant_message),
+        "emotion": turn.emotion,
+        "strategy": turn.strategy,
+        "memories_used": [
+            {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item} for item in used
+        ],
+        "memory_updates": [{**item, **known.get(item["id"], gone)} for item in updates],
+        "working_memory": working_to_wire(working),
+    }
+
+
+def without(items: Iterable[Mapping[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """Return copies of the items without the named fields: what a turn keeps is references, never remembered text."""
+    return [{key: value for key, value in item.items() if key not in names} for item in items]

@@ -1,0 +1,40 @@
+"""Working memory on the wire (W1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictCharField
+from apps.memory.working.selectors import WorkingMemorySnapshot
+
+
+class WorkingMemorySerializer(serializers.Serializer[Any]):
+    """W1's fields; variables in order of writing."""
+
+    session_id = serializers.UUIDField()
+    current_topic = serializers.CharField(allow_null=True)
+    context_variables = serializers.DictField()
+    turn_count = serializers.IntegerField()
+    last_emotion = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    def to_representation(self, instance: WorkingMemorySnapshot) -> dict[str, Any]:
+        return {
+            "session_id": str(instance.session_id),
+            "current_topic": instance.current_topic,
+            "context_variables": dict(instance.variables.values),
+            "turn_count": instance.turn_count,
+            "last_emotion": instance.last_emotion,
+            "created_at": instance.created_at.isoformat(),
+            "updated_at": instance.updated_at.isoformat(),
+        }
+
+
+class WorkingMemoryChangeSerializer(serializers.Serializer[Any]):
+    """A null topic clears it; variables merge key by key and null removes one."""
+
+    current_topic = StrictCharField(required=False, allow_null=True, max_length=200)
+    context_variables = serializers.DictField(required=False)
