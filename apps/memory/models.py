@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
+from apps.memory.long_term.types import Mode
 
 
 class Category(models.TextChoices):
@@ -70,6 +71,13 @@ class LongTermMemory(models.Model):
     )
     source = models.CharField(_("source"), max_length=11, choices=Source.choices, default=Source.USER_STATED)
     status = models.CharField(_("status"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    mode = models.CharField(
+        _("mode"),
+        max_length=7,
+        choices=[(Mode.REPLACE.value, _("replace")), (Mode.ADD.value, _("add")), (Mode.REMOVE.value, _("remove"))],
+        default=Mode.REPLACE.value,
+        help_text=_("What accepting a pending memory does to the value that its key has by then."),
+    )
     superseded_by = models.ForeignKey(
         "self", verbose_name=_("superseded by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
     )
@@ -98,6 +106,7 @@ class LongTermMemory(models.Model):
         ]
         indexes = [
             models.Index(fields=["user", "status", "-created_at", "-id"], name="long_term_memory_list"),
+            models.Index(fields=["user", "normalized_key"], name="long_term_memory_key"),
             GinIndex(fields=["search_vector"], name="long_term_memory_search"),
         ]
 
@@ -106,7 +115,7 @@ class LongTermMemory(models.Model):
 
 
 class ForgottenKey(models.Model):
-    """A key whose memory its owner deleted, as a keyed digest: nothing said before `forgotten_at` brings it back (L6).
+    """A key or a value its owner deleted, as a keyed digest: nothing said before `forgotten_at` brings it back (L6).
 
     Only the digest is kept (HMAC-SHA-256 under the installation's key), so the deleted text cannot be read from it.
     """

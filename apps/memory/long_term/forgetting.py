@@ -1,0 +1,95 @@
+"""Deleting long-term memories for good, with their history, and the copies their owner wants gone too (L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
+from apps.memory.long_term.forgotten import digest_key, digest_values, record_forgotten
+from apps.memory.long_term.ledger import lock_memories
+from apps.memory.long_term.types import Forgotten
+from apps.memory.models import LongTermMemory, Status
+from apps.memory.working.services import update_working_memory
+
+# What a memory superseded, directly or not, is its history. Links end where the last item of a list was taken away, so
+# an active memory's history is also whatever else its key has left behind.
+_WITH_HISTORY = """
+WITH RECURSIVE asked AS (
+    SELECT id, normalized_key, status FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
+),
+doomed AS (
+    SELECT id FROM asked
+    UNION
+    SELECT memory.id FROM long_term_memory AS memory JOIN asked USING (normalized_key)
+    WHERE memory.user_id = %(user)s AND memory.status IN ('superseded', 'evicted') AND asked.status = 'active'
+    UNION
+    SELECT memory.id FROM long_term_memory AS memory JOIN doomed ON memory.superseded_by_id = doomed.id
+    WHERE memory.user_id = %(user)s
+)
+SELECT id FROM doomed
+"""
+
+
+@transaction.atomic
+def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: bool = False) -> Forgotten:
+    """Delete memories of any status, for good, with their history; with `copies` also what `list_copies` names.
+
+    `deleted` counts the memories asked for, not their history and copies; `missing` are IDs of none, or of another
+    person's. What is gone is not learned again from what was said before `now`.
+    """
+    wanted = list(dict.fromkeys(ids))
+    if copies:
+        # Before the lock: a turn takes working memory first and long-term memory second, and so do we.
+        _remove_working_copies(user, wanted, now=now)
+    lock_memories(user)
+    found = list(LongTermMemory.objects.filter(user=user, id__in=wanted).defer("search_vector"))
+    doomed = [memory.id for memory in found]
+    if copies:
+        doomed += [copy.id for copy in list_copies(user, found) if copy.kind == LONG_TERM]
+    _delete(user, _with_history(user, doomed), now=now)
+    known = {memory.id for memory in found}
+    return Forgotten(deleted=len(known), missing=tuple(asked for asked in wanted if asked not in known))
+
+
+@transaction.atomic
+def forget_all(*, user: User, now: datetime) -> int:
+    """Delete every long-term memory of any status and return how many; working memory stays until its session ends."""
+    lock_memories(user)
+    return _delete(user, None, now=now)
+
+
+def _remove_working_copies(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
+    memories = LongTermMemory.objects.filter(user=user, id__in=ids).defer("search_vector")
+    fields: dict[UUID, dict[str, None]] = {}
+    for copy in list_copies(user, memories):
+        if copy.kind == WORKING:
+            fields.setdefault(copy.id, {})[copy.field] = None
+    for session_id in sorted(fields):
+        changes = {"context_variables": fields[session_id]}
+        update_working_memory(user=user, session_id=session_id, now=now, changes=changes)
+
+
+def _with_history(user: User, ids: Sequence[UUID]) -> list[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WITH_HISTORY, {"user": user.pk, "ids": list(ids)})
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _delete(user: User, ids: Sequence[UUID] | None, *, now: datetime) -> int:
+    """Delete these memories (None: all) and keep digests: of every value, and of each key that nothing is left of."""
+    mine = LongTermMemory.objects.filter(user=user)
+    doomed = mine if ids is None else mine.filter(id__in=ids)
+    contents = list(doomed.values_list("normalized_key", "value"))
+    deleted, _by_model = doomed.delete()
+    keys = {key for key, _value in contents}
+    left = mine.filter(normalized_key__in=keys, status__in=(Status.ACTIVE, Status.PENDING))
+    gone = keys - set(left.values_list("normalized_key", flat=True))
+    digests = {digest_key(user, key) for key in gone}
+    digests |= {digest for _key, value in contents for digest in digest_values(user, value)}
+    record_forgotten(user=user, digests=digests, now=now)
+    return deleted

@@ -1,0 +1,212 @@
+"""The memories under some keys of one person: read once under the person's lock, changed in Python, written at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.search import SearchVectorField
+from django.db import connection
+from django.db.models import Func, TextField, Value
+
+from apps.accounts.models import User
+from apps.core.text.fold import normalize_key, normalize_value
+from apps.core.text.index_terms import index_terms
+from apps.core.text.json_text import json_text
+from apps.memory.long_term.changes import Claim, Decision, list_claims
+from apps.memory.long_term.types import Action, MemoryUpdate, Mode
+from apps.memory.models import LongTermMemory, Status
+
+_CURRENT = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
+
+
+def lock_memories(user: User) -> None:
+    """Make other writers of this person's long-term memories wait until the transaction ends.
+
+    A unique index alone would keep one active row per key, but not the items that two writers add to one list, nor a
+    deletion from being undone by work that read before it. Not the user's row: turns hold that one shared (R3), and
+    two of them waiting to make it exclusive would block each other for good.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"long_term_memory:{user.pk}"])
+
+
+def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:
+    """Set key and value together with the forms derived from them: identity, sameness (L3) and index terms (K3)."""
+    memory.key, memory.value = key, value
+    memory.normalized_key, memory.normalized_value = normalize_key(key), normalize_value(value)
+    terms = index_terms(f"{key}\n{json_text(value)}")
+    memory.search_vector = Func(
+        Value(terms, output_field=ArrayField(TextField())),
+        function="array_to_tsvector",
+        output_field=SearchVectorField(),
+    )
+
+
+@dataclass(slots=True)
+class KeyRows:
+    """What is stored under one key: the active memory, and what was proposed for it."""
+
+    active: LongTermMemory | None = None
+    pending: list[LongTermMemory] = field(default_factory=list)
+    rejected: list[LongTermMemory] = field(default_factory=list)
+
+    @property
+    def current(self) -> Any:
+        """The active value, None when there is none."""
+        return None if self.active is None else self.active.value
+
+    @property
+    def pending_claims(self) -> set[Claim]:
+        return _claims(self.pending)
+
+    @property
+    def rejected_claims(self) -> set[Claim]:
+        return _claims(self.rejected)
+
+
+def _claims(rows: Iterable[LongTermMemory]) -> set[Claim]:
+    return {claim for row in rows for claim in list_claims(mode=Mode(row.mode), value=row.value)}
+
+
+class Ledger:
+    """Reads the rows under `keys` (normalised), takes changes, and writes them with at most one UPDATE and one INSERT.
+
+    The caller is in a transaction and holds `lock_memories`.
+    """
+
+    def __init__(self, *, user: User, keys: Iterable[str], now: datetime) -> None:
+        self._user, self._now = user, now
+        self._keys: dict[str, KeyRows] = {key: KeyRows() for key in keys}
+        self._new: dict[UUID, LongTermMemory] = {}
+        self._changed: dict[UUID, LongTermMemory] = {}
+        self._actions: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
+        rows = LongTermMemory.objects.filter(user=user, normalized_key__in=self._keys, status__in=_CURRENT)
+        for row in rows.defer("search_vector").order_by("created_at", "id"):
+            self._place(row)
+
+    def _place(self, row: LongTermMemory) -> None:
+        found = self._keys[row.normalized_key]
+        match row.status:
+            case Status.ACTIVE:
+                found.active = row
+            case Status.PENDING:
+                found.pending.append(row)
+            case Status.REJECTED:
+                found.rejected.append(row)
+
+    def get(self, key: str) -> KeyRows:
+        """Return what is stored under a normalised key, changes so far included."""
+        return self._keys[key]
+
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        category: str,
+        key: str,
+        source: str,
+        confidence: float,
+        mode: Mode,
+        session_id: UUID | None,
+        message_id: UUID | None,
+    ) -> LongTermMemory | None:
+        """Carry out a decision about a proposal for `key`; return the memory it made, changed or ended.
+
+        A memory made by this very ledger is changed in place: entries of one answer for one key become one memory.
+        """
+        rows = self._keys[normalize_key(key)]
+        active = rows.active
+        match decision.action:
+            case Action.IGNORED:
+                return None
+            case Action.REFRESHED:
+                assert active is not None
+                active.confidence = max(active.confidence, confidence)
+                self._change(active)
+                return self._report(active, Action.REFRESHED)
+            case Action.SUPERSEDED if decision.value is None:
+                assert active is not None
+                self.end(active)
+                rows.active = None
+                return self._report(active, Action.SUPERSEDED, left=[])
+            case Action.SUPERSEDED if active is not None and active.id in self._new:
+                set_text(active, key=active.key, value=decision.value)
+                active.confidence = max(active.confidence, confidence)
+                return active
+        memory = LongTermMemory(
+            user=self._user,
+            session_id=session_id,
+            message_id=message_id,
+            category=category,
+            confidence=confidence,
+            source=source,
+            status=Status.ACTIVE,
+            created_at=self._now,
+            updated_at=self._now,
+            last_accessed=self._now,
+        )
+        set_text(memory, key=key, value=decision.value)
+        self._new[memory.id] = memory
+        if decision.action is Action.PENDING:
+            memory.status, memory.mode = Status.PENDING, mode
+            rows.pending.append(memory)
+        else:
+            self.activate(memory)
+        return self._report(memory, decision.action)
+
+    def activate(self, memory: LongTermMemory) -> None:
+        """Make `memory` the active one of its key; the one before is superseded by it.
+
+        A row that was stored already is saved by the caller, after `save` has made way for it: one UPDATE of both could
+        meet the unique index in the wrong order.
+        """
+        rows = self._keys[memory.normalized_key]
+        if rows.active is not None:
+            self.end(rows.active, successor=memory)
+        memory.status, memory.mode, memory.updated_at = Status.ACTIVE, Mode.REPLACE, self._now
+        rows.active = memory
+
+    def settle(self, key: str, *, claims: set[Claim]) -> None:
+        """Take the proposals that say nothing but `claims` out of the review queue: they have come true otherwise."""
+        rows = self._keys[key]
+        for row in [row for row in rows.pending if list_claims(mode=Mode(row.mode), value=row.value) <= claims]:
+            rows.pending.remove(row)
+            self.end(row, successor=rows.active)
+
+    def end(self, memory: LongTermMemory, *, successor: LongTermMemory | None = None) -> None:
+        """Supersede a memory, with nothing in its place where there is no successor."""
+        memory.status, memory.superseded_by = Status.SUPERSEDED, successor
+        self._change(memory)
+
+    def _change(self, memory: LongTermMemory) -> None:
+        memory.updated_at = self._now
+        if memory.id not in self._new:
+            self._changed[memory.id] = memory
+
+    def _report(self, memory: LongTermMemory, action: Action, *, left: Any = None) -> LongTermMemory:
+        if action is not Action.REFRESHED or memory.id not in self._actions:
+            self._actions[memory.id] = memory, action, left
+        return memory
+
+    def save(self) -> list[MemoryUpdate]:
+        """Write all changes; return what happened, in order. The old active row makes way before the new one comes."""
+        if self._changed:
+            fields = ["status", "superseded_by", "confidence", "updated_at"]
+            LongTermMemory.objects.bulk_update(self._changed.values(), fields)
+        if self._new:
+            LongTermMemory.objects.bulk_create(self._new.values())
+        return [
+            MemoryUpdate(
+                id=memory.id,
+                action=action,
+                category=memory.category,
+                key=memory.key,
+                value=memory.value if left is None else left,
+            )
+            for memory, action, left in self._actions.values()
+        ]

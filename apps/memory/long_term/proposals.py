@@ -1,0 +1,84 @@
+"""Reading what a model proposes to remember: each entry is taken as far as it is valid, or skipped (L2, E5)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from apps.core.text.clean import clean_json
+from apps.core.text.fold import fold, normalize_key
+from apps.core.text.json_text import json_text
+from apps.memory.long_term.types import Mode, ProposedEntry
+from apps.memory.long_term.validation import find_problems, is_share, measure_value
+from apps.memory.models import Source
+
+MAX_PROPOSED_CHARACTERS = 8_000
+"""Of a value as JSON. A person may store more; a model that proposes more has misunderstood."""
+
+STATED_CONFIDENCE = 0.9
+"""Least confidence of what the user stated (L2)."""
+
+DEFAULT_CONFIDENCE = 0.5
+"""Confidence of an inferred entry that gives none, or none from 0 to 1 (L2)."""
+
+_CUES = Path(__file__).parent / "data" / "instruction_cues.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A valid entry. `normalized_key` is the identity of its memory (L3)."""
+
+    category: str
+    key: str
+    value: Any
+    source: Source
+    confidence: float
+    mode: Mode
+    normalized_key: str
+
+
+def read_proposal(entry: ProposedEntry) -> Proposal | None:
+    """Return the valid form of an entry, or None when its category, key or value is not acceptable.
+
+    What a model may not claim (the source `system`) or got wrong counts as inferred; an unknown mode as replace.
+    """
+    try:
+        key, value = clean_json(entry.key), clean_json(entry.value)
+    except ValueError:  # nested too deeply
+        return None
+    if find_problems({"category": entry.category, "key": key, "value": value}) or value in ([], {}):
+        return None
+    if measure_value(value) > MAX_PROPOSED_CHARACTERS:
+        return None
+    source = Source.USER_STATED if entry.source in (None, Source.USER_STATED.value) else Source.INFERRED
+    return Proposal(
+        category=str(entry.category),
+        key=key.strip(),
+        value=value,
+        source=source,
+        confidence=_read_confidence(entry.confidence, source),
+        mode=next((mode for mode in Mode if mode == entry.mode), Mode.REPLACE),
+        normalized_key=normalize_key(key),
+    )
+
+
+def _read_confidence(given: Any, source: Source) -> float:
+    valid = float(given) if is_share(given) else None
+    if source is Source.USER_STATED:
+        return max(STATED_CONFIDENCE, valid or 0.0)
+    return DEFAULT_CONFIDENCE if valid is None else valid
+
+
+def reads_as_instruction(*, key: str, value: Any) -> bool:
+    """Whether a memory would tell the assistant what to do with its rules: a person looks at it first (C5)."""
+    text = " ".join(fold(f"{key} {json_text(value)}").split())
+    return _instruction_pattern().search(text) is not None
+
+
+@cache
+def _instruction_pattern() -> re.Pattern[str]:
+    lines = _CUES.read_text("utf-8").splitlines()
+    return re.compile("|".join(f"(?:{line})" for line in lines if line and not line.startswith("#")))

@@ -1,0 +1,256 @@
+"""Writing long-term memories. Each service is one transaction; writers of one person's memories take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from apps.accounts.models import User
+from apps.core.errors import Conflict, InvalidInput
+from apps.core.text.fold import normalize_key
+from apps.memory.long_term.changes import apply_mode, decide, list_claims
+from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, find_forgotten, keep_learnable
+from apps.memory.long_term.ledger import Ledger, lock_memories, set_text
+from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
+from apps.memory.long_term.selectors import get_memory
+from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
+from apps.memory.long_term.validation import check_fields
+from apps.memory.models import LongTermMemory, Source, Status
+
+EDITABLE_FIELDS = ("category", "key", "value", "confidence", "source")
+
+
+def record_entries(
+    *,
+    user: User,
+    entries: Sequence[ProposedEntry],
+    session_id: UUID | None,
+    message_id: UUID | None,
+    said_at: datetime,
+    message_text: str,
+    auto_accept_confidence: float,
+    now: datetime,
+) -> list[MemoryUpdate]:
+    """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
+
+    `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
+    by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
+    What was rejected (L1) or deleted (L6) is left out. Returns what happened; nothing for what was left out.
+
+    At most five queries for any number of entries: lock, forgotten keys, memories, update, insert; none without a
+    valid entry.
+    """
+    proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
+    if not proposals:
+        return []
+    with transaction.atomic():
+        lock_memories(user)
+        proposals = _drop_forgotten(user, proposals, said_at=said_at, message_text=message_text)
+        if not proposals:
+            return []
+        ledger = Ledger(user=user, keys={proposal.normalized_key for proposal in proposals}, now=now)
+        for proposal in proposals:
+            rows = ledger.get(proposal.normalized_key)
+            accept = proposal.confidence >= auto_accept_confidence and not reads_as_instruction(
+                key=proposal.key, value=proposal.value
+            )
+            decision = decide(
+                mode=proposal.mode,
+                value=proposal.value,
+                current=rows.current,
+                accept=accept,
+                pending=rows.pending_claims,
+                rejected=rows.rejected_claims,
+            )
+            ledger.apply(
+                decision,
+                category=proposal.category,
+                key=proposal.key,
+                source=proposal.source,
+                confidence=proposal.confidence,
+                mode=proposal.mode,
+                session_id=session_id,
+                message_id=message_id,
+            )
+            if decision.action not in (Action.IGNORED, Action.PENDING):
+                claims = list_claims(mode=proposal.mode, value=proposal.value)
+                ledger.settle(proposal.normalized_key, claims=claims)
+        return ledger.save()
+
+
+def _drop_forgotten(
+    user: User, proposals: Sequence[Proposal], *, said_at: datetime, message_text: str
+) -> list[Proposal]:
+    digests = {
+        digest
+        for proposal in proposals
+        for digest in (digest_key(user, proposal.normalized_key), *digest_values(user, proposal.value))
+    }
+    forgotten = find_forgotten(user, digests)
+    kept = []
+    for proposal in proposals:
+        value = proposal.value
+        if proposal.mode is not Mode.REMOVE:
+            value = keep_learnable(
+                user=user,
+                normalized_key=proposal.normalized_key,
+                key=proposal.key,
+                value=value,
+                said_at=said_at,
+                message_text=message_text,
+                forgotten=forgotten,
+            )
+        if value is not None:
+            kept.append(replace(proposal, value=value))
+    return kept
+
+
+@transaction.atomic
+def create_memory(
+    *,
+    user: User,
+    category: str,
+    key: str,
+    value: Any,
+    now: datetime,
+    confidence: float = 1.0,
+    source: str = Source.USER_STATED,
+    session_id: UUID | None = None,
+) -> tuple[LongTermMemory, Action]:
+    """Store a memory its owner wrote: CREATED, SUPERSEDED (it replaces the key's value) or REFRESHED (the same again).
+
+    What was deleted or rejected before may be learned again from here on. Raises `InvalidInput`, `TooLarge`.
+    """
+    check_fields({"category": category, "key": key, "value": value, "confidence": confidence, "source": source})
+    key, normalized_key = key.strip(), normalize_key(key)
+    lock_memories(user)
+    clear_forgotten(user=user, normalized_key=normalized_key, value=value)
+    ledger = Ledger(user=user, keys=[normalized_key], now=now)
+    rows = ledger.get(normalized_key)
+    decision = decide(mode=Mode.REPLACE, value=value, current=rows.current, accept=True)
+    memory = ledger.apply(
+        decision,
+        category=category,
+        key=key,
+        source=source,
+        confidence=confidence,
+        mode=Mode.REPLACE,
+        session_id=session_id,
+        message_id=None,
+    )
+    assert memory is not None
+    claims = list_claims(mode=Mode.REPLACE, value=value)
+    ledger.settle(normalized_key, claims=claims)
+    ledger.save()
+    wrongly_rejected = [row.id for row in rows.rejected if list_claims(mode=Mode(row.mode), value=row.value) <= claims]
+    LongTermMemory.objects.filter(id__in=wrongly_rejected).delete()
+    return memory, decision.action
+
+
+@transaction.atomic
+def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> LongTermMemory:
+    """Change fields of an active or pending memory: any of category, key, value, confidence, source.
+
+    Raises `NotFound`; `InvalidInput` or `TooLarge` for the values; `Conflict` when the new key belongs to another
+    active memory (L3), or when the memory is history (superseded, rejected, evicted).
+    """
+    if unknown := set(changes) - set(EDITABLE_FIELDS):
+        raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
+    check_fields(changes)
+    lock_memories(user)
+    memory = get_memory(user, memory_id)
+    if memory.status not in (Status.ACTIVE, Status.PENDING):
+        raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
+    key, value = changes.get("key", memory.key).strip(), changes.get("value", memory.value)
+    if memory.status == Status.ACTIVE:
+        _refuse_taken_key(user, memory, normalize_key(key))
+    for name in ("category", "confidence", "source"):
+        setattr(memory, name, changes.get(name, getattr(memory, name)))
+    memory.updated_at = now
+    fields = ["category", "confidence", "source", "updated_at"]
+    if "key" in changes or "value" in changes:
+        set_text(memory, key=key, value=value)
+        clear_forgotten(user=user, normalized_key=memory.normalized_key, value=value)
+        fields += ["key", "value", "normalized_key", "normalized_value", "search_vector"]
+    memory.save(update_fields=fields)
+    return memory
+
+
+def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -> None:
+    others = LongTermMemory.objects.filter(user=user, normalized_key=normalized_key, status=Status.ACTIVE)
+    other = others.exclude(id=memory.id).first()
+    if other is not None:
+        message = "Another active memory has this key."
+        raise Conflict(message, fields={"key": [message], "memory_id": str(other.id)})
+
+
+@transaction.atomic
+def accept_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemory:
+    """Take a pending memory for true: what it proposed is done to the value its key has by now (L2).
+
+    It becomes the active memory, with the items it adds to or leaves of a list, and supersedes the one before. Where it
+    takes away the last item, nothing stays active and it counts as superseded too. Raises `NotFound`; `Conflict` unless
+    it is pending.
+    """
+    lock_memories(user)
+    memory = _get_pending(user, memory_id)
+    ledger = Ledger(user=user, keys=[memory.normalized_key], now=now)
+    rows = ledger.get(memory.normalized_key)
+    memory = next(row for row in rows.pending if row.id == memory_id)
+    mode = Mode(memory.mode)
+    claims = list_claims(mode=mode, value=memory.value)
+    if mode is not Mode.REMOVE:
+        clear_forgotten(user=user, normalized_key=memory.normalized_key, value=memory.value)
+    result = apply_mode(mode=mode, current=rows.current, proposed=memory.value)
+    rows.pending.remove(memory)
+    if result is None:
+        for row in (rows.active, memory):
+            if row is not None:
+                ledger.end(row)
+        rows.active = None
+    else:
+        set_text(memory, key=memory.key, value=result)
+        ledger.activate(memory)
+    ledger.settle(memory.normalized_key, claims=claims)
+    ledger.save()
+    if result is not None:
+        fields = ["status", "mode", "value", "normalized_value", "search_vector", "updated_at"]
+        memory.save(update_fields=fields)
+    return memory
+
+
+@transaction.atomic
+def reject_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemory:
+    """Turn a pending memory down: it is not proposed again (L1). Raises `NotFound`; `Conflict` unless pending."""
+    lock_memories(user)
+    memory = _get_pending(user, memory_id)
+    memory.status, memory.updated_at = Status.REJECTED, now
+    memory.save(update_fields=["status", "updated_at"])
+    return memory
+
+
+def _get_pending(user: User, memory_id: UUID) -> LongTermMemory:
+    memory = get_memory(user, memory_id)
+    if memory.status != Status.PENDING:
+        raise Conflict(f"Only a pending memory can be accepted or rejected; this one is {memory.status}.")
+    return memory
+
+
+@transaction.atomic
+def record_use(*, user: User, memory_ids: Sequence[UUID], now: datetime) -> None:
+    """Count that memories were put before the model in a turn with a stored reply (L4); each ID counts once.
+
+    `updated_at` stays: use is no change. Taking the person's lock first keeps turns from waiting for each other's rows.
+    """
+    if not memory_ids:
+        return
+    lock_memories(user)
+    LongTermMemory.objects.filter(user=user, id__in=set(memory_ids)).update(
+        access_count=F("access_count") + 1, last_accessed=now
+    )

@@ -1,0 +1,46 @@
+"""Rows for tests, made the way production makes them: a memory goes through its service, with its derived forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import factory
+from django.utils import timezone
+from factory.django import DjangoModelFactory
+
+from apps.accounts.models import User
+from apps.conversations.models import Session
+from apps.memory.models import LongTermMemory
+from apps.memory.services import create_memory
+
+
+class UserFactory(DjangoModelFactory[User]):
+    class Meta:
+        model = User
+
+    username = factory.Sequence(lambda number: f"user{number}")
+
+
+class SessionFactory(DjangoModelFactory[Session]):
+    class Meta:
+        model = Session
+
+    user = factory.SubFactory(UserFactory)
+
+
+class LongTermMemoryFactory(DjangoModelFactory[LongTermMemory]):
+    """An active memory its owner wrote. Other statuses come about by what brings them about."""
+
+    class Meta:
+        model = LongTermMemory
+
+    user = factory.SubFactory(UserFactory)
+    category = "preference"
+    key = factory.Sequence(lambda number: f"key {number}")
+    value = "value"
+    now = factory.LazyFunction(timezone.now)
+
+    @classmethod
+    def _create(cls, model_class: type[LongTermMemory], *args: Any, **kwargs: Any) -> LongTermMemory:
+        memory, _action = create_memory(**kwargs)
+        return memory
