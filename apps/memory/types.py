@@ -1,0 +1,72 @@
+"""Values that memory passes around: what retrieval finds and how it judged it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreWeights:
+    """How much each component counts in a memory's score (K5)."""
+
+    keyword: float = 0.40
+    category: float = 0.20
+    recency: float = 0.15
+    frequency: float = 0.10
+    confidence: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An active long-term memory that may be relevant, with the fields of L1 that retrieval or its reader needs."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID | None
+    message_id: uuid.UUID | None
+    category: str
+    key: str
+    value: Any
+    confidence: float
+    source: str
+    created_at: datetime
+    updated_at: datetime
+    last_accessed: datetime
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStatistics:
+    """What idf needs to know of the user's active memories (K4).
+
+    ``memory_count``: how many there are. ``document_frequencies``: per keyword, in how many of them it occurs.
+    """
+
+    memory_count: int
+    document_frequencies: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """The candidates for a query. ``statistics`` is None when the fallback alone answered: every idf is then 1 (K4)."""
+
+    candidates: tuple[Candidate, ...] = ()
+    statistics: CorpusStatistics | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredMemory:
+    """A candidate with its score and every component of it (K5); all of them 0..1 but the boosts and the score."""
+
+    candidate: Candidate
+    score: float
+    keyword_score: float
+    semantic_score: float
+    category_boost: float
+    recency_score: float
+    frequency_score: float
+    confidence: float
+    topic_boost: float
