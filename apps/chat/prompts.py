@@ -71,15 +71,15 @@ to end with a question of your own, how formal, whether emoji are welcome.
 
 Answer with one JSON object and nothing else, its keys in this order:
 - "response": the reply itself, as the person will read it.
-- "emotion": of the person's last message: "primary" (one of: {emotions}), "confidence" 0 to 1, "indicators" (the words \
-that show it).
+- "emotion": of the person's last message: "primary" (one of: {emotions}), "confidence" 0 to 1, "indicators" (the \
+words that show it).
 - "topic": what the conversation is about now, in a few words; null if it has none.
 - "context_variables": details of this conversation worth keeping while it lasts, by name; null as a value drops one.
 - "memory_update": "should_store" and "entries": only what the person's last message says about themselves and what \
 will still matter in later sessions. Not questions, thanks, guesses, your own words, or anything already remembered. \
 Each entry: "category" (preference, fact, pattern), "key" (short and stable, in the person's language, reused when the \
-same thing changes), "value", "source" (user_stated, or inferred where you conclude it), "confidence", "mode": replace; \
-add or remove one item of a list such as likes, allergies, pets, children, languages.
+same thing changes), "value", "source" (user_stated, or inferred where you conclude it), "confidence", "mode": \
+replace; add or remove one item of a list such as likes, allergies, pets, children, languages.
 
 我最近对虾过敏，搬到上海了 → "entries": [{{"category": "fact", "key": "过敏", "value": "虾", "source": "user_stated", \
 "confidence": 0.95, "mode": "add"}}, {{"category": "fact", "key": "居住地", "value": "上海", "source": "user_stated", \

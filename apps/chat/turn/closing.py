@@ -1,4 +1,7 @@
-"""The second half of a turn: store the reply and all that came with it, in one transaction. Runs in a database thread."""
+"""The second half of a turn: store the reply and all that came with it, in one transaction.
+
+Runs in a database thread.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.types import OpenTurn
-from apps.chat.turn.wire import message_to_wire, turn_to_wire, without, working_to_wire
+from apps.chat.turn.wire import message_to_wire, turn_to_wire, without
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
@@ -79,7 +82,7 @@ def close_turn(
         "strategy": turn.strategy.to_wire() if turn.strategy else None,
         "memories_used": used,
         "memory_updates": shown,
-        "working_memory": working_to_wire(working),
+        "working_memory": working.to_wire() if working else None,
     }
 
 

@@ -21,21 +21,6 @@ def message_to_wire(message: Message) -> dict[str, Any]:
     return dict(MessageSerializer(message).data)
 
 
-def working_to_wire(working: WorkingMemorySnapshot | None) -> dict[str, Any] | None:
-    """Return working memory as clients see it (W1), its variables in order of writing."""
-    if working is None:
-        return None
-    return {
-        "session_id": str(working.session_id),
-        "current_topic": working.current_topic,
-        "context_variables": dict(working.variables.values),
-        "turn_count": working.turn_count,
-        "last_emotion": working.last_emotion,
-        "created_at": working.created_at.isoformat(),
-        "updated_at": working.updated_at.isoformat(),
-    }
-
-
 def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | None) -> dict[str, Any]:
     """Return a stored turn as it was answered; of memories deleted since, only that they are."""
     used: list[dict[str, Any]] = turn.memories_used
@@ -57,7 +42,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
             {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item} for item in used
         ],
         "memory_updates": [{**item, **known.get(item["id"], gone)} for item in updates],
-        "working_memory": working_to_wire(working),
+        "working_memory": working.to_wire() if working else None,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -28,6 +29,18 @@ class WorkingMemorySnapshot:
     created_at: datetime
     updated_at: datetime
     revision: int
+
+    def to_wire(self) -> dict[str, Any]:
+        """W1's fields, the variables in order of writing."""
+        return {
+            "session_id": str(self.session_id),
+            "current_topic": self.current_topic,
+            "context_variables": dict(self.variables.values),
+            "turn_count": self.turn_count,
+            "last_emotion": self.last_emotion,
+            "created_at": self.created_at.isoformat(),
+            "updated_at": self.updated_at.isoformat(),
+        }
 
 
 def to_snapshot(row: WorkingMemory) -> WorkingMemorySnapshot:

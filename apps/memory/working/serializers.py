@@ -22,15 +22,7 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
     updated_at = serializers.DateTimeField()
 
     def to_representation(self, instance: WorkingMemorySnapshot) -> dict[str, Any]:
-        return {
-            "session_id": str(instance.session_id),
-            "current_topic": instance.current_topic,
-            "context_variables": dict(instance.variables.values),
-            "turn_count": instance.turn_count,
-            "last_emotion": instance.last_emotion,
-            "created_at": instance.created_at.isoformat(),
-            "updated_at": instance.updated_at.isoformat(),
-        }
+        return instance.to_wire()
 
 
 class WorkingMemoryChangeSerializer(serializers.Serializer[Any]):

@@ -41,7 +41,7 @@ RETURNING session_id, user_id, current_topic, context_variables, written, turn_c
 
 
 def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemorySnapshot:
-    """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W2, W3)."""
+    """Count a message of the user: the first creates working memory with `turn_count` 1, each further adds 1 (W3)."""
     values = {
         "session": session_id,
         "user": user.pk,
