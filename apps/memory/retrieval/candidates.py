@@ -103,7 +103,7 @@ def recall_candidates(
     """
     if not keywords or candidate_limit < 1:
         return Recall()
-    needles = [normalize_key(keyword) for keyword in keywords]
+    needles = [_to_needle(keyword) for keyword in keywords]
     parameters: dict[str, Any] = {
         "user": user.pk,
         "needles": needles,
@@ -121,7 +121,7 @@ def recall_candidates(
     except DatabaseError as error:
         # Neither the message nor the statement is logged: both may quote what the user wrote.
         logger.warning("full_text_recall_failed", user_id=user.pk, cause=type(error.__cause__ or error).__name__)
-        parts = [normalize_key(part) for keyword in keywords for part in word_parts(keyword)]
+        parts = [_to_needle(part) for keyword in keywords for part in word_parts(keyword)]
         parameters["patterns"] += [_contains(part) for part in parts]
         return Recall(candidates=tuple(map(_to_candidate, _fetch(_SUBSTRING_RECALL, parameters))))
     if not rows:
@@ -144,6 +144,11 @@ def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
 def _to_candidate(row: tuple[Any, ...]) -> Candidate:
     fields = dict(zip(_FIELDS, row, strict=False))  # the statistics stand behind the fields
     return Candidate(**fields | {"value": json.loads(fields["value"])})
+
+
+def _to_needle(word: str) -> str:
+    """`word` as it stands in ``normalized_key``; never empty, as the empty text is in every memory."""
+    return normalize_key(word) or word
 
 
 def _contains(needle: str) -> str:
