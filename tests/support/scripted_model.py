@@ -117,11 +117,16 @@ def refuse_with(
 
 @dataclass(frozen=True)
 class RecordedRequest:
-    """A request as the server got it. `disconnected` resolves if the client hangs up while the server is at a gate."""
+    """A request as the server got it.
+
+    `peer`: the client's port, so that requests over one connection can be told. `disconnected` resolves if the client
+    hangs up while the server is at a gate.
+    """
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    peer: int
     disconnected: Future[None] = field(default_factory=Future, repr=False, compare=False)
 
     @property
@@ -191,7 +196,7 @@ class ScriptedModel:
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection until either side ends it."""
         try:
-            while request := await _read_request(reader):
+            while request := await _read_request(reader, writer.get_extra_info("peername")[1]):
                 self.requests.append(request)
                 if not await _Exchange(request, reader, writer).carry_out(self._decide(request)):
                     break
@@ -264,7 +269,7 @@ class _Exchange:
         return False
 
 
-async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
+async def _read_request(reader: asyncio.StreamReader, peer: int) -> RecordedRequest | None:
     """Return the next request of a connection, None at its end."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -273,7 +278,7 @@ async def _read_request(reader: asyncio.StreamReader) -> RecordedRequest | None:
     first, *lines = head.rstrip().split("\r\n")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return RecordedRequest(path=first.split(" ")[1], headers=headers, body=json.loads(body) if body else {})
+    return RecordedRequest(path=first.split(" ")[1], headers=headers, body=json.loads(body) if body else {}, peer=peer)
 
 
 def _render_head(status: int, *headers: tuple[str, str]) -> bytes:

@@ -67,12 +67,12 @@ def keep(server: Server, *, announce: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     layout = server.layout
+    own = os.open(layout.keeper_lock(server.name), os.O_RDWR | os.O_CREAT, 0o600)  # closed by the end of the process
+    _wait_for_lock(own)
     with (
-        layout.keeper_lock(server.name).open("w") as own,
         layout.users_lock(server.name).open("w") as users,
         (layout.log / f"{server.name}.log").open("ab") as log,
     ):
-        _wait_for_lock(own)
         process = _start(server, lock=own, log=log)
         announce()
         pause = 1.0
@@ -90,7 +90,7 @@ def keep(server: Server, *, announce: Callable[[], None]) -> None:
         _stop(process, server.stop_signal)
 
 
-def _start(server: Server, *, lock: IO[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(server: Server, *, lock: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start it and wait until it answers."""
     server.prepare()
     state = server.layout.state(server.name)
@@ -101,7 +101,7 @@ def _start(server: Server, *, lock: IO[str], log: IO[bytes]) -> subprocess.Popen
         reach=state,
         stdout=log,
         stderr=log,
-        pass_fds=[lock.fileno()],
+        pass_fds=[lock],
     )
     deadline = time.monotonic() + _START_SECONDS
     while not server.is_ready():
@@ -121,12 +121,12 @@ def _stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals) -> None
         process.wait()
 
 
-def _wait_for_lock(file: IO[str]) -> None:
+def _wait_for_lock(lock: int) -> None:
     """Wait for an earlier keeper's server to finish: it may still be writing its last checkpoint."""
     deadline = time.monotonic() + _START_SECONDS
-    while not try_lock(file):
+    while not try_lock(lock):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"an earlier server still holds {file.name}")
+            raise RuntimeError("an earlier server of this folder does not end")
         time.sleep(_TICK)
 
 
@@ -137,6 +137,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--throw-away", action="store_true", help="do not care for durability")
     options = parser.parse_args()
+    if os.fork() > 0:  # leave whoever started us: it may end before we do, or live on long after
+        os._exit(0)
     server = SERVERS[options.name](DataLayout.at(options.folder), not options.throw_away)
     try:
         keep(server, announce=lambda: _announce(sys.stdout.fileno()))
@@ -146,7 +148,7 @@ def main() -> None:
 
 def _announce(pipe: int) -> None:
     os.write(pipe, READY)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), pipe)  # whoever waited reads the end of the file now
+    os.dup2(os.open(os.devnull, os.O_WRONLY), pipe)  # whoever waited now reads the end of the pipe
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import fcntl
 from typing import IO
 
 
-def try_lock(file: IO[str]) -> bool:
+def try_lock(file: IO[str] | int) -> bool:
     """Take the lock on ``file`` for ourselves, or return False when somebody else holds it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

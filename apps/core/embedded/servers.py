@@ -50,7 +50,6 @@ def hold_servers(
 
 @contextmanager
 def _hold(name: str, *, layout: DataLayout, durable: bool) -> Iterator[None]:
-    keeper: subprocess.Popen[bytes] | None = None
     last = False
     try:
         with layout.users_lock(name).open("w") as users:
@@ -58,42 +57,37 @@ def _hold(name: str, *, layout: DataLayout, durable: bool) -> Iterator[None]:
             with layout.start_lock(name).open("w") as start:
                 fcntl.flock(start, fcntl.LOCK_EX)
                 if not SERVERS[name](layout, durable).is_ready():
-                    keeper = _start_keeper(name, layout=layout, durable=durable)
+                    _start_keeper(name, layout=layout, durable=durable)
             try:
                 yield
             finally:
                 last = try_lock(users)  # nobody but us held it
     finally:
-        if last and _wait_until_gone(layout.keeper_lock(name)) and keeper is not None:
-            keeper.wait()  # no zombie stays behind
+        if last:
+            _wait_until_gone(layout.keeper_lock(name))
 
 
-def _start_keeper(name: str, *, layout: DataLayout, durable: bool) -> subprocess.Popen[bytes]:
+def _start_keeper(name: str, *, layout: DataLayout, durable: bool) -> None:
+    """Start it and wait until its server answers, or has failed to."""
     log_path = layout.log / f"{name}.keeper.log"
     command = [sys.executable, "-m", "apps.core.embedded.keeper", name, str(layout.root)]
     with log_path.open("wb") as log:
-        keeper = subprocess.Popen(
+        outcome = subprocess.run(
             [*command, *(() if durable else ("--throw-away",))],
             cwd=_PROJECT,
             start_new_session=True,  # Ctrl-C is for us, not for it
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
+            check=False,
         )
-    assert keeper.stdout is not None
-    with keeper.stdout:
-        if keeper.stdout.read() != READY:
-            keeper.wait()
-            raise ServersUnavailable(f"The embedded {name} could not be started: {log_path.read_text().strip()}")
-    return keeper
+    if outcome.stdout != READY:
+        raise ServersUnavailable(f"The embedded {name} could not be started: {log_path.read_text().strip()}")
 
 
-def _wait_until_gone(keeper_lock: Path) -> bool:
-    """Wait for the keeper and its server to end. Not for ever: somebody may have come back for them (False)."""
+def _wait_until_gone(keeper_lock: Path) -> None:
+    """Wait for the keeper and its server to end. Not for ever: somebody may have come back for them."""
     deadline = time.monotonic() + _GONE_SECONDS
     with keeper_lock.open("w") as lock:
-        while not try_lock(lock):
-            if time.monotonic() > deadline:
-                return False
+        while not try_lock(lock) and time.monotonic() < deadline:
             time.sleep(0.01)
-    return True

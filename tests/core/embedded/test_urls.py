@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import environ
+import pytest
+from kombu import Connection
+from psycopg.conninfo import conninfo_to_dict
+from redis import ConnectionPool
+
+from apps.core.embedded.layout import DataLayout
+from apps.core.embedded.urls import broker_url, database_url, redis_url
+
+FOLDERS = ["/srv/jiyi/.data", "/srv/我的 数据/a+b%20c"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_database_url_means_the_same_to_libpq_and_django(folder: str) -> None:
+    url = database_url(folder)
+    assert conninfo_to_dict(url) == {"user": "jiyi", "host": f"{folder}/sockets", "dbname": "jiyi"}
+    django = environ.Env.db_url_config(url)
+    assert (django["USER"], django["NAME"], django["ENGINE"]) == ("jiyi", "jiyi", "django.db.backends.postgresql")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_redis_and_broker_url_name_the_same_socket(folder: str) -> None:
+    url = redis_url(folder)
+    assert ConnectionPool.from_url(url).connection_kwargs["path"] == f"{folder}/sockets/valkey.sock"
+    channel = Connection(broker_url(url)).transport.Channel
+    assert channel is not None
+    assert broker_url(url).endswith("/valkey.sock?virtual_host=0")
+    assert broker_url(url).startswith("redis+socket:///srv/")
+
+
+def test_broker_url_keeps_the_database_number() -> None:
+    assert broker_url("unix:///run/redis.sock?db=3") == "redis+socket:///run/redis.sock?virtual_host=3"
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:6379/0", "rediss://user:secret@example.org:6380/2"])
+def test_broker_url_leaves_other_schemes_alone(url: str) -> None:
+    assert broker_url(url) == url
+
+
+def test_layout_is_the_same_however_the_folder_is_spelt(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "here")
+    assert DataLayout.at(tmp_path / "link" / ".." / "here") == DataLayout.at(str(tmp_path / "here"))
+
+
+def test_sockets_lie_in_the_data_folder_as_long_as_their_path_is_short_enough() -> None:
+    # 81 characters of folder, "/sockets" and "/.s.PGSQL.5432" make 103 bytes: the longest path that works everywhere.
+    longest = "/" + "a" * 80
+    assert DataLayout.at(longest).sockets == Path(longest) / "sockets"
+    short = DataLayout.at(longest + "a").sockets
+    assert short.parent == Path("/tmp")
+    assert short != DataLayout.at(longest + "b").sockets
+
+
+def test_the_length_of_a_socket_path_counts_bytes_not_characters() -> None:
+    assert DataLayout.at("/" + "记" * 26).sockets.name == "sockets"
+    assert DataLayout.at("/" + "记" * 27).sockets.parent == Path("/tmp")

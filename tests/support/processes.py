@@ -1,0 +1,34 @@
+"""Look at processes and wait for them, for the tests of what starts and stops them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def find_processes(marker: str | Path) -> dict[int, str]:
+    """Command lines, by process ID, of all living processes with ``marker`` in their arguments or environment."""
+    wanted = os.fsencode(marker)
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+            dead = (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except OSError:  # ended meanwhile, or not ours
+            continue
+        if not dead and (wanted in command or wanted in environment):
+            found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+    return found
+
+
+def wait_until(condition: Callable[[], object], *, seconds: float = 20.0) -> None:
+    """Return as soon as ``condition()`` is true; fail when it is not within ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{condition} is still not true after {seconds} s"
+        time.sleep(0.01)
