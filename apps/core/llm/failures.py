@@ -1,0 +1,125 @@
+"""What can go wrong with a model server, told so that whoever runs this can act on it (C6).
+
+Every failure becomes one `apps.core.errors.ModelUnavailable` with ``fields["reason"]``, and ``fields["status"]`` where
+the server answered with one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+import httpx2
+import openai
+
+from apps.core.errors import ModelUnavailable
+
+Reason = Literal[
+    "unreachable",  # no connection
+    "timeout",  # connected, then silence
+    "rate_limited",  # HTTP 429
+    "refused",  # any other 4xx: key, address, model name, request
+    "server_error",  # 5xx and passing conflicts
+    "dropped",  # the stream ended before the model said that it was done
+    "bad_answer",  # this is not a chat completion
+    "no_model",  # no CHAT_MODEL, and the server lists none
+]
+
+_MAX_DETAIL = 300
+_HINTS = {
+    401: " Check OPENAI_API_KEY.",
+    403: " Check OPENAI_API_KEY.",
+    404: " Check OPENAI_BASE_URL and CHAT_MODEL.",
+    429: " Try again later.",
+}
+
+
+@dataclass(eq=False)
+class Failure(Exception):
+    """One failed attempt.
+
+    `transient`: trying again may help. `retry_after`: seconds the server asked to wait, None if it did not say.
+    `format_refused`: "named" if it says that it cannot do the requested response format, "maybe" if it does not say
+    what it dislikes about a request that has one.
+    """
+
+    reason: Reason
+    message: str
+    status: int | None = None
+    transient: bool = False
+    retry_after: float | None = None
+    format_refused: Literal["no", "maybe", "named"] = "no"
+
+    def as_error(self) -> ModelUnavailable:
+        """Return the error that the rest of the project knows."""
+        fields = {"reason": self.reason} | ({"status": self.status} if self.status is not None else {})
+        return ModelUnavailable(self.message, fields=fields)
+
+
+def describe_failure(error: Exception, *, server: str, secret: str) -> Failure:
+    """Return what `error`, raised by the OpenAI library or beneath it, means.
+
+    `server`: its address for the message. `secret`: the API key, which must not get into the message.
+    """
+    if isinstance(error, TimeoutError):
+        return Failure("timeout", f"The model server at {server} took too long to answer.")
+    if isinstance(error, openai.APIStatusError):
+        return _describe_status(error, server=server, secret=secret)
+    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+        message = f"The model server at {server} cannot be reached. Is it running, and is OPENAI_BASE_URL right?"
+        return Failure("unreachable", message, transient=True)
+    if isinstance(cause, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
+        return Failure("unreachable", f"OPENAI_BASE_URL is no usable address: {server}")
+    if isinstance(cause, httpx2.LocalProtocolError | UnicodeEncodeError):
+        return Failure("refused", "OPENAI_API_KEY contains characters that cannot be sent.")
+    if isinstance(error, openai.APIConnectionError):
+        return Failure("dropped", f"The model server at {server} dropped the connection.", transient=True)
+    if isinstance(error, openai.APIError):  # an error event in the stream
+        detail = _shorten(error.message, secret=secret)
+        passing = str(error.code or "").startswith(("5", "429"))
+        return Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
+    return Failure("bad_answer", f"What the server at {server} sent is no chat completion. Check OPENAI_BASE_URL.")
+
+
+def _describe_status(error: openai.APIStatusError, *, server: str, secret: str) -> Failure:
+    status = error.status_code
+    detail = _shorten(error.message, secret=secret)
+    reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
+    if status in {408, 409}:
+        reason = "server_error"
+    format_refused: Literal["no", "maybe", "named"] = "no"
+    if status in {400, 404, 422}:
+        about = f"{error.param} {error.message} {error.body}".lower()
+        named = any(word in about for word in ("response_format", "json_schema", "json_object", "grammar"))
+        format_refused = "named" if named else "maybe" if status == 400 else "no"
+    return Failure(
+        reason,
+        f"The model server at {server} answered HTTP {status}: {detail}{_HINTS.get(status, '')}",
+        status=status,
+        transient=reason in {"rate_limited", "server_error"},
+        retry_after=_read_retry_after(error.response.headers.get("retry-after")),
+        format_refused=format_refused,
+    )
+
+
+def _shorten(text: str, *, secret: str) -> str:
+    text = " ".join(text.replace(secret, "***").split() if secret else text.split())
+    return text if len(text) <= _MAX_DETAIL else text[:_MAX_DETAIL] + "…"
+
+
+def _read_retry_after(header: str | None) -> float | None:
+    """Return the seconds that a Retry-After header, a number or a date, asks for."""
+    if not header:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return max(0.0, (date.astimezone(UTC) - datetime.now(UTC)).total_seconds())

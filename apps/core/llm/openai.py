@@ -1,0 +1,243 @@
+"""Any OpenAI-compatible server as a `ChatModel`: OpenAI, Ollama, vLLM, llama.cpp.
+
+One streamed request; more only where the server refuses the response format (each weaker form is asked for once, and
+what worked is remembered) or fails before the first piece of text (bounded retries).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.failures import Failure, describe_failure
+from apps.core.llm.per_loop import PerLoop
+from apps.core.llm.types import ModelRequest
+from apps.core.llm.wire import (
+    DEFAULT_BASE_URL,
+    MAX_ANSWER_CHARS,
+    FormatLevel,
+    read_chunk,
+    read_completion,
+    render_request,
+)
+
+_WEAKER: dict[FormatLevel, FormatLevel] = {"json_schema": "json_object", "json_object": "text"}
+
+_DRAIN_SECONDS = 0.25
+"""How long the end of a finished answer's stream is waited for, so that its connection can be used again."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `first_event`: for the response to begin, and then for its first event (a local model reads the prompt
+    in that time); `between_events`: the longest silence after it; `total`: one call with all its attempts.
+    """
+
+    connect: float = 5.0
+    first_event: float = 120.0
+    between_events: float = 60.0
+    total: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """`count` further attempts; before the n-th, wait `base` · 2ⁿ⁻¹ seconds, less up to half of it by chance.
+
+    A longer Retry-After of the server is honoured up to `longest` seconds; beyond that the call fails at once.
+    """
+
+    count: int = 2
+    base: float = 0.5
+    longest: float = 20.0
+
+
+class OpenAIChatModel:
+    """A chat model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept per event loop.
+
+    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: "" takes the first the server lists. `sleep`: waits between
+    attempts.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str = "",
+        api_key: str = "",
+        model: str = "",
+        timeouts: Timeouts = Timeouts(),
+        retries: Retries = Retries(),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.name = model
+        self._base_url = base_url or DEFAULT_BASE_URL
+        self._api_key = api_key
+        self._timeouts = timeouts
+        self._retries = retries
+        self._sleep = sleep
+        self._clients = PerLoop(self._make_client)
+        self._accepted_level: FormatLevel | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
+        """Yield the answer's text as it comes; see `ChatModel.stream`. Closing the generator ends the request."""
+        deadline = asyncio.get_running_loop().time() + self._timeouts.total
+        model = await self._choose_model(deadline)
+        level: FormatLevel = (self._accepted_level or "json_schema") if request.response_format else "text"
+        attempt = 1
+        while True:
+            begun = False
+            parameters = render_request(request, model=model, level=level, base_url=self._base_url)
+            try:
+                async with aclosing(self._attempt(parameters, deadline)) as pieces:
+                    async for piece in pieces:
+                        begun = True
+                        yield piece
+                if request.response_format:
+                    self._accepted_level = level
+                return
+            except Failure as caught:
+                failure = caught
+            if not begun and self._may_be_about_format(level, failure):
+                logger.info("The model server refuses response_format %s; asking for less.", level)
+                level = _WEAKER[level]
+            elif begun or not await self._wait_before_retry(attempt, failure, deadline):
+                raise failure.as_error()
+            else:
+                attempt += 1
+
+    async def complete(self, request: ModelRequest) -> str:
+        """Return the whole answer at once. Raises as `stream` does."""
+        return "".join([piece async for piece in self.stream(request)])
+
+    async def list_models(self) -> list[str]:
+        """Return the names that the server offers, in its order. Raises `ModelUnavailable`."""
+        return await self._list_models(asyncio.get_running_loop().time() + self._timeouts.total)
+
+    async def _list_models(self, deadline: float) -> list[str]:
+        attempt = 1
+        while True:
+            try:
+                async with self._limit(self._timeouts.first_event, deadline):
+                    page = await (await self._clients.get()).models.list()
+                    return [str(model.id) for model in page.data]
+            except Exception as error:
+                failure = self._describe(error)
+            if not await self._wait_before_retry(attempt, failure, deadline):
+                raise failure.as_error()
+            attempt += 1
+
+    async def _choose_model(self, deadline: float) -> str:
+        """Return the name to ask for; without a given one, the first that the server lists, from then on."""
+        if not self.name:
+            names = await self._list_models(deadline)
+            if not names:
+                message = f"The model server at {self._server} lists no model. Set CHAT_MODEL."
+                raise ModelUnavailable(message, fields={"reason": "no_model"})
+            self.name = names[0]
+        return self.name
+
+    async def _attempt(self, parameters: dict[str, Any], deadline: float) -> AsyncGenerator[str, None]:
+        """Ask once. Raises `Failure` for everything that is the server's or the network's fault."""
+        answer = await self._open(parameters, deadline)
+        if isinstance(answer, str):
+            yield answer
+            return
+        async with answer:
+            silence, length = self._timeouts.first_event, 0
+            while True:
+                text, finished = await self._read_event(answer, silence, deadline)
+                silence, length = self._timeouts.between_events, length + len(text)
+                if length > MAX_ANSWER_CHARS:
+                    raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
+                if text:
+                    yield text
+                if finished:
+                    await _drain(answer)
+                    return
+
+    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[ChatCompletionChunk] | str:
+        """Send the request; return the stream, or the text where the server answers without streaming."""
+        try:
+            async with self._limit(self._timeouts.first_event, deadline):
+                client = await self._clients.get()
+                response = await client.chat.completions.with_raw_response.create(**parameters)
+                if "json" in response.headers.get("content-type", ""):
+                    return read_completion(await response.http_response.aread())
+                stream: AsyncStream[ChatCompletionChunk] = response.parse()
+                return stream
+        except Exception as error:
+            raise self._describe(error) from None
+
+    async def _read_event(
+        self, stream: AsyncStream[ChatCompletionChunk], silence: float, deadline: float
+    ) -> tuple[str, bool]:
+        """Return the next event's text, often empty, and whether the model is done."""
+        try:
+            async with self._limit(silence, deadline):
+                chunk = await anext(stream, None)
+        except Exception as error:
+            raise self._describe(error) from None
+        if chunk is None:
+            raise Failure("dropped", f"The answer of the model server at {self._server} ended halfway.", transient=True)
+        return read_chunk(chunk)
+
+    def _make_client(self) -> AsyncOpenAI:
+        return AsyncOpenAI(
+            api_key=self._api_key or "none",  # the library insists on one; servers without keys ignore it
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=httpx2.Timeout(None, connect=self._timeouts.connect),
+        )
+
+    def _limit(self, seconds: float, deadline: float) -> asyncio.Timeout:
+        return asyncio.timeout_at(min(asyncio.get_running_loop().time() + seconds, deadline))
+
+    def _describe(self, error: Exception) -> Failure:
+        return describe_failure(error, server=self._server, secret=self._api_key)
+
+    def _may_be_about_format(self, level: FormatLevel, failure: Failure) -> bool:
+        """Say whether a weaker form might be accepted: it is to blame by name, or was never seen to work."""
+        if level == "text":
+            return False
+        return failure.format_refused == "named" or (
+            failure.format_refused == "maybe" and level != self._accepted_level
+        )
+
+    async def _wait_before_retry(self, attempt: int, failure: Failure, deadline: float) -> bool:
+        """Wait as long as is right after failed attempt number `attempt`; False if there is to be no other one."""
+        retries = self._retries
+        asked = failure.retry_after or 0.0
+        if not failure.transient or attempt > retries.count or asked > retries.longest:
+            return False
+        delay = max(asked, retries.base * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
+        if asyncio.get_running_loop().time() + delay >= deadline:
+            return False
+        logger.info("The model call failed (%s); trying again in %.1f s.", failure.reason, delay)
+        await self._sleep(delay)
+        return True
+
+    @property
+    def _server(self) -> str:
+        """The base URL as it may be shown: without user name, password and query."""
+        parts = urlsplit(self._base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+async def _drain(stream: AsyncStream[ChatCompletionChunk]) -> None:
+    """Read a finished answer's stream to its end; whatever happens there no longer matters."""
+    with suppress(Exception):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while await anext(stream, None) is not None:
+                pass

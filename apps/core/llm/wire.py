@@ -1,0 +1,66 @@
+"""OpenAI's chat completions on the wire: what a request says and what an answer, however odd, means."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from apps.core.llm.types import ModelRequest, ResponseFormat
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+MAX_ANSWER_CHARS = 1_000_000
+"""An answer longer than this is a failure; a model in a loop must not fill the memory."""
+
+FormatLevel = Literal["json_schema", "json_object", "text"]
+"""Ways to ask for JSON, strongest first (E5); "text" does not ask."""
+
+
+def render_request(request: ModelRequest, *, model: str, level: FormatLevel, base_url: str) -> dict[str, Any]:
+    """Return the parameters of a streamed call."""
+    parameters: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "stream": True,
+    }
+    if request.response_format and level != "text":
+        parameters["response_format"] = _render_format(request.response_format, level)
+    if request.max_tokens is not None:
+        # OpenAI's newer models refuse the old name; the other servers do not all know the new one.
+        name = "max_completion_tokens" if base_url == DEFAULT_BASE_URL else "max_tokens"
+        parameters[name] = request.max_tokens
+    return parameters
+
+
+def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]:
+    if level == "json_object":
+        return {"type": "json_object"}
+    # Not strict: OpenAI's strict mode forbids optional keys and free-form objects, which a turn's answer has.
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": wanted.name, "schema": dict(wanted.schema), "strict": False},
+    }
+
+
+def read_chunk(chunk: object) -> tuple[str, bool]:
+    """Return a stream event's text and whether it has a finish reason; what is not as expected counts as no text.
+
+    Usage events have no choices, role and reasoning events no content.
+    """
+    choices = getattr(chunk, "choices", None)
+    if not isinstance(choices, list) or not choices:
+        return "", False
+    content = getattr(getattr(choices[0], "delta", None), "content", None)
+    return content if isinstance(content, str) else "", bool(getattr(choices[0], "finish_reason", None))
+
+
+def read_completion(body: bytes) -> str:
+    """Return the text of a completion that came as one JSON body. Raises ValueError if it is none."""
+    completion = json.loads(body)
+    try:
+        content = completion["choices"][0]["message"]["content"]
+    except (LookupError, TypeError):
+        raise ValueError("This is no chat completion.") from None
+    if not isinstance(content, str) or len(content) > MAX_ANSWER_CHARS:
+        raise ValueError("The completion has no text of acceptable length.")
+    return content
