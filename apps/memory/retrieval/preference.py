@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 from apps.core.text.fold import fold
-from apps.core.text.matching import match_words, stem
+from apps.core.text.matching import stem
 from apps.core.text.segment import is_cjk
 
+_ENGLISH = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])", re.ASCII)
 _CUES = Path(__file__).parent / "data" / "preference_cues.txt"
 
 
@@ -16,7 +18,9 @@ def concerns_preference(message: str) -> bool:
     """Whether `message` states a preference or asks about one, such as 我喜欢的颜色是什么 or "I prefer tea"."""
     chinese, english_stems = _load_cues()
     folded = fold(message)
-    return any(cue in folded for cue in chinese) or any(stem(word) in english_stems for word in match_words(message))
+    return any(cue in folded for cue in chinese) or any(
+        stem(word) in english_stems for word in _ENGLISH.findall(folded)
+    )
 
 
 @cache

@@ -23,9 +23,13 @@ FREQUENCY_UNKNOWN = 0.5
 """Frequency score while no candidate was used more than once: nothing can be told yet (K5)."""
 
 
+SEGMENTED_CHARACTERS = 2_000
+"""How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryText:
-    """The text of a memory as keywords are matched against it: its distinct words, and the folded whole."""
+    """The text of a memory as keywords are matched against it: the distinct words it begins with, the folded whole."""
 
     words: frozenset[str]
     whole: str
@@ -33,8 +37,8 @@ class MemoryText:
 
 def read_memory_text(*, key: str, value: object) -> MemoryText:
     """The words and the folded text of a memory's key and value."""
-    text = f"{key}\n{json_text(value)}"
-    return MemoryText(words=frozenset(match_words(text)), whole=fold(text))
+    whole = fold(f"{key}\n{json_text(value)}")
+    return MemoryText(words=frozenset(match_words(whole[:SEGMENTED_CHARACTERS])), whole=whole)
 
 
 def match_keyword(keyword: str, *, text: MemoryText) -> float:

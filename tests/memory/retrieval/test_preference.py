@@ -33,3 +33,7 @@ def test_a_preference(message: str) -> None:
 )
 def test_no_preference(message: str) -> None:
     assert not concerns_preference(message)
+
+
+def test_chinese_next_to_english_hides_nothing() -> None:
+    assert concerns_preference("我prefer茶")

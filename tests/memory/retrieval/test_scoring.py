@@ -86,6 +86,12 @@ def test_match_modes(keyword: str, key: str, value: Any, mode: float) -> None:
     assert match_keyword(keyword, text=read_memory_text(key=key, value=value)) == mode
 
 
+def test_a_long_memory_is_cut_into_words_at_its_beginning_only() -> None:
+    text = read_memory_text(key="猫", value="字 " * 1_000 + "颜色" + "龘" * 30_000)
+    assert len(text.whole) == 32_004
+    assert [match_keyword(word, text=text) for word in ("猫", "字", "颜色", "咖啡")] == [1.0, 1.0, 0.7, 0.0]
+
+
 @pytest.mark.spec("K4")
 @pytest.mark.parametrize(
     ("memory_count", "document_frequency", "idf"),
