@@ -9,14 +9,28 @@ from apps.memory.long_term.services import (
     reject_memory,
     update_memory,
 )
+from apps.memory.working.services import (
+    count_turn,
+    expire_working_memory,
+    forget_working_memory,
+    record_analysis,
+    record_form,
+    update_working_memory,
+)
 
 __all__ = [
     "accept_memory",
+    "count_turn",
     "create_memory",
+    "expire_working_memory",
     "forget_all",
     "forget_memories",
+    "forget_working_memory",
+    "record_analysis",
     "record_entries",
+    "record_form",
     "record_use",
     "reject_memory",
     "update_memory",
+    "update_working_memory",
 ]

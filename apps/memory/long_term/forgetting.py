@@ -9,10 +9,11 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.core.errors import NotFound
 from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values, record_forgotten
 from apps.memory.long_term.ledger import lock_memories
-from apps.memory.long_term.types import Forgotten
+from apps.memory.long_term.types import Forgotten, MemoryCopy
 from apps.memory.models import LongTermMemory, Status
 from apps.memory.working.services import update_working_memory
 
@@ -43,14 +44,13 @@ def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: b
     person's. What is gone is not learned again from what was said before `now`.
     """
     wanted = list(dict.fromkeys(ids))
-    if copies:
-        # Before the lock: a turn takes working memory first and long-term memory second, and so do we.
-        _remove_working_copies(user, wanted, now=now)
     lock_memories(user)
     found = list(LongTermMemory.objects.filter(user=user, id__in=wanted).defer("search_vector"))
     doomed = [memory.id for memory in found]
     if copies:
-        doomed += [copy.id for copy in list_copies(user, found) if copy.kind == LONG_TERM]
+        found_copies = list_copies(user, found)
+        doomed += [copy.id for copy in found_copies if copy.kind == LONG_TERM]
+        _remove_from_working_memory(user, found_copies, now=now)
     _delete(user, _with_history(user, doomed), now=now)
     known = {memory.id for memory in found}
     return Forgotten(deleted=len(known), missing=tuple(asked for asked in wanted if asked not in known))
@@ -63,15 +63,18 @@ def forget_all(*, user: User, now: datetime) -> int:
     return _delete(user, None, now=now)
 
 
-def _remove_working_copies(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
-    memories = LongTermMemory.objects.filter(user=user, id__in=ids).defer("search_vector")
-    fields: dict[UUID, dict[str, None]] = {}
-    for copy in list_copies(user, memories):
+def _remove_from_working_memory(user: User, copies: Iterable[MemoryCopy], *, now: datetime) -> None:
+    # After the lock: who takes both takes long-term memory first, as a turn does.
+    variables: dict[UUID, dict[str, None]] = {}
+    for copy in copies:
         if copy.kind == WORKING:
-            fields.setdefault(copy.id, {})[copy.field] = None
-    for session_id in sorted(fields):
-        changes = {"context_variables": fields[session_id]}
-        update_working_memory(user=user, session_id=session_id, now=now, changes=changes)
+            variables.setdefault(copy.id, {})[copy.field] = None
+    for session_id in sorted(variables):
+        changes = {"context_variables": variables[session_id]}
+        try:
+            update_working_memory(user=user, session_id=session_id, now=now, changes=changes)
+        except NotFound:  # it idled too long: gone already
+            continue
 
 
 def _with_history(user: User, ids: Sequence[UUID]) -> list[UUID]:

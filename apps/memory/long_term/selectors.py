@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
+
+from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
+from apps.core.text.fold import normalize_key
+from apps.core.text.index_terms import keyword_query
+from apps.core.text.keywords import extract_keywords
 from apps.memory.models import LongTermMemory
+
+_MAX_SEARCH_KEYWORDS = 50
 
 
 def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
@@ -15,3 +23,33 @@ def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
     if memory is None:
         raise NotFound("There is no such memory.")
     return memory
+
+
+def get_memories_by_id(user: User, ids: Collection[UUID]) -> dict[UUID, LongTermMemory]:
+    """Return those of the user's memories, of any status, that still exist."""
+    return LongTermMemory.objects.filter(user=user).defer("search_vector").in_bulk(list(ids))
+
+
+def list_memories(user: User) -> QuerySet[LongTermMemory]:
+    """Return the person's memories of every status, newest first."""
+    return LongTermMemory.objects.filter(user=user).defer("search_vector").order_by("-created_at", "-id")
+
+
+def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongTermMemory]:
+    """Keep the memories that hold every keyword of `text` as the beginning of a word, or all of `text` as it stands.
+
+    Chinese and English, traditional and simplified, whatever the case and punctuation (K3).
+    """
+    whole = normalize_key(text)
+    holds = Q(normalized_key__contains=whole) | Q(normalized_value__contains=whole)
+    if keywords := extract_keywords(text, limit=_MAX_SEARCH_KEYWORDS):
+        query = Value(" & ".join(map(keyword_query, keywords)))
+        matches = Func(
+            F("search_vector"),
+            query,
+            template="(%(expressions)s::tsquery)",
+            arg_joiner=" @@ ",
+            output_field=BooleanField(),
+        )
+        holds |= Q(matches)
+    return memories.filter(holds)

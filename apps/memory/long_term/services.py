@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from apps.accounts.models import User
+from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.fold import normalize_key
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
@@ -125,9 +126,12 @@ def create_memory(
 ) -> tuple[LongTermMemory, Action]:
     """Store a memory its owner wrote: CREATED, SUPERSEDED (it replaces the key's value) or REFRESHED (the same again).
 
-    What was deleted or rejected before may be learned again from here on. Raises `InvalidInput`, `TooLarge`.
+    What was deleted or rejected before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and
+    `NotFound` for a session that is not theirs.
     """
     check_fields({"category": category, "key": key, "value": value, "confidence": confidence, "source": source})
+    if session_id is not None:
+        get_session(user, session_id)
     key, normalized_key = key.strip(), normalize_key(key)
     lock_memories(user)
     clear_forgotten(user=user, normalized_key=normalized_key, value=value)

@@ -1,0 +1,209 @@
+"""REST of long-term memories (SPEC, API: /memory/long-term)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.conversations.selectors import get_session
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.errors import InvalidInput, TooLarge
+from apps.core.http import get_user, read_int, read_uuid, refuse_forbidden
+from apps.core.serializers import DeletedSerializer
+from apps.memory.long_term import services
+from apps.memory.long_term.copies import list_copies
+from apps.memory.long_term.filters import LongTermMemoryFilter
+from apps.memory.long_term.forgetting import forget_all, forget_memories
+from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
+from apps.memory.long_term.serializers import (
+    BatchDeletedSerializer,
+    BatchDeleteRequest,
+    CopiesSerializer,
+    LongTermMemorySerializer,
+    MemoryChangeRequest,
+    MemoryReplaceRequest,
+    MemoryRequest,
+    RankedMemoriesSerializer,
+    ScoredMemorySerializer,
+)
+from apps.memory.long_term.types import Action
+from apps.memory.models import LongTermMemory
+from apps.memory.retrieval import retrieve_relevant_memories
+from apps.memory.types import ScoredMemory, ScoreWeights
+from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory
+
+MAX_SEARCH_LIMIT = 50
+
+
+class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
+    """The user's long-term memories, newest first; creating one; clearing all."""
+
+    serializer_class = LongTermMemorySerializer
+    filterset_class = LongTermMemoryFilter
+    queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own
+
+    def get_queryset(self) -> Any:
+        return list_memories(get_user(self.request))
+
+    @extend_schema(
+        request=MemoryRequest,
+        responses={201: LongTermMemorySerializer, 200: LongTermMemorySerializer},
+        description="201 with a new memory, which supersedes another value of the same key; 200 with the existing "
+        "memory where key and value are the same.",
+    )
+    def post(self, request: Request) -> Response:
+        body = MemoryRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        memory, action = services.create_memory(user=get_user(request), now=timezone.now(), **body.validated_data)
+        code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
+        return Response(LongTermMemorySerializer(memory).data, status=code)
+
+    @extend_schema(responses=DeletedSerializer, filters=False)
+    def delete(self, request: Request) -> Response:
+        return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
+
+
+class LongTermMemoryView(APIView):
+    """One memory of any status."""
+
+    @extend_schema(responses=LongTermMemorySerializer)
+    def get(self, request: Request, memory_id: str) -> Response:
+        memory = get_memory(get_user(request), read_uuid(memory_id))
+        return Response(LongTermMemorySerializer(memory).data)
+
+    @extend_schema(request=MemoryReplaceRequest, responses=LongTermMemorySerializer)
+    def put(self, request: Request, memory_id: str) -> Response:
+        return self._update(request, memory_id, body=MemoryReplaceRequest(data=request.data))
+
+    @extend_schema(request=MemoryChangeRequest, responses=LongTermMemorySerializer)
+    def patch(self, request: Request, memory_id: str) -> Response:
+        return self._update(request, memory_id, body=MemoryChangeRequest(data=request.data, partial=True))
+
+    def _update(self, request: Request, memory_id: str, *, body: MemoryChangeRequest) -> Response:
+        user, asked = get_user(request), read_uuid(memory_id)
+        get_memory(user, asked)
+        body.is_valid(raise_exception=True)
+        memory = services.update_memory(user=user, memory_id=asked, changes=body.validated_data, now=timezone.now())
+        return Response(LongTermMemorySerializer(memory).data)
+
+    @extend_schema(
+        parameters=[OpenApiParameter("copies", bool, description="Also remove what …/copies lists.")],
+        responses=DeletedSerializer,
+    )
+    def delete(self, request: Request, memory_id: str) -> Response:
+        user, asked = get_user(request), read_uuid(memory_id)
+        copies = _read_bool(request, "copies")
+        get_memory(user, asked)
+        result = forget_memories(user=user, ids=[asked], now=timezone.now(), copies=copies)
+        return Response({"deleted": result.deleted})
+
+
+class AcceptView(APIView):
+    """Take a pending memory for true; 409 unless it is pending."""
+
+    @extend_schema(request=None, responses=LongTermMemorySerializer)
+    def post(self, request: Request, memory_id: str) -> Response:
+        memory = services.accept_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
+        return Response(LongTermMemorySerializer(memory).data)
+
+
+class RejectView(APIView):
+    """Turn a pending memory down; it is not proposed again. 409 unless it is pending."""
+
+    @extend_schema(request=None, responses=LongTermMemorySerializer)
+    def post(self, request: Request, memory_id: str) -> Response:
+        memory = services.reject_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
+        return Response(LongTermMemorySerializer(memory).data)
+
+
+class CopiesView(APIView):
+    """Where else the memory's text lives: other memories with the same value, variables of live sessions (L6)."""
+
+    @extend_schema(responses=CopiesSerializer)
+    def get(self, request: Request, memory_id: str) -> Response:
+        user = get_user(request)
+        copies = list_copies(user, [get_memory(user, read_uuid(memory_id))])
+        return Response(CopiesSerializer({"results": copies}).data)
+
+
+class BatchDeleteView(APIView):
+    """Delete several memories at once."""
+
+    @extend_schema(request=BatchDeleteRequest, responses=BatchDeletedSerializer)
+    def post(self, request: Request) -> Response:
+        body = BatchDeleteRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        result = forget_memories(user=get_user(request), now=timezone.now(), **body.validated_data)
+        return Response(asdict(result))
+
+
+class SearchView(APIView):
+    """The memories a message would recall, best first, with every component of the score (K5). Counts no use (L4)."""
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("q", str, required=True, description="A message, or keywords."),
+            OpenApiParameter("session_id", str, description="Takes that session's current topic into account (K7)."),
+            OpenApiParameter("limit", int, description=f"1–{MAX_SEARCH_LIMIT}; memory.retrieval_limit by default."),
+        ],
+        responses=RankedMemoriesSerializer,
+    )
+    def get(self, request: Request) -> Response:
+        user, now = get_user(request), timezone.now()
+        settings = get_settings(user)
+        scored = retrieve_relevant_memories(
+            user=user,
+            message=_read_query(request),
+            limit=read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
+            working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
+            candidate_limit=settings.candidate_limit,
+            weights=ScoreWeights(**settings.score_weights.model_dump()),
+            half_life_days=settings.recency_half_life_days,
+            max_keywords=settings.max_keywords,
+            now=now,
+        )
+        return Response({"results": ScoredMemorySerializer(_with_memories(user, scored), many=True).data})
+
+
+def _with_memories(user: User, scored: list[ScoredMemory]) -> list[dict[str, Any]]:
+    memories = get_memories_by_id(user, [item.candidate.id for item in scored])
+    return [
+        {name: getattr(item, name) for name in ScoredMemorySerializer._declared_fields if name != "memory"}
+        | {"memory": memories[item.candidate.id]}
+        for item in scored
+        if item.candidate.id in memories  # deleted in between
+    ]
+
+
+def _find_working_memory(request: Request, user: User, *, ttl_minutes: int) -> WorkingMemorySnapshot | None:
+    raw = request.query_params.get("session_id")
+    if raw is None:
+        return None
+    session = get_session(user, read_uuid(raw))
+    return find_working_memory(user, session.id, now=timezone.now(), ttl_minutes=ttl_minutes)
+
+
+def _read_query(request: Request) -> str:
+    text = request.query_params.get("q", "")
+    refuse_forbidden(text)
+    if not text.strip():
+        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+    if len(text) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"q has over {MAX_CONTENT_CHARS:,} characters.")
+    return text
+
+
+def _read_bool(request: Request, name: str) -> bool:
+    raw = request.query_params.get(name, "false")
+    if raw not in ("true", "false"):
+        raise InvalidInput(f"{name} must be true or false.", fields={name: ["Must be true or false."]})
+    return raw == "true"

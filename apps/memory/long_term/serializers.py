@@ -1,0 +1,134 @@
+"""Long-term memories on the wire (L1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.memory.long_term.types import Mode
+from apps.memory.long_term.validation import MAX_KEY_CHARACTERS, is_share
+from apps.memory.models import Category, LongTermMemory, Source
+
+
+class LongTermMemorySerializer(serializers.ModelSerializer[LongTermMemory]):
+    """L1's fields, and `mode`: what accepting a pending memory does to the value its key has by then."""
+
+    session_id = serializers.UUIDField(allow_null=True, read_only=True)
+    message_id = serializers.UUIDField(allow_null=True, read_only=True)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True, read_only=True)
+    mode = serializers.ChoiceField(choices=[mode.value for mode in Mode], read_only=True)
+
+    class Meta:
+        model = LongTermMemory
+        fields = read_only_fields = (
+            "id",
+            "session_id",
+            "message_id",
+            "category",
+            "key",
+            "value",
+            "confidence",
+            "source",
+            "status",
+            "mode",
+            "superseded_by",
+            "created_at",
+            "updated_at",
+            "last_accessed",
+            "access_count",
+        )
+
+
+class ConfidenceField(serializers.FloatField):
+    """A JSON number from 0 to 1; neither a word nor true nor false."""
+
+    default_error_messages = {"not_a_share": "Must be a number from 0 to 1."}
+
+    def to_internal_value(self, data: Any) -> float:
+        if not is_share(data):
+            self.fail("not_a_share")
+        return float(data)
+
+
+class KnownFieldsSerializer(serializers.Serializer[Any]):
+    """Refuses fields it does not know: a mistyped name would lose what it holds."""
+
+    ignored: frozenset[str] = frozenset()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping):
+            unknown = [name for name in data if name not in self.fields and name not in self.ignored]
+            if unknown:
+                raise serializers.ValidationError({name: ["This field cannot be set here."] for name in unknown})
+        values: dict[str, Any] = super().to_internal_value(data)
+        return values
+
+
+class MemoryChangeRequest(KnownFieldsSerializer):
+    """Fields of a memory to change."""
+
+    category = serializers.ChoiceField(choices=Category.choices)
+    key = StrictCharField(max_length=MAX_KEY_CHARACTERS)
+    value = serializers.JSONField()
+    confidence = ConfidenceField(required=False, min_value=0, max_value=1)
+    source = serializers.ChoiceField(choices=Source.choices, required=False)  # type: ignore[assignment]
+
+
+class MemoryReplaceRequest(MemoryChangeRequest):
+    """A whole memory; what the server keeps is ignored, so that what GET answered can be sent back."""
+
+    ignored = frozenset(LongTermMemorySerializer.Meta.fields)
+
+
+class MemoryRequest(MemoryChangeRequest):
+    """A new memory: `confidence` 1 and `source` user_stated unless said."""
+
+    session_id = serializers.UUIDField(required=False, allow_null=True)
+
+
+class BatchDeleteRequest(KnownFieldsSerializer):
+    """IDs of the memories to delete; `copies` removes what `…/copies` lists for them too."""
+
+    ids = serializers.ListField(child=serializers.UUIDField(), allow_empty=False)
+    copies = StrictBooleanField(default=False)
+
+
+class BatchDeletedSerializer(serializers.Serializer[Any]):
+    """How many of them were deleted, and which were not there."""
+
+    deleted = serializers.IntegerField()
+    missing = serializers.ListField(child=serializers.UUIDField())
+
+
+class MemoryCopySerializer(serializers.Serializer[Any]):
+    """Another place that holds the memory's text: a long-term memory, or a context variable of a session."""
+
+    kind = serializers.ChoiceField(choices=["long_term", "working"])
+    id = serializers.UUIDField()
+    field = serializers.CharField()
+    text = serializers.CharField()
+
+
+class CopiesSerializer(serializers.Serializer[Any]):
+    results = MemoryCopySerializer(many=True)
+
+
+class ScoredMemorySerializer(serializers.Serializer[Any]):
+    """A memory with its score and every component of it (K5)."""
+
+    memory = LongTermMemorySerializer()
+    score = serializers.FloatField()
+    keyword_score = serializers.FloatField()
+    semantic_score = serializers.FloatField()
+    category_boost = serializers.FloatField()
+    recency_score = serializers.FloatField()
+    frequency_score = serializers.FloatField()
+    confidence = serializers.FloatField()
+    topic_boost = serializers.FloatField()
+
+
+class RankedMemoriesSerializer(serializers.Serializer[Any]):
+    results = ScoredMemorySerializer(many=True)

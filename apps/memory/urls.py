@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.memory import settings_api
+from apps.memory.long_term import api as long_term
+from apps.memory.working import api as working
+
+urlpatterns = [
+    path("long-term", long_term.LongTermMemoriesView.as_view(), name="memories"),
+    path("long-term/batch-delete", long_term.BatchDeleteView.as_view(), name="memories-batch-delete"),
+    path("long-term/search", long_term.SearchView.as_view(), name="memories-search"),
+    path("long-term/<str:memory_id>", long_term.LongTermMemoryView.as_view(), name="memory"),
+    path("long-term/<str:memory_id>/accept", long_term.AcceptView.as_view(), name="memory-accept"),
+    path("long-term/<str:memory_id>/reject", long_term.RejectView.as_view(), name="memory-reject"),
+    path("long-term/<str:memory_id>/copies", long_term.CopiesView.as_view(), name="memory-copies"),
+    path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
+    path("settings", settings_api.SettingsView.as_view(), name="settings"),
+]
