@@ -1,0 +1,90 @@
+"""Cutting a message into the clauses that are read one by one, and telling which of them state something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from apps.core.llm.offline.language import fold_in_place
+from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
+
+_HIDDEN = "□"
+_SENTENCE = re.compile(r"[^。!?;\n….]*(?:\.(?!\s|$)[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
+_QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「」\n]{1,300})」|《([^《》\n]{1,100})》")
+_CJK = "\u3400-\u9fff□》」”"
+_BOUNDARY = re.compile(
+    rf"(?<=[{_CJK}])\s*,\s*|\s*,\s*(?=[{_CJK}])"
+    r"|\s*,\s*(?=(?:and |but |so |because |though |although |while |then |which |or )?"
+    r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
+    r"|can|could|would|please|named|called|and|right)\b(?! ?,))"
+    r"|\s+(?:and|so|because|though|although|while|since)\s+(?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
+    r"|\s+and\s+(?=(?:also\s+)?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
+    r"|\s*,?\s+but\s+|\s+[-–—]+\s+|——"
+    r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A piece of a message that says or asks one thing.
+
+    ``text``: the user's own wording. ``folded``: the same length, folded, quoted words hidden. ``asks``: it is a
+    question. ``supposes``: it stands in a supposition (如果…, if …).
+    """
+
+    text: str
+    folded: str
+    asks: bool = False
+    supposes: bool = False
+
+
+def split_clauses(message: str) -> Iterator[tuple[Clause, ...]]:
+    """Yield the clauses of each sentence of `message`, in order."""
+    folded = fold_in_place(message)
+    hidden = _QUOTED.sub(_hide, folded)
+    for sentence in _SENTENCE.finditer(hidden):
+        if sentence.group().strip():
+            yield _mark(_cut(message, hidden, start=sentence.start(), end=sentence.end()), sentence=sentence.group())
+
+
+def _hide(quotation: re.Match[str]) -> str:
+    found = quotation.group()
+    return found[0] + _HIDDEN * (len(found) - 2) + found[-1]
+
+
+def _cut(message: str, folded: str, *, start: int, end: int) -> list[Clause]:
+    clauses = []
+    for boundary in [*_BOUNDARY.finditer(folded, start, end), None]:
+        stop = boundary.start() if boundary else end
+        left, right = start, stop
+        while left < right and (folded[left].isspace() or folded[left] in ",.。!?;…、"):
+            left += 1
+        while left < right and (folded[right - 1].isspace() or folded[right - 1] in ",.。!?;…~、"):
+            right -= 1
+        if left < right:
+            clauses.append(Clause(text=message[left:right], folded=folded[left:right]))
+        start = boundary.end() if boundary else end
+    return clauses
+
+
+def _mark(clauses: list[Clause], *, sentence: str) -> tuple[Clause, ...]:
+    lexicons = load_lexicons()
+    supposing = False
+    marked: list[Clause] = []
+    for index, clause in enumerate(clauses):
+        asks = any(lexicon.question.search(clause.folded) for lexicon in lexicons)
+        last = index == len(clauses) - 1
+        if last and sentence.rstrip().endswith("?"):
+            asks = True
+        if last and marked and any(lexicon.tag.search(clause.folded) for lexicon in lexicons):
+            asks = True
+            marked[-1] = replace(marked[-1], asks=True)
+        supposing = supposing or any(lexicon.hypothetical.search(clause.folded) for lexicon in lexicons)
+        marked.append(replace(clause, asks=asks, supposes=supposing))
+    return tuple(marked)
+
+
+def is_instruction(text: str, lexicons: tuple[Lexicon, ...]) -> bool:
+    """Whether folded `text` tries to give orders to the model rather than to tell about the user."""
+    return any(lexicon.instruction.search(text) for lexicon in lexicons)

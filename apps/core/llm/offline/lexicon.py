@@ -1,0 +1,160 @@
+"""The tables of `data/zh.toml` and `data/en.toml`, compiled: how people tell and ask about themselves."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from apps.core.llm.offline.language import LANGUAGES, Language
+
+Category = Literal["preference", "fact", "pattern"]
+Mode = Literal["replace", "add", "remove"]
+_MACRO = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """One thing a person may tell about themselves, in one language.
+
+    ``key``: the memory's key, ``{attribute}`` filled in from the sentence. ``value``: the kind of value, which decides
+    how it is checked. ``also``: the concept of a second value in the same pattern. ``tell``, ``my``, ``whole``,
+    ``untell``: patterns by the place where they start. ``request``: counts in a question too ("could you be brief?").
+    ``explicit``: only when the user asks to remember. ``relative``: may be told of a family member. ``pointing``: said
+    of the relative or pet mentioned just before ("we have a dog, his name is Rex").
+    """
+
+    name: str
+    language: Language
+    key: str
+    category: Category
+    mode: Mode
+    value: str
+    also: str
+    say: str
+    unsay: str
+    tell: tuple[re.Pattern[str], ...]
+    my: tuple[re.Pattern[str], ...]
+    whole: tuple[re.Pattern[str], ...]
+    untell: tuple[re.Pattern[str], ...]
+    ask: tuple[re.Pattern[str], ...]
+    request: bool
+    explicit: bool
+    relative: bool
+    pointing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """All tables of one language. ``relations`` maps each word for a relative to the word used in keys."""
+
+    language: Language
+    prelude: re.Pattern[str]
+    hedge: re.Pattern[str]
+    adverb: re.Pattern[str]
+    user: re.Pattern[str]
+    possessive: re.Pattern[str]
+    other: re.Pattern[str]
+    hypothetical: re.Pattern[str]
+    question: re.Pattern[str]
+    tag: re.Pattern[str]
+    instruction: re.Pattern[str]
+    empty_value: re.Pattern[str]
+    leading: re.Pattern[str]
+    trailing: re.Pattern[str]
+    list_separator: re.Pattern[str]
+    words: Mapping[str, re.Pattern[str]]
+    relation: re.Pattern[str]
+    relations: Mapping[str, str]
+    concepts: Mapping[str, Concept]
+    variables: Mapping[str, re.Pattern[str]]
+
+
+@lru_cache(maxsize=1)
+def load_lexicons() -> tuple[Lexicon, ...]:
+    """The lexicons of all languages; compiled once per process."""
+    return tuple(map(load_lexicon, LANGUAGES))
+
+
+@cache
+def load_lexicon(language: Language) -> Lexicon:
+    """The lexicon of `language`."""
+    table = tomllib.loads(files(__package__).joinpath(f"data/{language}.toml").read_text(encoding="utf-8"))
+    words: dict[str, str] = table.pop("words")
+    relations = {word: name for name, spellings in table.pop("relations").items() for word in spellings}
+    variables: dict[str, str] = table.pop("variables")
+    concepts = {name: table.pop(name) for name in [name for name, row in table.items() if isinstance(row, dict)]}
+    adverb: str = table["adverb"] if language == "en" else rf"(?:(?:{table['adverb']})\s*){{0,4}}"
+    macros = {
+        **words,
+        "v": r"\s*[:是]?\s*(?P<value>.+?)" if language == "zh" else r"(?:\s+|(?<=\s))(?P<value>.+?)",
+        "w": r"[\w]{1,2}",
+        "adverb": adverb,
+        "am": table.get("am", "") + adverb,
+        "have": table.get("have", "") + adverb,
+    }
+    spelled = "|".join(sorted(relations, key=len, reverse=True))
+    return Lexicon(
+        language=language,
+        prelude=re.compile(rf"(?:{table['prelude']}){{0,5}}"),
+        hedge=re.compile(table["hedge"]),
+        adverb=re.compile(adverb),
+        user=re.compile(table["user"]),
+        possessive=re.compile(table["possessive"]),
+        other=re.compile(table["other"]),
+        hypothetical=re.compile(table["hypothetical"]),
+        question=re.compile(table["question"]),
+        tag=re.compile(table["tag"]),
+        instruction=re.compile(table["instruction"]),
+        empty_value=re.compile(table["empty_value"]),
+        leading=re.compile(table["leading"]),
+        trailing=re.compile(table["trailing"]),
+        list_separator=re.compile(table["list_separator"]),
+        words={name: re.compile(rf"(?:{pattern})") for name, pattern in words.items()},
+        relation=re.compile(spelled),
+        relations=relations,
+        concepts={name: _compile(name, row, macros=macros, language=language) for name, row in concepts.items()},
+        variables={
+            name: re.compile(_expand(pattern, macros, verb=False), re.IGNORECASE) for name, pattern in variables.items()
+        },
+    )
+
+
+def _compile(name: str, row: Mapping[str, Any], *, macros: Mapping[str, str], language: Language) -> Concept:
+    end: str = row.get("end", "")
+
+    def compile_all(patterns: Sequence[str], *, verb: bool = False) -> tuple[re.Pattern[str], ...]:
+        return tuple(re.compile(_expand(pattern, macros, verb=verb and language == "en") + end) for pattern in patterns)
+
+    return Concept(
+        name=name,
+        language=language,
+        key=row["key"],
+        category=row["category"],
+        mode=row.get("mode", "replace"),
+        value=row.get("value", "text"),
+        also=row.get("also", ""),
+        say=row["say"],
+        unsay=row.get("unsay", ""),
+        tell=compile_all(row.get("tell", ()), verb=True),
+        my=compile_all(row.get("my", ())),
+        whole=compile_all(row.get("whole", ())),
+        untell=compile_all(row.get("untell", ()), verb=True),
+        ask=compile_all(row.get("ask", ())),
+        request=row.get("request", False),
+        explicit=row.get("explicit", False),
+        relative=row.get("relative", False),
+        pointing=row.get("pointing", False),
+    )
+
+
+def _expand(pattern: str, macros: Mapping[str, str], *, verb: bool) -> str:
+    if verb and not pattern.startswith(("{am}", "{have}", "(?:{am}", "(?:{have}")):
+        pattern = r"\s*{adverb}" + pattern
+    if pattern.endswith("{v}"):
+        pattern += "$"
+    return _MACRO.sub(lambda found: macros[found.group(1)], pattern)

@@ -1,0 +1,71 @@
+"""The offline model: a `ChatModel` without a network, deterministic, that reads the prompt a real model would get."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from apps.core.llm.offline.emotion import read_emotion
+from apps.core.llm.offline.language import Language, detect_language
+from apps.core.llm.offline.phrases import load_phrases
+from apps.core.llm.offline.prompt import Prompt, read_prompt
+from apps.core.llm.offline.reply import compose_reply
+from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.topics import read_topic, read_variables
+from apps.core.llm.types import ModelRequest
+
+_PIECE = 4
+
+
+class OfflineModel:
+    """A demonstration, and says so: it remembers by rules and recalls what the prompt holds, nothing more."""
+
+    name = "offline"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        """Yield the answer to `request` a few characters at a time: E5's JSON if a format is asked for, else text."""
+        prompt = read_prompt(request.messages)
+        answer = answer_turn(prompt)
+        text = answer["response"] if request.response_format is None else json.dumps(answer, ensure_ascii=False)
+        for start in range(0, len(text), _PIECE):
+            yield text[start : start + _PIECE]
+
+
+def answer_turn(prompt: Prompt) -> dict[str, Any]:
+    """The whole answer to `prompt`, in the shape and order of E5."""
+    submitted = prompt.submitted is not None
+    # The message after a form only stands in for one; it says nothing of the user.
+    message = "" if submitted else prompt.message
+    phrases = load_phrases(_choose_language(prompt))
+    entries = read_statements(message)
+    emotion = read_emotion(message)
+    topic = prompt.submitted.title if prompt.submitted else read_topic(message, phrases)
+    return {
+        "response": compose_reply(prompt, entries=entries, emotion=emotion, topic=topic, phrases=phrases),
+        "emotion": {
+            "primary": emotion.primary,
+            "confidence": emotion.confidence,
+            "indicators": list(emotion.indicators),
+        },
+        "topic": topic,
+        "context_variables": read_variables(message),
+        "memory_update": {"should_store": bool(entries), "entries": [_to_wire(entry) for entry in entries]},
+    }
+
+
+def _choose_language(prompt: Prompt) -> Language:
+    if prompt.submitted is None:
+        return detect_language(prompt.message)
+    return detect_language(" ".join((prompt.submitted.title, *map(str, prompt.submitted.fields.values()))))
+
+
+def _to_wire(entry: Entry) -> dict[str, Any]:
+    return {
+        "category": entry.category,
+        "key": entry.key,
+        "value": entry.value,
+        "source": entry.source,
+        "confidence": entry.confidence,
+        "mode": entry.mode,
+    }

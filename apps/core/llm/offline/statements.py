@@ -1,0 +1,301 @@
+"""What a message tells about its writer: rules over the tables of the lexicon, without any model or state.
+
+Only the user's own, present, unconditional statements count: no questions, suppositions, negations, quotations, nor
+what others are or like, except plain facts about the user's family and pets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from apps.core.llm.offline.clauses import Clause, is_instruction, split_clauses
+from apps.core.llm.offline.language import Language
+from apps.core.llm.offline.lexicon import Category, Concept, Lexicon, Mode, load_lexicons
+from apps.core.llm.offline.values import clean_value, read_values
+
+Source = Literal["user_stated", "inferred"]
+
+LONGEST_CLAUSE = 160
+MOST_ENTRIES = 20
+_CONFIDENCE: dict[Source, float] = {"user_stated": 0.95, "inferred": 0.5}
+_ASKED_TO_REMEMBER = re.compile(r"记住|记得|记一?下|记下|remember|note|keep in mind|don’t forget")
+_FIXED_GROUPS = {"value", "also", "attribute", "called", "more", "no"}
+_GIVEN_NAME = re.compile(r"\s*,?\s+([A-Z][\w’-]+)\s*,?(?=\s|’s)(?!\s+(?:and|or)\b)")
+_POSSESSIVE_S = re.compile(r"’s\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing to remember (E5, L3).
+
+    ``value``: a string, or a list of new items where ``mode`` is add or remove. ``confidence``: 0..1.
+    ``concept``: the name of the rule in the lexicon of ``language``. ``about``: the relative it is about, "" for the
+    user. ``attribute``: the X of "favorite X".
+    """
+
+    concept: str
+    language: Language
+    category: Category
+    key: str
+    value: str | list[str]
+    source: Source
+    confidence: float
+    mode: Mode
+    about: str = ""
+    attribute: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Who a clause is about and where its predicate starts. ``name``: the relation, or the pet's kind as written."""
+
+    kind: Literal["user", "relative", "pet", "other", "elided"]
+    start: int
+    end: int
+    name: str = ""
+    called: str = ""
+    possessed: int | None = None
+
+
+def read_statements(text: str) -> list[Entry]:
+    """Return what `text`, a message of the user, states about its writer, in order, merged by key."""
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    reader = _Reader()
+    for sentence in split_clauses(text):
+        for clause in sentence:
+            if clause.folded in seen or len(clause.folded) > LONGEST_CLAUSE:
+                continue
+            seen.add(clause.folded)
+            for entry in reader.read(clause):
+                entries = _merge(entries, entry)
+            if len(entries) >= MOST_ENTRIES:
+                return entries
+    return entries
+
+
+def _merge(entries: list[Entry], new: Entry) -> list[Entry]:
+    for index, old in enumerate(entries):
+        if (old.key, old.language) == (new.key, new.language) and old.mode == new.mode:
+            if isinstance(old.value, list) and isinstance(new.value, list):
+                # "a cat" and then "it is called Mimi" are one cat.
+                kept = [item for item in old.value if not any(_names(item, named) for named in new.value)]
+                new = replace(new, value=[*kept, *(item for item in new.value if item not in kept)])
+            return [*entries[:index], new, *entries[index + 1 :]]
+    return [*entries, new]
+
+
+def _names(bare: str, named: str) -> bool:
+    return named.endswith((f"（{bare}）", f" ({bare})"))
+
+
+class _Reader:
+    """Reads the clauses of one message in order: who is spoken of carries over to clauses that do not say."""
+
+    def __init__(self) -> None:
+        self.lexicons = load_lexicons()
+        self.speaking_of: Literal["user", "other", "nobody"] = "nobody"
+        self.mentioned: _Subject | None = None
+
+    def read(self, clause: Clause) -> Iterator[Entry]:
+        if clause.supposes or is_instruction(clause.folded, self.lexicons):
+            return
+        for lexicon in self.lexicons:
+            opening = lexicon.prelude.match(clause.folded)
+            start = opening.end() if opening else 0
+            subject = _read_subject(clause, lexicon, start=start)
+            if subject.kind == "elided" and self.speaking_of == "other":
+                subject = replace(subject, kind="other")
+            found = list(self._read_predicate(clause, lexicon, subject=subject))
+            if subject.kind == "other":
+                self.speaking_of = "other"
+            elif subject.kind != "elided" or found:
+                self.speaking_of = "user"
+            if subject.kind in ("relative", "pet"):
+                self.mentioned = subject
+            if found:
+                yield from found
+                return
+
+    def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject) -> Iterator[Entry]:
+        explicit = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
+        for taking_back in (True, False):
+            for concept in lexicon.concepts.values():
+                if (clause.asks and not concept.request) or (concept.explicit and not explicit):
+                    continue
+                for found in self._match(concept, clause, lexicon, subject=subject, taking_back=taking_back):
+                    entries = list(self._build(found, concept, clause, lexicon, subject=subject, remove=taking_back))
+                    if entries:
+                        yield from entries
+                        return
+
+    def _match(
+        self, concept: Concept, clause: Clause, lexicon: Lexicon, *, subject: _Subject, taking_back: bool
+    ) -> Iterator[re.Match[str]]:
+        folded = clause.folded
+        if taking_back:
+            places = [(concept.untell, subject.end)] if self._is_about_user(subject, lexicon) else []
+        elif concept.pointing:
+            places = [(concept.whole, subject.start)] if self.mentioned and subject.kind in ("elided", "other") else []
+        else:
+            places = [(concept.whole, subject.start)]
+            if self._is_about_user(subject, lexicon) or _may_be_told(concept, subject):
+                places.append((concept.tell, subject.end))
+                if subject.possessed is not None:
+                    places.append((concept.my, subject.possessed))
+        for patterns, start in places:
+            # In Chinese the adverbs stand before the predicate; some patterns want to see them.
+            adverb = lexicon.adverb.match(folded, start) if lexicon.language == "zh" else None
+            for begin in dict.fromkeys((start, adverb.end() if adverb else start)):
+                yield from (found for pattern in patterns if (found := pattern.match(folded, begin)))
+
+    def _is_about_user(self, subject: _Subject, lexicon: Lexicon) -> bool:
+        if subject.kind == "elided":
+            # Chinese leaves the subject out freely; an English clause without one may be an order or a title.
+            return lexicon.language == "zh" or self.speaking_of == "user"
+        return subject.kind == "user"
+
+    def _build(
+        self,
+        found: re.Match[str],
+        concept: Concept,
+        clause: Clause,
+        lexicon: Lexicon,
+        *,
+        subject: _Subject,
+        remove: bool,
+    ) -> Iterator[Entry]:
+        groups = {name: clause.text[slice(*found.span(name))] for name, part in found.groupdict().items() if part}
+        values = _read_groups(groups, concept, lexicon)
+        if concept.pointing and self.mentioned:
+            subject = self.mentioned
+        if not values or any(is_instruction(value.lower(), self.lexicons) for value in values):
+            return
+        source: Source = "user_stated"
+        if lexicon.hedge.search(clause.folded, 0, found.span("value")[0] if "value" in groups else found.end()):
+            source = "inferred"
+        base = Entry(
+            concept=concept.name,
+            language=concept.language,
+            category=concept.category,
+            key=concept.key,
+            value=list(values) if concept.mode == "add" else values[0],
+            source=source,
+            confidence=_CONFIDENCE[source],
+            mode="remove" if remove else concept.mode,
+        )
+        if remove:
+            yield replace(base, value=list(values))
+            return
+        if attribute := clean_value(groups.get("attribute", "").lower(), lexicon):
+            attribute = attribute.replace("colour", "color").replace("favourite", "favorite")
+            base = replace(base, key=concept.key.replace("{attribute}", attribute), attribute=attribute)
+        elif "{attribute}" in concept.key:
+            return
+        if concept.value == "member":
+            self.mentioned = _Subject(kind="pet", start=0, end=0, name=groups["value"])
+            if concept.name == "children":
+                self.mentioned = replace(self.mentioned, kind="relative", name=groups["value"])
+        if subject.kind in ("relative", "pet") and (_may_be_told(concept, subject) or concept.pointing):
+            yield from _tell_of_other(base, subject, lexicon)
+        else:
+            yield base
+        if subject.called and subject.kind == "relative" and concept.name != "name":
+            named = lexicon.concepts["name"]
+            called = replace(base, concept="name", key=named.key, category=named.category, value=subject.called)
+            yield from _tell_of_other(replace(called, mode="replace"), subject, lexicon)
+        if concept.also and groups.get("also"):
+            second = lexicon.concepts[concept.also]
+            for value in read_values(groups["also"], second, lexicon)[:1]:
+                entry = replace(base, concept=second.name, category=second.category, key=second.key, value=value)
+                if subject.kind == "relative":
+                    yield from _tell_of_other(entry, subject, lexicon)
+                else:
+                    yield entry
+
+
+def _read_subject(clause: Clause, lexicon: Lexicon, *, start: int) -> _Subject:
+    folded = clause.folded
+    if folded.startswith(("“", '"', "「"), start) or lexicon.other.match(folded, start):
+        return _Subject(kind="other", start=start, end=start)
+    user = lexicon.user.match(folded, start)
+    if lexicon.language == "zh":
+        if not user and (adverb := lexicon.adverb.match(folded, start)):
+            user = lexicon.user.match(folded, adverb.end())
+        after = user.end() if user else start
+        possessive = lexicon.possessive.match(folded, after) if user else None
+        owned = possessive.end() if possessive else after
+        if (relation := lexicon.relation.match(folded, owned)) and not folded.startswith("们", relation.end()):
+            name = lexicon.relations[relation.group()]
+            return _Subject(kind="relative", start=start, end=relation.end(), name=name)
+        if user and (pet := lexicon.words["pet"].match(folded, owned)):
+            return _Subject(kind="pet", start=start, end=pet.end(), name=clause.text[slice(*pet.span())])
+        return _Subject(kind="user" if user else "elided", start=start, end=after)
+    if owner := lexicon.possessive.match(folded, start):
+        relation = re.compile(rf"(?:{lexicon.relation.pattern})(?![\w])").match(folded, owner.end())
+        pet = lexicon.words["pet"].match(folded, owner.end())
+        if not relation and not pet:
+            return _Subject(kind="user", start=start, end=len(folded), possessed=owner.end())
+        thing = relation or pet
+        assert thing is not None
+        end = thing.end()
+        called = _GIVEN_NAME.match(clause.text, end) if relation else None
+        if called:
+            end = called.end()
+        owns = _POSSESSIVE_S.match(folded, end)
+        return _Subject(
+            kind="relative" if relation else "pet",
+            start=start,
+            end=end,
+            name=lexicon.relations[relation.group()] if relation else clause.text[slice(*thing.span())],
+            called=called.group(1) if called else "",
+            possessed=owns.end() if owns else None,
+        )
+    return _Subject(kind="user" if user else "elided", start=start, end=user.end() if user else start)
+
+
+def _may_be_told(concept: Concept, subject: _Subject) -> bool:
+    return (subject.kind == "relative" and concept.relative) or (subject.kind == "pet" and concept.name == "name")
+
+
+def _tell_of_other(entry: Entry, subject: _Subject, lexicon: Lexicon) -> Iterator[Entry]:
+    """Turn an entry about "you" into one about a relative or a pet; a child's or a pet's name joins its list."""
+    named = entry.concept in ("name", "naming")
+    child = bool(lexicon.words["child"].fullmatch(subject.name))
+    if named and (child or subject.kind == "pet"):
+        listed = lexicon.concepts["children" if child else "pets"]
+        item = f"{entry.value}（{subject.name}）" if lexicon.language == "zh" else f"{entry.value} ({subject.name})"
+        yield replace(entry, concept=listed.name, key=listed.key, category=listed.category, value=[item], mode="add")
+    elif subject.kind == "relative":
+        key = lexicon.concepts["name"].key if named else entry.key
+        whose = f"{subject.name}的{key}" if lexicon.language == "zh" else f"{subject.name}’s {key}".replace("’", "'")
+        yield replace(entry, key=whose, category="fact", about=subject.name)
+
+
+def _read_groups(groups: dict[str, str], concept: Concept, lexicon: Lexicon) -> tuple[str, ...]:
+    constant = next((name for name in groups if name not in _FIXED_GROUPS), None)
+    if constant:
+        return (constant,)
+    if "no" in groups:
+        return tuple(f"no {value}" for value in read_values(groups["no"], concept, lexicon))
+    raw = groups["value"]
+    if concept.value == "phrase" and "also" in groups:
+        raw = (
+            raw + groups["also"]
+            if lexicon.language == "zh"
+            else f"{raw} {groups['also'][0].lower()}{groups['also'][1:]}"
+        )
+    values = read_values(raw, concept, lexicon)
+    if "more" in groups:
+        values += read_values(groups["more"], concept, lexicon)
+    if "called" in groups and values:
+        names = re.split(r",\s*(?:and\s+)?|\s+and\s+|、|和", groups["called"])
+        kind = values[0]
+        plural = len(names) > 1 or kind in ("kids", "children", "孩子")
+        cleaned = [name for name in (clean_value(part, lexicon) for part in names) if name]
+        mark = f"（{kind}）" if lexicon.language == "zh" else f" ({kind})"
+        values = tuple(name if plural else name + mark for name in cleaned)
+    return values

@@ -1,0 +1,59 @@
+"""What a message is about: a few of its own words, and details of the conversation worth keeping while it lasts."""
+
+from __future__ import annotations
+
+from apps.core.llm.offline.language import fold_in_place
+from apps.core.llm.offline.lexicon import load_lexicons
+from apps.core.llm.offline.phrases import Phrases
+from apps.core.text.keywords import extract_keywords
+
+_READ_AT_MOST = 500
+_WORDS = 2
+_NO_TOPIC = frozenset(
+    {
+        "喜欢",
+        "知道",
+        "记得",
+        "记住",
+        "告诉",
+        "觉得",
+        "真的",
+        "like",
+        "love",
+        "know",
+        "remember",
+        "tell",
+        "think",
+        "really",
+    }
+)
+
+
+def read_topic(text: str, phrases: Phrases) -> str | None:
+    """A short phrase naming what `text` is about, in its own words; None for greetings, thanks and the like."""
+    folded = fold_in_place(text[:_READ_AT_MOST])
+    bare = folded.strip(" \n\t,.!?~。…")
+    if any(phrases.hears(cue, bare) for cue in ("greeting", "thanks", "farewell", "who")):
+        return None
+    keywords = [word for word in extract_keywords(folded, limit=_WORDS + 4) if word not in _NO_TOPIC][:_WORDS]
+    if not keywords:
+        return None
+    start = folded.find(keywords[0])
+    together = folded.find("".join(keywords)) if phrases.language == "zh" else folded.find(" ".join(keywords))
+    if together >= 0:
+        joined = "".join(keywords) if phrases.language == "zh" else " ".join(keywords)
+        return text[together : together + len(joined)]
+    return text[start : start + len(keywords[0])] if start >= 0 else keywords[0]
+
+
+def read_variables(text: str) -> dict[str, str]:
+    """Evident details such as where and when a journey goes, by name, in the language they were said in."""
+    for lexicon in load_lexicons():
+        found = {
+            name: match
+            for name, pattern in lexicon.variables.items()
+            if (match := pattern.search(text[:_READ_AT_MOST]))
+        }
+        if found:
+            return {name: match.group("value") for name, match in found.items()}
+    return {}
