@@ -90,6 +90,12 @@ class OpenAIChatModel:
         self._clients = PerLoop(self._make_client)
         self._accepted_level: FormatLevel | None = None
 
+    @property
+    def server(self) -> str:
+        """The base URL as it may be shown: without user name, password and query."""
+        parts = urlsplit(self._base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
         """Yield the answer's text as it comes; see `ChatModel.stream`. Closing the generator ends the request."""
         deadline = asyncio.get_running_loop().time() + self._timeouts.total
@@ -143,7 +149,7 @@ class OpenAIChatModel:
         if not self.name:
             names = await self._list_models(deadline)
             if not names:
-                message = f"The model server at {self._server} lists no model. Set CHAT_MODEL."
+                message = f"The model server at {self.server} lists no model. Set CHAT_MODEL."
                 raise ModelUnavailable(message, fields={"reason": "no_model"})
             self.name = names[0]
         return self.name
@@ -190,7 +196,7 @@ class OpenAIChatModel:
         except Exception as error:
             raise self._describe(error) from None
         if chunk is None:
-            raise Failure("dropped", f"The answer of the model server at {self._server} ended halfway.", transient=True)
+            raise Failure("dropped", f"The answer of the model server at {self.server} ended halfway.", transient=True)
         return read_chunk(chunk)
 
     def _make_client(self) -> AsyncOpenAI:
@@ -205,7 +211,7 @@ class OpenAIChatModel:
         return asyncio.timeout_at(min(asyncio.get_running_loop().time() + seconds, deadline))
 
     def _describe(self, error: Exception) -> Failure:
-        return describe_failure(error, server=self._server, secret=self._api_key)
+        return describe_failure(error, server=self.server, secret=self._api_key)
 
     def _may_be_about_format(self, level: FormatLevel, failure: Failure) -> bool:
         """Say whether a weaker form might be accepted: it is to blame by name, or was never seen to work."""
@@ -227,12 +233,6 @@ class OpenAIChatModel:
         logger.info("The model call failed (%s); trying again in %.1f s.", failure.reason, delay)
         await self._sleep(delay)
         return True
-
-    @property
-    def _server(self) -> str:
-        """The base URL as it may be shown: without user name, password and query."""
-        parts = urlsplit(self._base_url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 async def _drain(stream: AsyncStream[ChatCompletionChunk]) -> None:

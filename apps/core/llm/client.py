@@ -1,0 +1,35 @@
+"""The chat model that the settings select."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.conf import settings
+
+from apps.core.llm.types import ChatModel
+
+
+def get_chat_model() -> ChatModel:
+    """Return the model that answers: the remote one if there is a key or a base URL, else the offline rules.
+
+    Reads ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``CHAT_MODEL``; empty counts as none (SPEC, environment). The
+    same settings give the same object, which keeps its connections. A server calls this once while it starts, so that
+    no request waits for the imports.
+    """
+    return _make_chat_model(
+        base_url=settings.OPENAI_BASE_URL.strip(),
+        api_key=settings.OPENAI_API_KEY.strip(),
+        model=settings.CHAT_MODEL.strip(),
+    )
+
+
+@lru_cache(maxsize=8)
+def _make_chat_model(*, base_url: str, api_key: str, model: str) -> ChatModel:
+    # Imported here as each takes long to import (OpenAI's library 0.7 s), and a process needs one of them at most.
+    if base_url or api_key:
+        from apps.core.llm.openai import OpenAIChatModel
+
+        return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model)
+    from apps.core.llm.offline import OfflineModel
+
+    return OfflineModel()
