@@ -151,8 +151,8 @@ class Supervisor:
     def _bury(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
         """The process has ended: take its last words, end what it left behind, and say when it is started again."""
         assert process.stdout is not None
-        if process.stdout in self._selector.get_map():
-            with suppress(BlockingIOError):  # one of its own children, about to be killed, still has the pipe
+        with suppress(BlockingIOError):  # one of its own children, about to be killed, still has the pipe
+            while process.stdout in self._selector.get_map():
                 self._read(child)
         if process.stdout in self._selector.get_map():
             self._selector.unregister(process.stdout)

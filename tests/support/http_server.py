@@ -1,0 +1,111 @@
+"""The product behind a real socket, in this process: uvicorn serving the ASGI application, and clients of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+
+
+class HttpServer:
+    """Uvicorn in a thread, on a free port of loopback."""
+
+    def __init__(self) -> None:
+        from project.asgi import application
+
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(application, lifespan="off", log_level="warning", timeout_graceful_shutdown=5)
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+
+    def __enter__(self) -> HttpServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+        self._socket.close()
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    name: str
+    data: Any
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """Parse server-sent events; comments are skipped."""
+    name, data = "message", ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            data += line.removeprefix("data: ")
+        elif not line and data:
+            yield Event(name, json.loads(data))
+            name, data = "message", ""
+
+
+class ApiClient(httpx2.Client):
+    """A client of the API that speaks for one user."""
+
+    def __init__(self, server: HttpServer, user: User) -> None:
+        headers = {"Authorization": f"Bearer {create_token(user=user)}"}
+        super().__init__(base_url=server.url, headers=headers, timeout=30)
+        self.user = user
+
+    def new_session(self, **body: Any) -> str:
+        """Start a session and return its ID."""
+        return str(self.post("/chat/sessions", json=body).raise_for_status().json()["id"])
+
+    def say(self, session_id: str, content: str, **headers: str) -> httpx2.Response:
+        """Send a message, not streamed."""
+        return self.post(f"/chat/sessions/{session_id}/messages", json={"content": content}, headers=headers)
+
+    def say_streaming(self, session_id: str, content: str, **headers: str) -> list[Event]:
+        """Send a message and return all the events of its stream."""
+        body = {"content": content, "stream": True}
+        path = f"/chat/sessions/{session_id}/messages"
+        with self.stream("POST", path, json=body, headers=headers) as response:
+            assert response.headers["content-type"].startswith("text/event-stream"), response.read()
+            return list(read_events(response.iter_lines()))
+
+
+@pytest.fixture(scope="session")
+def _http_server() -> Iterator[HttpServer]:
+    with HttpServer() as server:
+        yield server
+
+
+@pytest.fixture
+def http_server(transactional_db: None, _http_server: HttpServer) -> HttpServer:
+    """The running product; the database is emptied after the test."""
+    return _http_server
+
+
+@pytest.fixture
+def alice(http_server: HttpServer) -> Iterator[ApiClient]:
+    """A client for the user alice."""
+    with ApiClient(http_server, User.objects.create_user("alice")) as client:
+        yield client
+
+
+@pytest.fixture
+def bob(http_server: HttpServer) -> Iterator[ApiClient]:
+    """A client for the user bob."""
+    with ApiClient(http_server, User.objects.create_user("bob")) as client:
+        yield client
