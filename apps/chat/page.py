@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+
+from apps.core.llm.client import get_chat_model
 
 OFFLINE = "offline"
 
@@ -35,23 +36,16 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
     Whether that session exists is for the API to say: the page asks it anyway and shows what it answers.
     """
     user = request.user
+    model = get_chat_model().name
     context = {
         "page": {
             "sessionId": str(session_id) if session_id else None,
-            "model": get_model_name(),
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]
         },
-        "model": get_model_name(),
-        "offline": get_model_name() == OFFLINE,
+        "model": model,
+        "offline": model == OFFLINE,
     }
     response = render(request, "chat/page.html", context)
     response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     return response
-
-
-def get_model_name() -> str:
-    """Return which model answers, as the page calls it: ``offline`` where none is connected."""
-    if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
-        return str(settings.CHAT_MODEL)
-    return OFFLINE

@@ -1,0 +1,92 @@
+// The REST API as the page uses it: JSON in and out, one error shape, event streams, and the way to the log-in page.
+
+import { gettext } from "./i18n.js";
+import { readEvents } from "./sse.js";
+
+/** The server answered with an error: `{"error": {code, message, fields}}`. */
+export class ApiError extends Error {
+  constructor(status, { code, message, fields } = {}) {
+    super(message || gettext("The server answered with an error."));
+    this.status = status;
+    this.code = code ?? "unknown";
+    this.fields = fields ?? {};
+  }
+}
+
+/** No answer came: the network is gone, or the server is. */
+export class NetworkError extends Error {
+  constructor() {
+    super(gettext("No connection to the server."));
+  }
+}
+
+/** Return a new key for `Idempotency-Key`. (randomUUID would need HTTPS or localhost.) */
+export function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function csrfToken() {
+  return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
+}
+
+async function request(method, path, { body, query, key, accept = "application/json" } = {}) {
+  const headers = { Accept: accept, "X-CSRFToken": csrfToken() };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (key) headers["Idempotency-Key"] = key;
+  const address = query ? `${path}?${new URLSearchParams(query)}` : path;
+  let response;
+  try {
+    response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch {
+    throw new NetworkError();
+  }
+  if (response.status === 401) {
+    location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+    throw new ApiError(401, { code: "unauthenticated", message: gettext("You are logged out.") });
+  }
+  if (!response.ok) {
+    const answer = await response.json().catch(() => ({}));
+    throw new ApiError(response.status, answer.error);
+  }
+  return response;
+}
+
+async function requestJson(method, path, options) {
+  const response = await request(method, path, options);
+  try {
+    return await response.json();
+  } catch {
+    throw new NetworkError();
+  }
+}
+
+/** POST and yield the events of the answer, `{name, data}`. A cut connection is a `NetworkError`. */
+async function* stream(path, body, { key } = {}) {
+  const response = await request("POST", path, { body: { ...body, stream: true }, key, accept: "text/event-stream" });
+  try {
+    yield* readEvents(response.body);
+  } catch {
+    throw new NetworkError();
+  }
+}
+
+export const api = {
+  listSessions: (query) => requestJson("GET", "/chat/sessions", { query }),
+  createSession: (body) => requestJson("POST", "/chat/sessions", { body }),
+  getSession: (id) => requestJson("GET", `/chat/sessions/${id}`),
+  renameSession: (id, title) => requestJson("PATCH", `/chat/sessions/${id}`, { body: { title } }),
+  deleteSession: (id) => requestJson("DELETE", `/chat/sessions/${id}`),
+
+  listMessages: (id, query) => requestJson("GET", `/chat/sessions/${id}/messages`, { query }),
+  streamTurn: (id, content, key) => stream(`/chat/sessions/${id}/messages`, { content }, { key }),
+  streamRetry: (messageId) => stream(`/chat/messages/${messageId}/retry`, {}),
+  setFavourite: (messageId, value) => requestJson("PATCH", `/chat/messages/${messageId}`, { body: { is_collected: value } }),
+  getTurn: (messageId) => requestJson("GET", `/chat/messages/${messageId}/turn`),
+  getContext: (id, message) => requestJson("GET", `/chat/sessions/${id}/context`, { query: { message } }),
+  submitForm: (id, form, key) => requestJson("POST", `/chat/sessions/${id}/hitl-forms`, { body: form, key }),
+
+  acceptMemory: (id) => requestJson("POST", `/memory/long-term/${id}/accept`, { body: {} }),
+  rejectMemory: (id) => requestJson("POST", `/memory/long-term/${id}/reject`, { body: {} }),
+  forgetMemory: (id) => requestJson("DELETE", `/memory/long-term/${id}`),
+  updateSettings: (changes) => requestJson("PATCH", "/memory/settings", { body: changes }),
+};

@@ -1,0 +1,92 @@
+// Writing a message: a field that grows, keys that do what people expect, and drafts that survive.
+
+import { byId } from "./dom.js";
+
+const DRAFTS = "draft ";
+
+/** `onSend(text)` gets what was written, trimmed, never blank. */
+export class Composer {
+  #busy = false;
+  #session = null;
+
+  constructor({ onSend }) {
+    this.onSend = onSend;
+    this.field = byId("draft");
+    this.button = byId("send");
+    byId("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.field.addEventListener("input", () => this.#changed());
+    this.field.addEventListener("keydown", (event) => {
+      // While an input method composes, Enter chooses a candidate. Safari ends the composition before this event
+      // and says so only by keyCode 229.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      this.#send();
+    });
+  }
+
+  get text() {
+    return this.field.value;
+  }
+
+  set text(value) {
+    this.field.value = value;
+    this.#changed();
+  }
+
+  focus() {
+    this.field.focus();
+  }
+
+  /** Writing may go on while a reply is on its way; sending may not. */
+  set busy(busy) {
+    this.#busy = busy;
+    this.#changed();
+  }
+
+  /** Change to the draft of another session; the one left behind is kept for this tab. */
+  open(sessionId) {
+    this.#session = sessionId ?? "new";
+    this.text = readDraft(this.#session);
+  }
+
+  /** The session that was new has an id now: its draft moves with it. */
+  rename(sessionId) {
+    writeDraft(this.#session, "");
+    this.#session = sessionId;
+    this.#changed();
+  }
+
+  #changed() {
+    this.button.disabled = this.#busy || !this.text.trim();
+    this.field.style.blockSize = "auto";
+    this.field.style.blockSize = `${this.field.scrollHeight}px`;
+    if (this.#session) writeDraft(this.#session, this.text);
+  }
+
+  #send() {
+    const text = this.text.trim();
+    if (!text || this.#busy) return;
+    this.text = "";
+    this.onSend(text);
+  }
+}
+
+function readDraft(session) {
+  try {
+    return sessionStorage.getItem(DRAFTS + session) ?? "";
+  } catch {
+    return ""; // storage is blocked: drafts live as long as the page
+  }
+}
+
+function writeDraft(session, text) {
+  try {
+    if (text) sessionStorage.setItem(DRAFTS + session, text);
+    else sessionStorage.removeItem(DRAFTS + session);
+  } catch {
+    // As above.
+  }
+}

@@ -1,0 +1,316 @@
+// One conversation as data: its messages, and what is on its way. It knows the API and no elements.
+//
+// A row is one message as the page holds it:
+//   {id, role, content, status, createTime, favourite, error, key, form, turn}
+// role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
+// status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
+//   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
+// id is null until the server gave one; `key` makes sending again safe (Idempotency-Key).
+
+import { ApiError, NetworkError, api, newKey } from "./api.js";
+import { gettext } from "./i18n.js";
+
+const PAGE = 50;
+const ALL = 200;
+const POLL_MILLISECONDS = 1500;
+
+/**
+ * Events: "rows" (rows came, went or changed order), "row" (detail: the row that changed), "delta" (detail: the reply
+ * that grew), "turn" (detail: a reply whose turn is known now), "state" (loading or busy changed), "session" (the
+ * session was created or changed).
+ */
+export class Conversation extends EventTarget {
+  rows = [];
+  earlier = 0; // messages on the server before the first row
+  state = "new"; // "new" | "loading" | "ready" | "missing" | "error"
+  busy = false;
+  problem = null;
+  #loadingOlder = null;
+
+  /** `session`: as the API gives it, or null for one that is created with its first message. */
+  constructor({ session = null, temporary = false } = {}) {
+    super();
+    this.session = session;
+    this.temporary = session?.temporary ?? temporary;
+  }
+
+  get id() {
+    return this.session?.id ?? null;
+  }
+
+  /** The newest reply that is stored. */
+  get newestReply() {
+    return this.rows.findLast((row) => row.role === "assistant" && row.id) ?? null;
+  }
+
+  /** Load the session and its newest messages; keep older ones and those not sent yet. */
+  async load() {
+    this.#setState("loading");
+    try {
+      this.session = await api.getSession(this.id);
+      this.temporary = this.session.temporary;
+      await this.#loadNewest();
+      this.#setState("ready");
+      this.#emit("session");
+    } catch (error) {
+      this.problem = error;
+      this.#setState(error.status === 404 ? "missing" : "error");
+      return;
+    }
+    const last = this.rows.findLast((row) => row.id);
+    if (last?.role === "user" && last.status === "pending") await this.#awaitReply(last);
+  }
+
+  async #loadNewest() {
+    let page = await api.listMessages(this.id, { limit: PAGE, offset: 0 });
+    let offset = 0;
+    if (page.count > PAGE) {
+      offset = page.count - PAGE;
+      page = await api.listMessages(this.id, { limit: PAGE, offset });
+    }
+    const known = new Map(this.rows.filter((row) => row.id).map((row) => [row.id, row]));
+    const fresh = page.results.map((message) => assignMessage(known.get(message.id) ?? newRow(), message));
+    const ids = new Set(fresh.map((row) => row.id));
+    // Older rows stay where they join the new page without a gap.
+    const joins = this.earlier < offset && offset <= this.earlier + known.size;
+    const older = joins ? this.rows.filter((row) => row.id && !ids.has(row.id)) : [];
+    const unsent = this.rows.filter((row) => row.role !== "assistant" && !row.id);
+    if (!older.length) this.earlier = offset;
+    this.rows = [...older, ...fresh, ...unsent];
+    this.#emit("rows");
+  }
+
+  /** Load the page before the first row. Called again meanwhile, it waits for the same one. */
+  loadOlder(limit = PAGE) {
+    if (!this.earlier || this.state !== "ready") return Promise.resolve();
+    this.#loadingOlder ??= this.#fetchOlder(limit).finally(() => (this.#loadingOlder = null));
+    return this.#loadingOlder;
+  }
+
+  async #fetchOlder(limit) {
+    const offset = Math.max(0, this.earlier - limit);
+    const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
+    this.rows = [...page.results.map((message) => assignMessage(newRow(), message)), ...this.rows];
+    this.earlier = offset;
+    this.#emit("rows");
+  }
+
+  async loadAll() {
+    while (this.earlier) await this.loadOlder(ALL);
+  }
+
+  /** Say something: the message, then the reply as it streams. Problems end up in the row, not as exceptions. */
+  send(content) {
+    const row = newRow({ role: "user", content, status: "sending", key: newKey() });
+    this.rows.push(row);
+    this.#emit("rows");
+    return this.#deliver(row);
+  }
+
+  /** Submit `{title, fields}`; the assistant continues with it (H1). */
+  submitForm(form) {
+    const row = newRow({ role: "form", form, status: "sending", key: newKey() });
+    this.rows.push(row);
+    this.#emit("rows");
+    return this.#deliver(row);
+  }
+
+  /** Try again: a message that never arrived, with its old key, or the turn of one that failed. */
+  retry(row) {
+    row.error = null;
+    if (row.status === "failed") return this.#run(row, () => this.#follow(row, api.streamRetry(row.id)));
+    return this.#deliver(row);
+  }
+
+  /** Take back a message that was not sent. */
+  discard(row) {
+    this.rows = this.rows.filter((other) => other !== row);
+    this.#emit("rows");
+  }
+
+  async setFavourite(row, value) {
+    row.favourite = value;
+    this.#emit("row", row);
+    try {
+      assignMessage(row, await api.setFavourite(row.id, value));
+    } catch (error) {
+      row.favourite = !value;
+      throw error;
+    } finally {
+      this.#emit("row", row);
+    }
+  }
+
+  /** Return what happened in the turn of a stored reply, or null where nothing is recorded (an imported one). */
+  async loadTurn(row) {
+    if (row.turn === undefined) {
+      row.turn = await api.getTurn(row.id).catch((error) => {
+        if (error.status === 404) return null;
+        throw error;
+      });
+      this.#emit("turn", row);
+    }
+    return row.turn;
+  }
+
+  #deliver(row) {
+    return this.#run(row, async () => {
+      if (!this.session) {
+        this.session = await api.createSession({ temporary: this.temporary });
+        this.#emit("session");
+      }
+      if (row.role === "form") await this.#sendForm(row);
+      else await this.#follow(row, api.streamTurn(this.id, row.content, row.key));
+    });
+  }
+
+  async #run(row, work) {
+    row.status = row.id ? "pending" : "sending";
+    this.#setBusy(true);
+    this.#emit("row", row);
+    try {
+      await work();
+      this.state = "ready";
+      await this.#refreshSession();
+    } catch (error) {
+      if (error.status === 409) await this.#reload(row);
+      else this.#fail(row, error);
+    } finally {
+      this.#setBusy(false);
+    }
+  }
+
+  /** The server is further than we knew: the message is there already, or answered. What it has counts. */
+  async #reload(row) {
+    if (!row.id) this.discard(row);
+    await this.load();
+  }
+
+  async #follow(row, events) {
+    const reply = this.#addReply(row);
+    let started = false;
+    try {
+      for await (const { name, data } of events) {
+        if (name === "start") {
+          started = true;
+          assignMessage(row, data.user_message);
+          this.#emit("row", row);
+        } else if (name === "delta") {
+          reply.content += data.text;
+          this.#emit("delta", reply);
+        } else if (name === "done") {
+          this.#finish(row, reply, data);
+          return;
+        } else if (name === "error") {
+          throw new ApiError(503, data.error ?? data);
+        }
+      }
+      throw new NetworkError(); // the stream ended and nobody said how
+    } catch (error) {
+      this.discard(reply);
+      if (!(error instanceof NetworkError) || !started) throw error;
+      await this.#awaitReply(row); // the server finishes what it began, and stores it (C6)
+    }
+  }
+
+  async #sendForm(row) {
+    const reply = this.#addReply(row);
+    try {
+      const turn = await api.submitForm(this.id, row.form, row.key);
+      assignMessage(reply, turn.assistant_message);
+      row.status = "complete";
+      this.#emit("row", row);
+      this.#emit("row", reply);
+      await this.loadTurn(reply);
+    } catch (error) {
+      if (!reply.id) this.discard(reply);
+      throw error;
+    }
+  }
+
+  #addReply(row) {
+    const reply = newRow({ role: "assistant", status: "streaming" });
+    this.rows.splice(this.rows.indexOf(row) + 1, 0, reply);
+    this.#emit("rows");
+    return reply;
+  }
+
+  #finish(row, reply, turn) {
+    if (turn.user_message) assignMessage(row, turn.user_message);
+    assignMessage(reply, turn.assistant_message);
+    reply.turn = turn;
+    this.#emit("row", row);
+    this.#emit("row", reply);
+    this.#emit("turn", reply);
+  }
+
+  /** The reply is being made, out of our sight: look now and then until it is stored or has failed. */
+  async #awaitReply(row) {
+    this.#setBusy(true);
+    row.status = "pending";
+    this.#emit("row", row);
+    while (row.status === "pending") {
+      await pause(POLL_MILLISECONDS);
+      await this.#loadNewest().catch((error) => {
+        if (!(error instanceof NetworkError)) throw error; // offline: keep looking
+      });
+    }
+    this.#setBusy(false);
+  }
+
+  #fail(row, error) {
+    // With a message_id the server has the message and could not answer it; without one it has nothing.
+    const stored = error.fields?.message_id ?? (row.role === "user" ? row.id : null);
+    row.id = stored;
+    row.status = stored ? "failed" : "unsent";
+    row.error = error.message;
+    if (!(error instanceof ApiError || error instanceof NetworkError)) {
+      row.error = gettext("Something went wrong in this page.");
+      console.error(error);
+    }
+    this.#emit("rows");
+    this.#emit("row", row);
+  }
+
+  async #refreshSession() {
+    try {
+      this.session = await api.getSession(this.id);
+      this.#emit("session");
+    } catch (error) {
+      if (!(error instanceof NetworkError) && error.status !== 404) throw error;
+    }
+  }
+
+  #setState(state) {
+    this.state = state;
+    this.#emit("state");
+  }
+
+  #setBusy(busy) {
+    this.busy = busy;
+    this.#emit("state");
+  }
+
+  #emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}
+
+function newRow(values = {}) {
+  return { id: null, content: "", createTime: new Date(), favourite: false, error: null, ...values };
+}
+
+function assignMessage(row, message) {
+  return Object.assign(row, {
+    id: message.id,
+    role: message.role,
+    content: message.content,
+    status: message.status,
+    createTime: new Date(message.create_time),
+    favourite: message.is_collected,
+  });
+}
+
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

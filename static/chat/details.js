@@ -1,0 +1,139 @@
+// The panel beside a reply: what was recalled and why, what was remembered, how the reply was tuned, what is in mind.
+
+import { contextSection } from "./context.js";
+import { button, el, icon } from "./dom.js";
+import { formatCount, formatShare, gettext, interpolate } from "./i18n.js";
+import { DELETED, formatValue, label } from "./labels.js";
+import { skeleton } from "./loading.js";
+import { bar, recalledCard } from "./recalled.js";
+import { rememberedItem } from "./remembered.js";
+
+const FORM_PREFIX = "hitl_";
+
+/** `getDraft()` returns what stands in the composer: the context section shows what that would be sent with. */
+export class DetailsPanel {
+  #shown = null;
+
+  constructor({ body, getDraft }) {
+    this.body = body;
+    this.getDraft = getDraft;
+  }
+
+  /** Show the turn of a stored reply, or, without one, what will be here. */
+  async show(conversation, row) {
+    const shown = (this.#shown = { conversation, row });
+    if (!row) {
+      this.body.replaceChildren(el("p", { class: "nothing" }, gettext("Once there is a reply, you see here what was recalled for it and why, and what was remembered.")));
+      return;
+    }
+    if (row.turn === undefined) this.body.replaceChildren(skeleton([50, 90, 80, 60]), skeleton([40, 85, 70]));
+    try {
+      const turn = await conversation.loadTurn(row);
+      if (this.#shown === shown) this.body.replaceChildren(...this.#sections(conversation, row, turn));
+    } catch (error) {
+      if (this.#shown === shown) this.body.replaceChildren(this.#failure(error));
+    }
+  }
+
+  #failure(error) {
+    const { conversation, row } = this.#shown;
+    return el(
+      "div",
+      { class: "list-failure", role: "alert" },
+      el("p", {}, error.message),
+      button({ class: "button small", on: { click: () => this.show(conversation, row) } }, icon("retry"), gettext("Try again")),
+    );
+  }
+
+  #sections(conversation, row, turn) {
+    if (!turn) return [el("p", { class: "nothing" }, gettext("Nothing is recorded about this reply."))];
+    return [
+      this.#recalled(conversation, row, turn),
+      remembered(turn),
+      emotion(turn.emotion),
+      strategy(turn.strategy),
+      workingMemory(turn.working_memory),
+      conversation.id ? contextSection({ conversation, getMessage: () => this.getDraft() || lastSaid(conversation) }) : null,
+    ].filter(Boolean);
+  }
+
+  #recalled(conversation, row, turn) {
+    const memories = turn.memories_used ?? [];
+    const forgotten = (memory) => () => {
+      memory.text = DELETED;
+      this.show(conversation, row);
+    };
+    const cards = memories.map((memory, index) => recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) }));
+    return section("recalled", gettext("Recalled"), cards.length ? cards : [nothing(gettext("Nothing was recalled for this reply."))]);
+  }
+}
+
+function lastSaid(conversation) {
+  return conversation.rows.findLast((row) => row.role === "user")?.content ?? "";
+}
+
+/** Return a section of the panel under a heading. */
+export function section(name, title, children) {
+  return el("section", { class: "detail", "data-section": name }, el("h3", {}, title), children);
+}
+
+function nothing(text) {
+  return el("p", { class: "soft" }, text);
+}
+
+function facts(entries) {
+  return el("dl", { class: "facts" }, entries.map(([name, value]) => el("div", {}, el("dt", { class: "free-text" }, name), el("dd", { class: "free-text", dir: "auto" }, value))));
+}
+
+function remembered({ memory_updates: updates }) {
+  const list = updates?.length ? el("ul", { class: "updates" }, updates.map(rememberedItem)) : nothing(gettext("Nothing new was remembered."));
+  return section("remembered", gettext("Remembered"), list);
+}
+
+function emotion(found) {
+  if (!found) return null;
+  const confidence = gettext("Confidence");
+  return section("emotion", gettext("Emotion heard"), [
+    el(
+      "p",
+      { class: `emotion ${found.category}` },
+      el("strong", {}, label("emotion", found.primary)),
+      bar({ value: found.confidence, full: 1, title: confidence }),
+      el("span", {}, formatShare(found.confidence)),
+    ),
+    found.indicators?.length ? el("ul", { class: "tags" }, found.indicators.map((word) => el("li", { class: "free-text" }, word))) : null,
+  ]);
+}
+
+function strategy(used) {
+  if (!used) return null;
+  const yesNo = (value) => (value ? gettext("yes") : gettext("no"));
+  return section("strategy", gettext("Reply strategy"), [
+    el("p", { class: "soft" }, interpolate(gettext("Chosen by the emotion before this message: %s."), [label("emotion", used.emotion)])),
+    facts([
+      [gettext("Tone"), label("tone", used.tone)],
+      [gettext("Length"), interpolate(gettext("about %s characters"), [formatCount(used.max_length)])],
+      [gettext("Uses memory"), yesNo(used.use_memory)],
+      [gettext("Asks back"), yesNo(used.proactive_question)],
+      [gettext("Formality"), label("formality", used.formality)],
+      [gettext("Emoji"), yesNo(used.emoji_allowed)],
+    ]),
+  ]);
+}
+
+function workingMemory(memory) {
+  if (!memory) return null;
+  const entries = Object.entries(memory.context_variables ?? {});
+  const forms = entries.filter(([key]) => key.startsWith(FORM_PREFIX));
+  const variables = entries.filter(([key]) => !key.startsWith(FORM_PREFIX));
+  return section("working-memory", gettext("In mind now"), [
+    facts([
+      [gettext("Topic"), memory.current_topic ?? "–"],
+      [gettext("Messages"), formatCount(memory.turn_count)],
+      ...variables.map(([name, value]) => [name, formatValue(value)]),
+    ]),
+    ...forms.map(([key, form]) =>
+      el("div", { class: "kept-form" }, el("p", { class: "free-text" }, icon("form"), key.slice(FORM_PREFIX.length)), facts(Object.entries(form.fields ?? {}).map(([name, value]) => [name, formatValue(value)]))),
+    ),
+  ]);
+}

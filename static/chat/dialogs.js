@@ -1,0 +1,54 @@
+// Questions that stop the page, and notes that do not.
+
+import { byId, el, icon } from "./dom.js";
+
+/** Ask; resolves to true only for a yes. `details` are nodes under the question. Esc and a click outside mean no. */
+export function confirm({ title, text, yes, danger = true, details = [] }) {
+  const dialog = byId("confirm");
+  byId("confirm-title").textContent = title;
+  byId("confirm-text").replaceChildren(el("p", {}, text), ...details);
+  const yesButton = byId("confirm-yes");
+  yesButton.textContent = yes;
+  yesButton.className = `button ${danger ? "danger" : "primary"}`;
+  return openDialog(dialog).then((answer) => answer === "yes");
+}
+
+/** Ask for a title; resolves to it, or to null. */
+export async function askTitle(current) {
+  const input = byId("rename-input");
+  input.value = current;
+  const answer = openDialog(byId("rename"));
+  input.select();
+  const title = input.value;
+  return (await answer) === "yes" ? input.value.trim() || title : null;
+}
+
+/** Open a modal dialog; resolves to its return value when it closes, the empty string for a cancel. */
+export function openDialog(dialog) {
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    const closeOutside = (event) => event.target === dialog && dialog.close("");
+    dialog.addEventListener("mousedown", closeOutside);
+    dialog.addEventListener(
+      "close",
+      () => {
+        dialog.removeEventListener("mousedown", closeOutside);
+        resolve(dialog.returnValue);
+      },
+      { once: true },
+    );
+  });
+}
+
+/** Show a note for a few seconds. */
+export function toast(text, { kind = "info" } = {}) {
+  const note = el("p", { class: `toast ${kind}` }, icon(kind === "problem" ? "alert" : "check"), el("span", { class: "free-text" }, text));
+  byId("toasts").append(note);
+  setTimeout(() => note.remove(), 6000);
+}
+
+/** Say what went wrong with something that was asked for. */
+export function showProblem(error) {
+  toast(error.message, { kind: "problem" });
+}

@@ -1,0 +1,238 @@
+// Starts the chat page and connects its parts.
+
+import { NetworkError, api } from "./api.js";
+import { setUpAppearance } from "./appearance.js";
+import { Composer } from "./composer.js";
+import { Conversation } from "./conversation.js";
+import { DetailsPanel } from "./details.js";
+import { showProblem } from "./dialogs.js";
+import { button, byId, el, icon } from "./dom.js";
+import { FormDialog } from "./forms.js";
+import { gettext } from "./i18n.js";
+import { MessagesView } from "./messages.js";
+import { Panels } from "./panels.js";
+import { SessionList } from "./sessions.js";
+import { welcome } from "./welcome.js";
+
+const page = JSON.parse(byId("page").textContent);
+const placeholder = byId("placeholder");
+const favourites = byId("favourites");
+
+let conversation = null;
+let listening = null;
+let detailsRow = null;
+const running = new Map(); // conversations that a reply is on its way to, by session id
+
+const panels = new Panels();
+const composer = new Composer({ onSend: (text) => say(text) });
+const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim() });
+const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
+const sessions = new SessionList({
+  container: byId("sessions"),
+  actions: {
+    onOpen: (id) => navigate(id),
+    onChanged: (session) => {
+      if (session.id !== conversation.id) return;
+      conversation.session = session;
+      showHead();
+    },
+    onDeleted: (id) => {
+      if (id === conversation.id) navigate(null, { replace: true });
+    },
+  },
+});
+const messages = new MessagesView({
+  container: byId("messages"),
+  scroller: byId("scroller"),
+  jump: byId("jump"),
+  actions: {
+    onDetails: (row) => {
+      showDetails(row);
+      panels.openDetails();
+    },
+    onEdit: (row) => {
+      conversation.discard(row);
+      if (row.role === "form") {
+        forms.open(row.form);
+      } else {
+        composer.text = row.content;
+        composer.focus();
+      }
+    },
+    onProblem: showProblem,
+  },
+});
+
+/** Go to a session, or to a new conversation where `id` is null. */
+function navigate(id, { replace = false, temporary = false } = {}) {
+  const address = id ? `/s/${id}` : "/";
+  if (address !== location.pathname) history[replace ? "replaceState" : "pushState"](null, "", address);
+  open(id, { temporary });
+  panels.closeSidebar();
+  composer.focus();
+}
+
+function open(id, { temporary = false } = {}) {
+  listening?.abort();
+  listening = new AbortController();
+  const { signal } = listening;
+  conversation = running.get(id) ?? new Conversation({ session: id ? { id } : null, temporary });
+  const opened = conversation;
+  const on = (name, listener) => opened.addEventListener(name, listener, { signal });
+  on("state", showState);
+  on("rows", showState);
+  on("session", showSession);
+  on("turn", ({ detail: row }) => row === opened.newestReply && showDetails(row));
+  favourites.setAttribute("aria-pressed", "false");
+  messages.onlyFavourites = false;
+  messages.show(opened);
+  sessions.setActive(id);
+  composer.open(id);
+  showHead();
+  showState();
+  showDetails(opened.newestReply);
+  if (id && !running.has(id)) {
+    run(opened.load().then(() => opened === conversation && showDetails(opened.newestReply)));
+  }
+}
+
+function say(text) {
+  if (messages.onlyFavourites) toggleFavourites();
+  run(conversation.send(text));
+  messages.scrollToEnd();
+}
+
+/** Conversations put what went wrong into their rows; anything else is a mistake in this page, and is shown. */
+function run(promise) {
+  promise.catch((error) => {
+    if (!(error instanceof NetworkError)) console.error(error);
+    showProblem(error);
+  });
+}
+
+function showSession() {
+  const { session } = conversation;
+  const isNew = location.pathname === "/";
+  if (isNew) {
+    history.replaceState(null, "", `/s/${session.id}`);
+    composer.rename(session.id);
+  }
+  sessions.put(session);
+  sessions.setActive(session.id);
+  showHead();
+}
+
+function showHead() {
+  const title = conversation.session?.title || gettext("New conversation");
+  byId("title").textContent = title;
+  document.title = conversation.id ? `${title} · Jiyi 记忆` : "Jiyi 记忆";
+  byId("temporary-badge").hidden = !conversation.temporary;
+}
+
+function showState() {
+  const { state, busy, rows, id } = conversation;
+  if (id && busy) running.set(id, conversation);
+  else running.delete(id);
+  composer.busy = busy || state === "missing";
+  favourites.hidden = !rows.length;
+  placeholder.replaceChildren(...placeholderFor(state, rows));
+  placeholder.hidden = !placeholder.firstChild;
+}
+
+function placeholderFor(state, rows) {
+  if (rows.length) return [];
+  if (state === "new" || (state === "ready" && !rows.length)) return [welcome({ temporary: conversation.temporary, actions: welcomeActions })];
+  if (state === "missing") {
+    return [
+      problem(
+        gettext("This conversation is not here"),
+        gettext("It was deleted, or it belongs to someone else."),
+        button({ class: "button primary", on: { click: () => navigate(null) } }, gettext("New conversation")),
+      ),
+    ];
+  }
+  if (state === "error") {
+    return [
+      problem(
+        gettext("The conversation could not be loaded"),
+        conversation.problem.message,
+        button({ class: "button primary", on: { click: () => run(conversation.load()) } }, icon("retry"), gettext("Try again")),
+      ),
+    ];
+  }
+  return [];
+}
+
+function problem(title, text, action) {
+  return el("div", { class: "welcome", role: "alert" }, el("h2", {}, title), el("p", { class: "soft free-text" }, text), action);
+}
+
+const welcomeActions = {
+  onSuggestion: (text) => {
+    composer.text = text;
+    composer.focus();
+  },
+  onTemporary: (temporary) => {
+    open(null, { temporary });
+    placeholder.querySelector(".switch").focus();
+  },
+};
+
+function showDetails(row) {
+  detailsRow = row;
+  messages.select(row);
+  if (panels.detailsOpen) run(details.show(conversation, row));
+}
+
+async function toggleFavourites() {
+  const only = favourites.getAttribute("aria-pressed") !== "true";
+  favourites.setAttribute("aria-pressed", String(only));
+  if (only) await conversation.loadAll();
+  messages.setOnlyFavourites(only);
+}
+
+function setUpKeys() {
+  const apple = /Mac|iPhone|iPad/.test(navigator.platform);
+  byId("new-session-keys").textContent = apple ? "⌘K" : "Ctrl K";
+  document.addEventListener("keydown", (event) => {
+    if (!(apple ? event.metaKey : event.ctrlKey) || event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey) return;
+    event.preventDefault();
+    if (!document.querySelector("dialog[open]")) navigate(null);
+  });
+}
+
+function setUpConnectionBanner() {
+  const show = () => (byId("offline-banner").hidden = navigator.onLine);
+  addEventListener("online", show);
+  addEventListener("offline", show);
+  show();
+}
+
+/** C8: days are counted in the browser's time zone, unless its owner chose one. */
+async function setTimezone() {
+  if (page.timezoneIsSet) return;
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  try {
+    await api.updateSettings({ "memory.timezone": zone });
+  } catch (error) {
+    console.info(`The time zone ${zone} was not stored: ${error.message}`); // days stay those of UTC; nothing breaks
+  }
+}
+
+byId("new-session").addEventListener("click", () => navigate(null));
+byId("home").addEventListener("click", (event) => {
+  if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  navigate(null);
+});
+byId("open-forms").addEventListener("click", () => forms.open());
+favourites.addEventListener("click", () => run(toggleFavourites()));
+byId("toggle-details").addEventListener("click", () => panels.detailsOpen && showDetails(detailsRow));
+addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null));
+
+setUpAppearance();
+setUpKeys();
+setUpConnectionBanner();
+open(page.sessionId);
+run(sessions.loadMore());
+run(setTimezone());

@@ -1,0 +1,270 @@
+// The conversation in the middle: rows of a Conversation as elements, kept up with as they change.
+
+import { button, el, icon, iconButton } from "./dom.js";
+import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
+import { skeleton, thinking } from "./loading.js";
+import { MarkdownView } from "./markdown.js";
+
+const NEAR_END = 80; // pixels from the end within which new text pulls the view along
+
+/**
+ * `actions`: {onDetails(row), onEdit(row), onProblem(error)}: what a click asks of the rest of the page.
+ */
+export class MessagesView {
+  #conversation = null;
+  #nodes = new Map();
+  #listening = null;
+  #frame = null;
+  #grown = new Set();
+  #selected = null;
+
+  constructor({ container, scroller, jump, actions }) {
+    this.container = container;
+    this.scroller = scroller;
+    this.jump = jump;
+    this.actions = actions;
+    this.onlyFavourites = false;
+    this.sentinel = el("div", { class: "older", "aria-hidden": "true" });
+    new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.#showOlder(), {
+      root: scroller,
+      rootMargin: "600px 0px 0px",
+    }).observe(this.sentinel);
+    scroller.addEventListener("scroll", () => this.#updateJump(), { passive: true });
+    jump.addEventListener("click", () => this.scrollToEnd({ smooth: true }));
+    new ResizeObserver(() => this.#updateJump()).observe(container);
+  }
+
+  show(conversation) {
+    this.#listening?.abort();
+    this.#listening = new AbortController();
+    const { signal } = this.#listening;
+    this.#conversation = conversation;
+    this.#nodes.clear();
+    this.#grown.clear();
+    this.#selected = null;
+    this.container.replaceChildren();
+    conversation.addEventListener("rows", () => this.#update(), { signal });
+    conversation.addEventListener("state", () => this.#update(), { signal });
+    conversation.addEventListener("row", ({ detail }) => this.#renderRow(detail), { signal });
+    conversation.addEventListener("turn", ({ detail }) => this.#renderRow(detail), { signal });
+    conversation.addEventListener("delta", ({ detail }) => this.#grow(detail), { signal });
+    this.#update();
+    this.scrollToEnd();
+  }
+
+  /** Mark the reply whose memory the panel shows. */
+  select(row) {
+    const before = this.#selected;
+    this.#selected = row;
+    for (const changed of [before, row]) if (changed) this.#renderRow(changed);
+  }
+
+  setOnlyFavourites(only) {
+    this.onlyFavourites = only;
+    this.#update();
+    this.scrollToEnd();
+  }
+
+  scrollToEnd({ smooth = false } = {}) {
+    this.scroller.scrollTo({ top: this.scroller.scrollHeight, behavior: smooth ? "smooth" : "instant" });
+    this.#updateJump();
+  }
+
+  get #atEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight < NEAR_END;
+  }
+
+  #updateJump() {
+    this.jump.hidden = this.#atEnd || !this.#conversation?.rows.length;
+  }
+
+  async #showOlder() {
+    const conversation = this.#conversation;
+    if (!conversation?.earlier) return;
+    const fromEnd = this.scroller.scrollHeight - this.scroller.scrollTop;
+    try {
+      await conversation.loadOlder();
+    } catch (error) {
+      this.actions.onProblem(error);
+      return;
+    }
+    if (conversation === this.#conversation) this.scroller.scrollTop = this.scroller.scrollHeight - fromEnd;
+  }
+
+  /** Bring the elements in line with the rows; a row keeps its element for life. */
+  #update() {
+    const conversation = this.#conversation;
+    const follow = this.#atEnd;
+    const rows = this.onlyFavourites ? conversation.rows.filter((row) => row.favourite) : conversation.rows;
+    const wanted = [];
+    if (conversation.earlier) wanted.push(this.sentinel);
+    if (conversation.state === "loading" && !rows.length) wanted.push(skeleton([60, 90, 75, 40]));
+    let day = null;
+    for (const row of rows) {
+      const label = formatDay(row.createTime);
+      if (label !== day) wanted.push(this.#dayNode(label));
+      day = label;
+      wanted.push(this.#rowNode(row));
+    }
+    if (this.onlyFavourites && !rows.length && conversation.state === "ready") {
+      wanted.push(el("p", { class: "nothing" }, gettext("No favourites here yet. The star below a message makes it one.")));
+    }
+    this.#place(wanted);
+    if (follow) this.scrollToEnd();
+    this.#updateJump();
+  }
+
+  #place(wanted) {
+    wanted.forEach((node, index) => {
+      if (this.container.children[index] !== node) this.container.insertBefore(node, this.container.children[index] ?? null);
+    });
+    while (this.container.children.length > wanted.length) this.container.lastElementChild.remove();
+  }
+
+  #dayNode(label) {
+    const key = `day ${label}`;
+    if (!this.#nodes.has(key)) this.#nodes.set(key, el("p", { class: "day" }, el("span", {}, label)));
+    return this.#nodes.get(key);
+  }
+
+  #rowNode(row) {
+    if (!this.#nodes.has(row)) {
+      const node = el("article", { class: `message ${row.role}` });
+      this.#nodes.set(row, node);
+      this.#renderRow(row);
+    }
+    return this.#nodes.get(row);
+  }
+
+  #renderRow(row) {
+    const node = this.#nodes.get(row);
+    if (!node) return;
+    const follow = this.#atEnd;
+    const streaming = row.status === "streaming";
+    node.dataset.status = row.status;
+    node.toggleAttribute("data-selected", row === this.#selected);
+    node.setAttribute("aria-busy", String(streaming));
+    const focused = node.contains(document.activeElement) ? document.activeElement.dataset.action : null;
+    node.replaceChildren(el("span", { class: "visually-hidden" }, SPEAKERS[row.role]()), this.#bodyOf(row, node), ...this.#below(row));
+    if (focused) node.querySelector(`[data-action="${focused}"]`)?.focus();
+    if (follow) this.scrollToEnd();
+  }
+
+  #bodyOf(row, node) {
+    if (row.role === "form") return formCard(row.form);
+    if (row.role === "user") return el("div", { class: "bubble free-text", dir: "auto" }, row.content);
+    if (row.role === "summary") {
+      return el("details", { class: "summary" }, el("summary", {}, gettext("Summary of what was said before")), el("div", { class: "free-text" }, row.content));
+    }
+    if (row.status === "streaming" && !row.content) return thinking();
+    // The body of a reply stays the same element while it grows, so that text someone selects in it stays selected.
+    node.markdown ??= new MarkdownView(el("div", { class: "markdown free-text" }));
+    node.markdown.update(row.content);
+    return node.markdown.container;
+  }
+
+  #below(row) {
+    if (row.status === "unsent" || row.status === "failed") return [this.#failure(row)];
+    if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
+    if (!row.id || row.role === "summary") return [];
+    return [this.#toolbar(row)];
+  }
+
+  #hasReply(row) {
+    const rows = this.#conversation.rows;
+    return rows[rows.indexOf(row) + 1]?.role === "assistant";
+  }
+
+  #failure(row) {
+    const unsent = row.status === "unsent";
+    const reason = row.error ?? gettext("The model did not answer.");
+    return el(
+      "div",
+      { class: "failure", role: "alert" },
+      icon("alert"),
+      el("p", { class: "free-text" }, el("strong", {}, unsent ? gettext("Not sent.") : gettext("No reply.")), " ", reason),
+      button({ class: "button small", "data-action": "retry", on: { click: () => this.#conversation.retry(row) } }, icon("retry"), gettext("Try again")),
+      unsent ? button({ class: "button small", "data-action": "edit", on: { click: () => this.actions.onEdit(row) } }, icon("pencil"), gettext("Edit")) : null,
+    );
+  }
+
+  #toolbar(row) {
+    const star = iconButton("star", gettext("Favourite"), {
+      "aria-pressed": String(row.favourite),
+      "data-action": "favourite",
+      on: { click: () => this.#conversation.setFavourite(row, !row.favourite).catch(this.actions.onProblem) },
+    });
+    star.classList.toggle("is-favourite", row.favourite);
+    return el(
+      "div",
+      { class: "toolbar" },
+      row.role === "assistant" ? this.#memoryChip(row) : null,
+      star,
+      navigator.clipboard ? copyButton(row) : null,
+      el("time", { datetime: row.createTime.toISOString(), title: formatMoment(row.createTime) }, formatClock(row.createTime)),
+    );
+  }
+
+  #memoryChip(row) {
+    const selected = row === this.#selected;
+    return button(
+      { class: "memory-chip", "aria-pressed": String(selected), "data-action": "details", on: { click: () => this.actions.onDetails(row) } },
+      icon("memory"),
+      describeMemory(row.turn),
+    );
+  }
+
+  #grow(row) {
+    this.#grown.add(row);
+    this.#frame ??= requestAnimationFrame(() => {
+      this.#frame = null;
+      const follow = this.#atEnd;
+      for (const grown of this.#grown) this.#growNow(grown);
+      this.#grown.clear();
+      if (follow) this.scrollToEnd();
+    });
+  }
+
+  #growNow(row) {
+    const node = this.#nodes.get(row);
+    if (!node || row.status !== "streaming") return;
+    if (node.markdown?.container.isConnected) node.markdown.update(row.content);
+    else this.#renderRow(row);
+  }
+}
+
+const SPEAKERS = {
+  user: () => gettext("You said:"),
+  assistant: () => gettext("Jiyi said:"),
+  summary: () => gettext("Summary:"),
+  form: () => gettext("You submitted a form:"),
+};
+
+function describeMemory(turn) {
+  if (!turn) return gettext("Memory");
+  const used = turn.memories_used?.length ?? 0;
+  const updates = turn.memory_updates?.length ?? 0;
+  const parts = [];
+  if (used) parts.push(interpolate(ngettext("%s recalled", "%s recalled", used), [used]));
+  if (updates) parts.push(interpolate(ngettext("%s remembered", "%s remembered", updates), [updates]));
+  return parts.join(" · ") || gettext("Memory");
+}
+
+function copyButton(row) {
+  const copy = iconButton("copy", gettext("Copy"), {
+    on: {
+      click: async () => {
+        await navigator.clipboard.writeText(row.content);
+        copy.replaceChildren(icon("check"));
+        setTimeout(() => copy.replaceChildren(icon("copy")), 1500);
+      },
+    },
+  });
+  return copy;
+}
+
+function formCard(form) {
+  const fields = Object.entries(form.fields).map(([name, value]) => el("div", {}, el("dt", { class: "free-text" }, name), el("dd", { class: "free-text" }, value)));
+  return el("div", { class: "bubble form-card" }, el("p", { class: "form-card-title free-text" }, icon("form"), form.title), el("dl", {}, fields));
+}

@@ -1,0 +1,101 @@
+// One recalled memory and why it was recalled: the components of its score (SPEC, K5) as bars with plain words.
+
+import { button, el } from "./dom.js";
+import { formatScore, gettext } from "./i18n.js";
+import { DELETED, label } from "./labels.js";
+import { forgetButton } from "./remembered.js";
+
+// `full`: the value at which a bar is full: the highest a component reaches under the default table.
+const COMPONENTS = [
+  {
+    name: "keyword_score",
+    full: 1,
+    title: gettext("Keyword match"),
+    about: gettext("How much of your message's keywords it holds. Rare words count more than common ones."),
+  },
+  {
+    name: "semantic_score",
+    full: 1,
+    title: gettext("Meaning match"),
+    about: gettext("How near it is in meaning, even where no word is the same. The better of the two matches counts."),
+  },
+  {
+    name: "category_boost",
+    full: 1.5,
+    title: gettext("Category boost"),
+    about: gettext("Preferences weigh 1.5, facts 1.2, habits 1."),
+  },
+  {
+    name: "recency_score",
+    full: 1,
+    title: gettext("Recency"),
+    about: gettext("1 when it was just used; it halves with every week of rest."),
+  },
+  {
+    name: "frequency_score",
+    full: 1,
+    title: gettext("Frequency"),
+    about: gettext("How often it was used, next to the most used of the candidates."),
+  },
+  {
+    name: "confidence",
+    full: 1,
+    title: gettext("Confidence"),
+    about: gettext("How sure it is: what you said yourself is surer than what was concluded."),
+  },
+  {
+    name: "topic_boost",
+    full: 1.3,
+    title: gettext("Topic boost"),
+    about: gettext("The weighted sum of the above is multiplied by this: 1.3 when it fits the current topic, else 1."),
+  },
+];
+const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
+
+/** Return a horizontal bar; its value is given to screen readers as a meter's. */
+export function bar({ value, full, title }) {
+  const fill = el("span", { class: "bar-fill" });
+  fill.style.setProperty("--share", Math.max(0, Math.min(1, value / full)));
+  return el(
+    "span",
+    { class: "bar", role: "meter", "aria-label": title, "aria-valuemin": 0, "aria-valuemax": Number(full.toFixed(3)), "aria-valuenow": value },
+    fill,
+  );
+}
+
+/** Return a card for one of `memories_used[]`; `open` shows its components from the start. */
+export function recalledCard(memory, { open = false, onForgotten }) {
+  const title = gettext("Score");
+  const deleted = memory.text === DELETED;
+  return el(
+    "details",
+    { class: "memory-card", open },
+    el(
+      "summary",
+      {},
+      el("span", { class: "memory-text free-text", dir: "auto" }, deleted ? gettext("(deleted)") : memory.text),
+      el("span", { class: "memory-score" }, bar({ value: memory.score, full: FULL_SCORE, title }), el("b", {}, formatScore(memory.score))),
+    ),
+    components(memory),
+    el(
+      "div",
+      { class: "memory-foot" },
+      el("span", { class: "badge" }, label("kind", memory.kind)),
+      memory.kind === "long_term" && !deleted ? forgetButton({ id: memory.id, text: memory.text, onForgotten }) : null,
+    ),
+  );
+}
+
+function components(memory) {
+  const about = el("p", { class: "about", "aria-live": "off" }, gettext("Point at a bar to read what it means."));
+  const rows = COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => {
+    const explain = () => (about.textContent = component.about);
+    return button(
+      { class: "component", "aria-description": component.about, "data-component": component.name, on: { mouseenter: explain, focus: explain, click: explain } },
+      el("span", {}, component.title),
+      bar({ value: memory[component.name], full: component.full, title: component.title }),
+      el("b", {}, formatScore(memory[component.name])),
+    );
+  });
+  return el("div", { class: "components" }, rows, about);
+}

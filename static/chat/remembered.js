@@ -1,0 +1,80 @@
+// What a turn remembered, and what its owner can do about it: accept, reject, forget.
+
+import { api } from "./api.js";
+import { confirm, showProblem, toast } from "./dialogs.js";
+import { button, el, icon } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { DELETED, formatValue, label } from "./labels.js";
+
+/** Return a list item for one of `memory_updates[]`. What is done about it is kept in `update.outcome`. */
+export function rememberedItem(update) {
+  const item = el("li", { class: "update", "data-action": update.action });
+  const settle = (outcome) => {
+    update.outcome = outcome;
+    render();
+  };
+  const decide = (call, outcome) => async () => {
+    try {
+      await call(update.id);
+      settle(outcome);
+    } catch (error) {
+      showProblem(error);
+    }
+  };
+  const render = () => {
+    const known = update.key !== DELETED;
+    item.replaceChildren(
+      el(
+        "p",
+        { class: "update-head" },
+        el("span", { class: `badge ${update.action}` }, OUTCOMES[update.outcome] ?? label("action", update.action)),
+        known ? el("span", { class: "soft" }, label("category", update.category)) : null,
+      ),
+      known ? entry(update) : el("p", { class: "soft" }, gettext("(deleted)")),
+    );
+    item.classList.toggle("gone", update.outcome === "forgotten" || update.outcome === "rejected");
+    if (!known || update.outcome === "forgotten" || update.outcome === "rejected") return;
+    if (update.action === "pending" && !update.outcome) {
+      item.append(
+        el(
+          "div",
+          { class: "update-actions" },
+          button({ class: "button small primary", on: { click: decide(api.acceptMemory, "accepted") } }, icon("check"), gettext("Accept")),
+          button({ class: "button small", on: { click: decide(api.rejectMemory, "rejected") } }, icon("close"), gettext("Reject")),
+        ),
+      );
+    } else {
+      const text = `${update.key}: ${formatValue(update.value)}`;
+      item.append(el("div", { class: "update-actions" }, forgetButton({ id: update.id, text, onForgotten: () => settle("forgotten") })));
+    }
+  };
+  render();
+  return item;
+}
+
+function entry({ key, value }) {
+  return el("p", { class: "free-text", dir: "auto" }, el("span", { class: "soft" }, key), " ", el("strong", {}, formatValue(value)));
+}
+
+const OUTCOMES = { accepted: gettext("Accepted"), rejected: gettext("Rejected"), forgotten: gettext("Forgotten") };
+
+/** Return a button that deletes a long-term memory after asking. */
+export function forgetButton({ id, text, onForgotten }) {
+  const forget = async () => {
+    const sure = await confirm({
+      title: gettext("Forget this?"),
+      text: gettext("It is deleted for good, with its history, and not learned again from what was said before."),
+      details: [el("blockquote", { class: "free-text", dir: "auto" }, text)],
+      yes: gettext("Forget"),
+    });
+    if (!sure) return;
+    try {
+      await api.forgetMemory(id);
+      toast(gettext("Forgotten."));
+      onForgotten();
+    } catch (error) {
+      showProblem(error);
+    }
+  };
+  return button({ class: "button small quiet", on: { click: forget } }, icon("trash"), gettext("Forget"));
+}

@@ -1,0 +1,36 @@
+// What an empty conversation shows: how to begin, and whether to be remembered.
+
+import { button, el, icon } from "./dom.js";
+import { gettext } from "./i18n.js";
+
+const SUGGESTIONS = [
+  gettext("My name is Alex, and my favourite colour is blue."),
+  gettext("I am a bit anxious about my exam tomorrow."),
+  gettext("I write code in Python and run every morning."),
+  gettext("What do you remember about me?"),
+];
+
+/** `actions`: {onSuggestion(text), onTemporary(value)}. */
+export function welcome({ temporary, actions }) {
+  const toggle = button(
+    {
+      class: "switch",
+      role: "switch",
+      "aria-checked": String(temporary),
+      "aria-describedby": "temporary-about",
+      on: { click: () => actions.onTemporary(!temporary) },
+    },
+    el("span", { class: "switch-track" }),
+    gettext("Temporary conversation"),
+  );
+  return el(
+    "div",
+    { class: "welcome" },
+    el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : "memory")),
+    el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("What you tell me, I remember")),
+    el("p", { class: "soft" }, temporary ? gettext("No memory is read or written, and the conversation is deleted once it is idle.") : gettext("And beside every reply you see what I recalled and why. You can correct it, or make me forget.")),
+    temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => el("li", {}, button({ class: "suggestion", on: { click: () => actions.onSuggestion(text) } }, text)))),
+    toggle,
+    el("p", { class: "visually-hidden", id: "temporary-about" }, gettext("It reads and writes no memory and is deleted once it is idle.")),
+  );
+}
