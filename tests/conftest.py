@@ -15,7 +15,12 @@ from apps.core.embedded.layout import DataLayout
 from apps.core.embedded.servers import get_missing_servers
 from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 
-pytest_plugins = ["tests.support.spec_report"]
+pytest_plugins = [
+    "tests.support.fixtures_llm",
+    "tests.support.http_server",
+    "tests.support.reference_data",
+    "tests.support.spec_report",
+]
 
 _data_dir = pytest.StashKey[Path]()
 

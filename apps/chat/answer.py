@@ -12,7 +12,7 @@ from apps.chat.emotions import UNKNOWN_EMOTION, Emotion, StrategyTable, name_emo
 from apps.chat.prompts import EmotionAnswer
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.llm.reading import read_json_object
-from apps.memory.types import ProposedEntry
+from apps.memory.long_term.types import ProposedEntry
 
 MAX_VARIABLE_NAME_CHARS = 100
 

@@ -47,7 +47,8 @@ from apps.conversations.services import (
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, JiyiError, TooLarge
-from apps.core.http import AsyncAPIView, error_body, get_user, read_uuid, refuse_forbidden
+from apps.core.http import AsyncAPIView, error_body, get_user, read_uuid
+from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
 from apps.core.sse import stream_events
 

@@ -1,4 +1,4 @@
-"""One behaviour for every HTTP door: strict JSON in, one error shape out, pages of results, and async views.
+"""One behaviour for every HTTP door: one error shape, strict parameters, pages of results, and async views.
 
 DRF has no async views; `AsyncAPIView` runs DRF's own authentication, permissions, throttles, validation and error
 handling around async handlers, so that streaming and ordinary endpoints cannot diverge (DESIGN, rule 6).
@@ -6,9 +6,8 @@ handling around async handlers, so that streaming and ordinary endpoints cannot 
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from asgiref.sync import sync_to_async
@@ -17,17 +16,14 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from rest_framework import exceptions, status
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.pagination import LimitOffsetPagination
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.core.db import in_database, release_connections
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
-from apps.core.text.clean import find_forbidden
+from apps.core.parsing import refuse_forbidden
 
 if TYPE_CHECKING:
     from apps.accounts.models import User
@@ -109,45 +105,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 # Reading requests
-
-
-class JSONOnly(BaseContentNegotiation):
-    """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
-
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
-        return next((p for p in parsers if p.media_type == (request.content_type or "").split(";")[0].strip()), None)
-
-    def select_renderer(
-        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
-    ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type or "application/json"
-
-
-class StrictJSONParser(BaseParser):
-    """Reads a JSON body; refuses what a database or another client could not read back.
-
-    400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates (SPEC, API).
-    """
-
-    media_type = "application/json"
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
-        try:
-            value = json.loads(stream.read(), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
-        refuse_forbidden(value)
-        return value
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def refuse_forbidden(value: Any) -> None:
-    """Raise `InvalidInput` when a string anywhere in `value` holds U+0000 or a lone surrogate."""
-    if found := find_forbidden(value):
-        raise InvalidInput(f"Text must not contain {found}.")
 
 
 def get_user(request: Request) -> User:

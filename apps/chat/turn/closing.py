@@ -28,7 +28,7 @@ from apps.conversations.services import close_round, record_assistant_message
 from apps.core.errors import ModelUnavailable
 from apps.memory.selectors import find_working_memory
 from apps.memory.services import record_analysis, record_entries, record_use
-from apps.memory.types import MemoryUpdate
+from apps.memory.long_term.types import MemoryUpdate
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 

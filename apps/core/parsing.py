@@ -1,0 +1,55 @@
+"""Reading request bodies: strict JSON and nothing else. Named in the settings, so it must not import DRF's views."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from apps.core.errors import InvalidInput
+from apps.core.text.clean import find_forbidden
+
+
+class JSONOnly(BaseContentNegotiation):
+    """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
+
+    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
+        return next((p for p in parsers if p.media_type == (request.content_type or "").split(";")[0].strip()), None)
+
+    def select_renderer(
+        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        return renderers[0], renderers[0].media_type or "application/json"
+
+
+class StrictJSONParser(BaseParser):
+    """Reads a JSON body; refuses what a database or another client could not read back.
+
+    400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates (SPEC, API).
+    """
+
+    media_type = "application/json"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        try:
+            value = json.loads(stream.read(), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
+        refuse_forbidden(value)
+        return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def refuse_forbidden(value: Any) -> None:
+    """Raise `InvalidInput` when a string anywhere in `value` holds U+0000 or a lone surrogate."""
+    if found := find_forbidden(value):
+        raise InvalidInput(f"Text must not contain {found}.")

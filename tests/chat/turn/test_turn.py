@@ -1,0 +1,352 @@
+"""A turn from request to stored reply, over HTTP, against a scripted model server."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from apps.chat.models import Turn
+from apps.conversations.models import Message
+from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.services import create_memory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+NEUTRAL = {
+    "emotion": "neutral", "tone": "professional", "max_length": 300, "use_memory": True, "proactive_question": False,
+    "formality": "casual", "emoji_allowed": False,
+}  # fmt: skip
+BLUE = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
+
+
+@pytest.mark.spec("C1", "C6", "E3", "W2")
+def test_a_turn_returns_everything_and_stores_both_messages(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    emotion = {"primary": "happy", "confidence": 0.8, "indicators": ["开心"]}
+    model.script(answer("你好！", emotion=emotion, topic="问候", variables={"mood": "good"}))
+    response = alice.say(session, "你好，今天很开心")
+    assert response.status_code == 201
+    turn = response.json()
+    assert set(turn) == {
+        "user_message", "assistant_message", "emotion", "strategy", "memories_used", "memory_updates", "working_memory",
+    }  # fmt: skip
+    assert turn["emotion"] == {**emotion, "category": "positive"}
+    assert turn["strategy"] == NEUTRAL
+    assert (turn["memories_used"], turn["memory_updates"]) == ([], [])
+    working = turn["working_memory"]
+    assert working["session_id"] == session
+    assert (working["turn_count"], working["current_topic"], working["last_emotion"]) == (1, "问候", "happy")
+    assert working["context_variables"] == {"mood": "good"}
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()
+    assert stored["count"] == 2
+    assert stored["results"] == [turn["user_message"], turn["assistant_message"]]
+    user_message, reply = stored["results"]
+    assert (user_message["role"], user_message["content"]) == ("user", "你好，今天很开心")
+    assert (user_message["status"], user_message["emotion"], user_message["is_collected"]) == ("complete", "happy", False)
+    assert (reply["role"], reply["content"], reply["session_id"]) == ("assistant", "你好！", session)
+    assert (reply["summarized_by"], reply["status"]) == (None, "complete")
+
+
+@pytest.mark.spec("E5")
+def test_one_model_call_makes_a_turn_and_asks_for_the_schema_with_response_first(alice: ApiClient, model: ScriptedModel):
+    alice.say(alice.new_session(), "你好").raise_for_status()
+    (request,) = model.chat_requests
+    assert request.response_format is not None
+    assert request.response_format["type"] == "json_schema"
+    schema = request.response_format["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["response", "emotion", "topic", "context_variables", "memory_update"]
+    assert set(schema["$defs"]["EmotionAnswer"]["properties"]["primary"]["enum"]) == {
+        "neutral", "happy", "excited", "grateful", "curious", "sad", "anxious", "frustrated", "confused",
+        "help_seeking", "info_seeking", "validation_seeking",
+    }  # fmt: skip
+
+
+@pytest.mark.spec("E3")
+def test_the_strategy_follows_the_emotion_of_the_turn_before(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    sad = {"primary": "sad", "confidence": 0.9, "indicators": []}
+    model.script(answer(emotion=sad), answer())
+    assert alice.say(session, "我很难过").json()["strategy"]["emotion"] == "neutral"
+    second = alice.say(session, "嗯").json()
+    assert second["strategy"] == {**NEUTRAL, "emotion": "sad", "tone": "empathetic", "max_length": 400}
+    assert '"tone": "empathetic"' in model.chat_requests[1].messages[0]["content"]
+    assert alice.say(session, "好了").json()["strategy"]["emotion"] == "neutral"
+
+
+@pytest.mark.spec("E3")
+def test_a_new_session_starts_neutral(alice: ApiClient, model: ScriptedModel):
+    sad = {"primary": "sad", "confidence": 0.9, "indicators": []}
+    model.script(answer(emotion=sad))
+    alice.say(alice.new_session(), "我很难过")
+    assert alice.say(alice.new_session(), "嗯").json()["strategy"] == NEUTRAL
+
+
+@pytest.mark.spec("E4")
+def test_an_unsure_emotion_is_returned_but_does_not_steer(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    unsure = {"primary": "sad", "confidence": 0.3, "indicators": []}
+    model.script(answer(emotion=unsure))
+    first = alice.say(session, "嗯……").json()
+    assert first["emotion"]["primary"] == "sad"
+    assert first["working_memory"]["last_emotion"] == "neutral"
+    assert alice.say(session, "嗯").json()["strategy"]["emotion"] == "neutral"
+
+
+@pytest.mark.spec("E4")
+def test_an_emotion_outside_the_table_is_unknown(alice: ApiClient, model: ScriptedModel):
+    model.script(answer(emotion={"primary": "jealous", "confidence": 0.9, "indicators": ["羡慕"]}))
+    turn = alice.say(alice.new_session(), "羡慕").json()
+    assert turn["emotion"] == {"primary": "unknown", "category": "neutral", "confidence": 0.0, "indicators": []}
+    assert turn["working_memory"]["last_emotion"] == "neutral"
+
+
+@pytest.mark.spec("E6")
+def test_without_the_memory_system_it_is_plain_chat(alice: ApiClient, model: ScriptedModel, settings):
+    settings.USE_MEMORY_EMOTION_SYSTEM = False
+    session = alice.new_session()
+    model.script("一", "二")
+    turn = alice.say(session, "你好").json()
+    assert turn["assistant_message"]["content"] == "一"
+    assert (turn["emotion"], turn["strategy"], turn["working_memory"]) == (None, None, None)
+    alice.say(session, "再来")
+    assert model.chat_requests[1].response_format is None
+    assert [message["content"] for message in model.chat_requests[1].messages[1:]] == ["你好", "一", "再来"]
+
+
+@pytest.mark.spec("L2", "L4", "C4")
+def test_what_was_told_is_stored_before_the_reply_is_done_and_recalled_in_a_new_session(
+    alice: ApiClient, model: ScriptedModel
+):
+    model.script(answer("记住了", entries=[BLUE]), answer("你喜欢蓝色"))
+    told = alice.say(alice.new_session(), "我喜欢的颜色是蓝色").json()
+    (update,) = told["memory_updates"]
+    assert {**update, "id": None} == {"id": None, "action": "created", **BLUE}
+    asked = alice.say(alice.new_session(), "我喜欢的颜色是什么？").json()
+    (used,) = asked["memories_used"]
+    assert (used["id"], used["kind"], used["text"]) == (update["id"], "long_term", "喜欢的颜色: 蓝色")
+    assert set(used) == {
+        "id", "kind", "text", "score", "keyword_score", "semantic_score", "category_boost", "recency_score",
+        "frequency_score", "confidence", "topic_boost",
+    }  # fmt: skip
+    assert '"value": "蓝色"' in model.chat_requests[1].messages[0]["content"]
+    memory = LongTermMemory.objects.get(id=update["id"])
+    assert memory.access_count == 1
+    assert memory.last_accessed > memory.created_at
+    assert (memory.confidence, memory.source) == (0.9, "user_stated")
+    assert str(memory.message_id) == told["user_message"]["id"]
+
+
+@pytest.mark.spec("L4")
+def test_what_the_budget_cut_is_not_counted_as_used(alice: ApiClient, model: ScriptedModel):
+    long = "蓝" * 900
+    for number in range(3):
+        create_memory(user=alice.user, category="fact", key=f"颜色{number}", value=long, now=_now())
+    alice.patch("/memory/settings", json={"memory.token_budget": 2800}).raise_for_status()
+    turn = alice.say(alice.new_session(), "颜色").json()
+    used = {item["id"] for item in turn["memories_used"]}
+    assert 0 < len(used) < 3
+    counted = LongTermMemory.objects.filter(access_count=1).values_list("id", flat=True)
+    assert {str(key) for key in counted} == used
+
+
+@pytest.mark.spec("E2")
+def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: ScriptedModel):
+    from apps.chat.models import Strategy
+
+    Strategy.objects.filter(emotion="neutral").update(use_memory=False)
+    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=_now())
+    turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
+    assert turn["memories_used"] == []
+    assert "蓝色" not in model.chat_requests[0].messages[0]["content"]
+    assert LongTermMemory.objects.get().access_count == 0
+
+
+@pytest.mark.spec("E2")
+def test_an_administrator_can_add_an_emotion(alice: ApiClient, model: ScriptedModel):
+    from apps.chat.models import Strategy
+
+    Strategy.objects.create(emotion="bored", category="negative", tone="playful", max_length=120, emoji_allowed=True)
+    session = alice.new_session()
+    model.script(answer(emotion={"primary": "bored", "confidence": 0.9, "indicators": []}))
+    assert alice.say(session, "无聊").json()["emotion"]["category"] == "negative"
+    assert "bored" in model.chat_requests[0].messages[0]["content"]
+    assert alice.say(session, "嗯").json()["strategy"]["tone"] == "playful"
+
+
+@pytest.mark.spec("C2", "C3")
+def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(alice: ApiClient, model: ScriptedModel):
+    alice.patch("/memory/settings", json={"memory.context_limit": 4}).raise_for_status()
+    session = alice.new_session()
+    for number in range(4):
+        model.script(answer(f"r{number}"))
+        alice.say(session, f"q{number}").raise_for_status()
+    sent = [[message["content"] for message in request.messages[1:]] for request in model.chat_requests]
+    assert sent == [
+        ["q0"],
+        ["q0", "r0", "q1"],
+        ["q0", "r0", "q1", "r1", "q2"],
+        ["q1", "r1", "q2", "r2", "q3"],
+    ]
+    assert alice.get(f"/chat/sessions/{session}/messages").json()["count"] == 8
+    assert LongTermMemory.objects.count() == 0
+    other = alice.new_session()
+    assert other != session
+    alice.say(other, "新的")
+    assert [message["content"] for message in model.chat_requests[4].messages[1:]] == ["新的"]
+
+
+@pytest.mark.spec("W3")
+def test_a_null_topic_keeps_the_old_one_and_variables_merge(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    model.script(answer(topic="旅行", variables={"city": "北京", "days": 3}))
+    model.script(answer(topic=None, variables={"days": None, "budget": 500}))
+    alice.say(session, "去北京三天")
+    working = alice.say(session, "预算五百").json()["working_memory"]
+    assert (working["turn_count"], working["current_topic"]) == (2, "旅行")
+    assert working["context_variables"] == {"city": "北京", "budget": 500}
+    assert working == alice.get(f"/memory/working/{session}").json()
+
+
+@pytest.mark.spec("W5")
+def test_a_variable_too_large_is_dropped_and_the_turn_succeeds(alice: ApiClient, model: ScriptedModel):
+    alice.patch("/memory/settings", json={"memory.working_max_bytes": 1024}).raise_for_status()
+    model.script(answer(variables={"big": "x" * 2000, "small": 1}))
+    turn = alice.say(alice.new_session(), "你好").json()
+    assert turn["working_memory"]["context_variables"] == {"small": 1}
+
+
+@pytest.mark.spec("C7")
+def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model: ScriptedModel):
+    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=_now())
+    model.script(answer(entries=[{**BLUE, "value": "红色"}]))
+    turn = alice.say(alice.new_session(temporary=True), "我喜欢的颜色是红色").json()
+    assert (turn["memories_used"], turn["memory_updates"]) == ([], [])
+    assert "蓝色" not in model.chat_requests[0].messages[0]["content"]
+    memory = LongTermMemory.objects.get()
+    assert (memory.value, memory.access_count) == ("蓝色", 0)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("raw", "reply"),
+    [
+        ("就是一段话，没有 JSON。", "就是一段话，没有 JSON。"),
+        ('```json\n{"response": "围栏"}\n```', "围栏"),
+        ('{"response": "被截断的回', "被截断的回"),
+        ('{"emotion": 5, "memory_update": "x", "topic": [], "response": "顺序乱"}', "顺序乱"),
+        ('{"response": "空\\u0000字符\\ud800"}', "空字符"),
+    ],
+)
+def test_whatever_the_model_writes_the_user_gets_the_text(
+    alice: ApiClient, model: ScriptedModel, raw: str, reply: str
+):
+    model.script(raw)
+    response = alice.say(alice.new_session(), "你好")
+    assert response.status_code == 201
+    assert response.json()["assistant_message"]["content"] == reply
+
+
+@pytest.mark.spec("E5", "L2")
+def test_entries_of_a_repaired_answer_are_not_stored(alice: ApiClient, model: ScriptedModel):
+    model.script(answer("好", entries=[BLUE])[:-1])
+    turn = alice.say(alice.new_session(), "我喜欢蓝色").json()
+    assert turn["assistant_message"]["content"] == "好"
+    assert turn["memory_updates"] == []
+    assert LongTermMemory.objects.count() == 0
+
+
+@pytest.mark.spec("C4")
+def test_a_stored_turn_is_shown_again_and_holds_no_remembered_text(alice: ApiClient, model: ScriptedModel):
+    memory, _action = create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=_now())
+    turn = alice.say(alice.new_session(), "我喜欢的颜色是什么").json()
+    for message in ("user_message", "assistant_message"):
+        assert alice.get(f"/chat/messages/{turn[message]['id']}/turn").json() == turn
+    stored = Turn.objects.get()
+    assert "蓝色" not in str([stored.memories_used, stored.memory_updates, stored.layers])
+    alice.delete(f"/memory/long-term/{memory.id}").raise_for_status()
+    (used,) = alice.get(f"/chat/messages/{turn['assistant_message']['id']}/turn").json()["memories_used"]
+    assert used["text"] == "(deleted)"
+
+
+@pytest.mark.spec("C4")
+def test_the_context_of_a_message_is_shown_and_nothing_is_counted(alice: ApiClient, model: ScriptedModel):
+    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=_now())
+    session = alice.new_session()
+    alice.say(session, "你好")
+    shown = alice.get(f"/chat/sessions/{session}/context", params={"message": "我喜欢的颜色是什么"}).json()
+    assert [layer["index"] for layer in shown["layers"]] == list(range(7))
+    assert shown["total_tokens"] == sum(layer["tokens"] for layer in shown["layers"])
+    assert "蓝色" in shown["layers"][3]["content"]
+    assert "你好" in shown["layers"][5]["content"]
+    assert shown["layers"][6]["content"] == "我喜欢的颜色是什么"
+    assert LongTermMemory.objects.get().access_count == 0
+    assert WorkingMemory.objects.get().turn_count == 1
+    assert Message.objects.count() == 2
+
+
+def test_what_the_context_shows_is_what_the_model_gets(alice: ApiClient, model: ScriptedModel):
+    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=_now())
+    session = alice.new_session()
+    alice.say(session, "你好")
+    question = "我喜欢的颜色是什么"
+    layers = alice.get(f"/chat/sessions/{session}/context", params={"message": question}).json()["layers"]
+    alice.say(session, question)
+    system = model.chat_requests[1].messages[0]["content"]
+    for index in (2, 3):
+        assert layers[index]["content"] in system
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 400, "invalid"),
+        ({"content": ""}, 400, "invalid"),
+        ({"content": " \n"}, 400, "invalid"),
+        ({"content": 5}, 400, "invalid"),
+        ({"content": None}, 400, "invalid"),
+        ({"content": "好", "stream": "yes"}, 400, "invalid"),
+        ([], 400, "invalid"),
+        ({"content": "x" * 32_001}, 413, "too_large"),
+    ],
+)
+def test_a_bad_message_is_refused_and_changes_nothing(alice: ApiClient, body: object, status: int, code: str):
+    session = alice.new_session()
+    response = alice.post(f"/chat/sessions/{session}/messages", json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+    assert set(response.json()["error"]) == {"code", "message", "fields"}
+    assert Message.objects.count() == 0
+    assert alice.get(f"/memory/working/{session}").status_code == 404
+
+
+@pytest.mark.parametrize("raw", [b'{"content": "\\u0000"}', b'{"content": "\\ud800"}', b'{"content": NaN}', b"{", b"\xff"])
+def test_text_that_cannot_be_stored_is_refused(alice: ApiClient, raw: bytes):
+    session = alice.new_session()
+    headers = {"Content-Type": "application/json"}
+    response = alice.post(f"/chat/sessions/{session}/messages", content=raw, headers=headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
+    assert Message.objects.count() == 0
+
+
+def test_the_longest_allowed_message_is_taken(alice: ApiClient, model: ScriptedModel):
+    assert alice.say(alice.new_session(), "长" * 32_000).status_code == 201
+
+
+@pytest.mark.parametrize("session", ["nonsense", str(uuid.UUID(int=0))])
+def test_without_the_session_it_is_404(alice: ApiClient, session: str):
+    assert alice.say(session, "你好").status_code == 404
+
+
+def test_without_a_token_it_is_401(alice: ApiClient):
+    session = alice.new_session()
+    response = alice.post(
+        f"/chat/sessions/{session}/messages", json={"content": "你好"}, headers={"Authorization": "Bearer wrong"}
+    )
+    assert (response.status_code, response.json()["error"]["code"]) == (401, "unauthenticated")
+
+
+def _now():
+    from django.utils import timezone
+
+    return timezone.now()
