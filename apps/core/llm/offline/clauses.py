@@ -17,12 +17,14 @@ _BOUNDARY = re.compile(
     rf"(?<=[{_CJK}])\s*,\s*|\s*,\s*(?=[{_CJK}])"
     r"|\s*,\s*(?=(?:and |but |so |because |though |although |while |then |which |or )?"
     r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
-    r"|can|could|would|please|named|called|and|right)\b(?! ?,))"
+    r"|can|could|would|please|named|called|right)\b(?! ?,))"
     r"|\s+(?:and|so|because|though|although|while|since)\s+(?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
     r"|\s+and\s+(?=(?:also\s+)?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
     r"|\s*,?\s+but\s+|\s+[-–—]+\s+|——"
     r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
 )
+
+_ITEM = re.compile(r"(?:(?![我你您他她它的了是很不也就都吗吧呢在有叫])[\u3400-\u9fff□《》]){2,6}[.。!\s]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,8 @@ def _hide(quotation: re.Match[str]) -> str:
 
 def _cut(message: str, folded: str, *, start: int, end: int) -> list[Clause]:
     clauses = []
-    for boundary in [*_BOUNDARY.finditer(folded, start, end), None]:
-        stop = boundary.start() if boundary else end
+    boundaries = [found.span() for found in _BOUNDARY.finditer(folded, start, end)]
+    for stop, following in _keep_enumerations([*boundaries, (end, end)], folded, start=start):
         left, right = start, stop
         while left < right and (folded[left].isspace() or folded[left] in ",.。!?;…、"):
             left += 1
@@ -64,8 +66,24 @@ def _cut(message: str, folded: str, *, start: int, end: int) -> list[Clause]:
             right -= 1
         if left < right:
             clauses.append(Clause(text=message[left:right], folded=folded[left:right]))
-        start = boundary.end() if boundary else end
+        start = following
     return clauses
+
+
+def _keep_enumerations(boundaries: list[tuple[int, int]], folded: str, *, start: int) -> list[tuple[int, int]]:
+    """`boundaries` without the commas of an enumeration: 我喜欢唱歌，跳舞，摄影 is one clause.
+
+    Two short items in a row make one; a single short piece after a comma may as well be an aside.
+    """
+    starts = [start, *(following for _, following in boundaries)]
+    items = [bool(_ITEM.fullmatch(folded, begin, stop)) for begin, (stop, _) in zip(starts, boundaries, strict=False)]
+    kept = []
+    for index, boundary in enumerate(boundaries):
+        inside = index + 1 < len(items) and items[index + 1]
+        in_a_row = (index + 2 < len(items) and items[index + 2]) or (index > 0 and items[index])
+        if not (inside and in_a_row):
+            kept.append(boundary)
+    return kept
 
 
 def _mark(clauses: list[Clause], *, sentence: str) -> tuple[Clause, ...]:

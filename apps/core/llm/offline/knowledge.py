@@ -16,31 +16,11 @@ from apps.core.llm.offline.phrases import Phrases, join_list
 from apps.core.llm.offline.prompt import Memory, Prompt
 from apps.core.llm.offline.questions import Question
 from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.topics import drop_vague
 from apps.core.text.fold import normalize_key
 from apps.core.text.keywords import extract_keywords
 
 _SHOWN_ITEMS = 6
-_TOO_COMMON = frozenset(
-    [
-        "喜欢",
-        "知道",
-        "记得",
-        "记住",
-        "告诉",
-        "名字",
-        "今天",
-        "现在",
-        "最近",
-        "like",
-        "love",
-        "know",
-        "remember",
-        "tell",
-        "name",
-        "favorite",
-        "today",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +59,8 @@ def find_answers(question: Question, known: Sequence[Memory]) -> tuple[Memory, .
         answers = tuple(memory for memory in known if _same_meaning(get_meaning(memory.key), wanted))
         if answers:
             return answers
-    keywords = set(question.keywords) - _TOO_COMMON
-    by_key = [memory for memory in known if memory.key and keywords & set(extract_keywords(memory.key))]
+    keywords = drop_vague(question.keywords)
+    by_key = [memory for memory in known if memory.key and keywords & drop_vague(extract_keywords(memory.key))]
     if by_key or question.concept:
         return tuple(by_key[:1])
     return tuple(memory for memory in known if keywords & _words_of(memory))[:1]
@@ -88,7 +68,7 @@ def find_answers(question: Question, known: Sequence[Memory]) -> tuple[Memory, .
 
 def find_related(message: str, known: Iterable[Memory]) -> Memory | None:
     """The first memory that shares a telling word with `message`."""
-    keywords = set(extract_keywords(message)) - _TOO_COMMON
+    keywords = drop_vague(extract_keywords(message))
     return next((memory for memory in known if keywords & _words_of(memory)), None)
 
 
@@ -191,4 +171,4 @@ def _load_attributes() -> dict[str, str]:
 
 
 def _words_of(memory: Memory) -> set[str]:
-    return set(extract_keywords(" ".join((memory.key, *memory.items)), limit=50)) - _TOO_COMMON
+    return drop_vague(extract_keywords(" ".join((memory.key, *memory.items)), limit=50))

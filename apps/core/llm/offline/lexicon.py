@@ -63,6 +63,7 @@ class Lexicon:
     question: re.Pattern[str]
     tag: re.Pattern[str]
     instruction: re.Pattern[str]
+    vague: re.Pattern[str]
     empty_value: re.Pattern[str]
     leading: re.Pattern[str]
     trailing: re.Pattern[str]
@@ -110,6 +111,7 @@ def load_lexicon(language: Language) -> Lexicon:
         question=re.compile(table["question"]),
         tag=re.compile(table["tag"]),
         instruction=re.compile(table["instruction"]),
+        vague=re.compile(table["vague"]),
         empty_value=re.compile(table["empty_value"]),
         leading=re.compile(table["leading"]),
         trailing=re.compile(table["trailing"]),

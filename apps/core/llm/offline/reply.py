@@ -1,4 +1,4 @@
-"""What the offline model replies: it acknowledges what it was told, answers from what was recalled, and says what it is."""
+"""What the offline model replies: it acknowledges what it is told, answers from what was recalled, says what it is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GLAD = {"happy", "excited", "grateful"}
 def compose_reply(
     prompt: Prompt, *, entries: Sequence[Entry], emotion: Emotion, topic: str | None, phrases: Phrases
 ) -> str:
-    """The reply to `prompt` in the language of `phrases`, at most the strategy's ``max_length`` characters where it can.
+    """The reply to `prompt` in the language of `phrases`, within the strategy's ``max_length`` characters if it can.
 
     The first sentence is always said in full; what no longer fits after it is left out.
     """

@@ -22,6 +22,8 @@ LONGEST_CLAUSE = 160
 MOST_ENTRIES = 20
 _CONFIDENCE: dict[Source, float] = {"user_stated": 0.95, "inferred": 0.5}
 _ASKED_TO_REMEMBER = re.compile(r"记住|记得|记一?下|记下|remember|note|keep in mind|don’t forget")
+_INTERJECTION = 4
+"""An unread clause longer than this, in characters, is about something else."""
 _FIXED_GROUPS = {"value", "also", "attribute", "called", "more", "no"}
 _GIVEN_NAME = re.compile(r"\s*,?\s+([A-Z][\w’-]+)\s*,?(?=\s|’s)(?!\s+(?:and|or)\b)")
 _POSSESSIVE_S = re.compile(r"’s\s+")
@@ -110,15 +112,23 @@ class _Reader:
             if subject.kind == "elided" and self.speaking_of == "other":
                 subject = replace(subject, kind="other")
             found = list(self._read_predicate(clause, lexicon, subject=subject))
-            if subject.kind == "other":
-                self.speaking_of = "other"
-            elif subject.kind != "elided" or found:
-                self.speaking_of = "user"
+            self._follow(clause, lexicon, subject=subject, found=bool(found))
             if subject.kind in ("relative", "pet"):
                 self.mentioned = subject
             if found:
                 yield from found
                 return
+
+    def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject, found: bool) -> None:
+        """Note who the next clause is about if it does not say."""
+        if found:
+            self.speaking_of = "user"
+        elif subject.kind == "other" or lexicon.other.search(clause.folded, subject.end):
+            self.speaking_of = "other"
+        elif subject.kind != "elided":
+            self.speaking_of = "user"
+        elif len(clause.folded) - subject.start > _INTERJECTION:
+            self.speaking_of = "other"
 
     def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject) -> Iterator[Entry]:
         explicit = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
@@ -199,14 +209,14 @@ class _Reader:
             self.mentioned = _Subject(kind="pet", start=0, end=0, name=groups["value"])
             if concept.name == "children":
                 self.mentioned = replace(self.mentioned, kind="relative", name=groups["value"])
-        if subject.kind in ("relative", "pet") and (_may_be_told(concept, subject) or concept.pointing):
-            yield from _tell_of_other(base, subject, lexicon)
-        else:
-            yield base
         if subject.called and subject.kind == "relative" and concept.name != "name":
             named = lexicon.concepts["name"]
             called = replace(base, concept="name", key=named.key, category=named.category, value=subject.called)
             yield from _tell_of_other(replace(called, mode="replace"), subject, lexicon)
+        if subject.kind in ("relative", "pet") and (_may_be_told(concept, subject) or concept.pointing):
+            yield from _tell_of_other(base, subject, lexicon)
+        else:
+            yield base
         if concept.also and groups.get("also"):
             second = lexicon.concepts[concept.also]
             for value in read_values(groups["also"], second, lexicon)[:1]:

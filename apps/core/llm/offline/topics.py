@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apps.core.llm.offline.language import fold_in_place
 from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.phrases import Phrases
@@ -9,24 +11,11 @@ from apps.core.text.keywords import extract_keywords
 
 _READ_AT_MOST = 500
 _WORDS = 2
-_NO_TOPIC = frozenset(
-    {
-        "喜欢",
-        "知道",
-        "记得",
-        "记住",
-        "告诉",
-        "觉得",
-        "真的",
-        "like",
-        "love",
-        "know",
-        "remember",
-        "tell",
-        "think",
-        "really",
-    }
-)
+
+
+def drop_vague(keywords: Iterable[str]) -> set[str]:
+    """`keywords` without those that name nothing in particular (今天, know): sharing one of them means little."""
+    return {word for word in keywords if not any(lexicon.vague.fullmatch(word) for lexicon in load_lexicons())}
 
 
 def read_topic(text: str, phrases: Phrases) -> str | None:
@@ -35,7 +24,8 @@ def read_topic(text: str, phrases: Phrases) -> str | None:
     bare = folded.strip(" \n\t,.!?~。…")
     if any(phrases.hears(cue, bare) for cue in ("greeting", "thanks", "farewell", "who")):
         return None
-    keywords = [word for word in extract_keywords(folded, limit=_WORDS + 4) if word not in _NO_TOPIC][:_WORDS]
+    keywords = extract_keywords(folded, limit=_WORDS + 4)
+    keywords = [word for word in keywords if word in drop_vague(keywords)][:_WORDS]
     if not keywords:
         return None
     start = folded.find(keywords[0])

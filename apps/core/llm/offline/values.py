@@ -10,6 +10,13 @@ from apps.core.llm.offline.lexicon import Concept, Lexicon
 _LONGEST = {"zh": 24, "en": 60}
 _EDGE = ' \t,.。!?;:…~、"“”'
 _NAME_SPLIT = re.compile(r",|\s+(?:and|but|from|by|in|at|who|because|since)\s|\s-\s")
+_REASON = re.compile(
+    r",?\s+(?:because|since|when|while|where|which|who|whose|such as|including|as (?=it|they|i|these|this|we|you)"
+    r"|so that|especially when)\b|,\s+(?:like|especially when|as|for)\b",
+    re.IGNORECASE,
+)
+# 在海滩、山脉和湖边拍照 and "shooting near beaches, mountains and lakes" are each one thing done, not several.
+_ONE_PHRASE = re.compile(r"[在跟和与用给把从]|\w+ing\s+\w+[^,]*,(?!\s*especially\b|.*\w+ing\b)", re.IGNORECASE)
 _CHINESE_NAME = re.compile(r"[\u3400-\u9fff·]{1,6}|[\u3400-\u9fff]{0,3}[a-z][a-z .’-]{0,24}")
 _CHINESE_NAME_BLOCKED = re.compile(r"[的了他她它我你您什么吗呢谁]|外卖|不|车$|^(?:人|叫|上|来|起|醒|做)")
 _CHINESE_INTRODUCTION = re.compile(r"[小老阿][\u3400-\u9fff]{1,2}")
@@ -43,9 +50,7 @@ def clean_value(raw: str, lexicon: Lexicon) -> str:
         shorter = value
         if found := lexicon.leading.match(fold_in_place(shorter)):
             shorter = shorter[found.end() :]
-        if (found := lexicon.trailing.search(fold_in_place(shorter))) and found.start() > 0:
-            shorter = shorter[: found.start()]
-        shorter = shorter.strip(_EDGE)
+        shorter = _drop_adjuncts(shorter, lexicon)
         if shorter == value:
             break
         value = shorter
@@ -54,7 +59,15 @@ def clean_value(raw: str, lexicon: Lexicon) -> str:
     return value
 
 
+def _drop_adjuncts(value: str, lexicon: Lexicon) -> str:
+    found = lexicon.trailing.search(fold_in_place(value))
+    return (value[: found.start()] if found and found.start() > 0 else value).strip(_EDGE)
+
+
 def _split_list(raw: str, lexicon: Lexicon) -> list[str]:
+    raw = _drop_adjuncts(_REASON.split(raw, maxsplit=1)[0], lexicon)
+    if _ONE_PHRASE.match(raw):
+        return [raw]
     folded = fold_in_place(raw)
     parts, start = [], 0
     for separator in lexicon.list_separator.finditer(folded):
