@@ -8,21 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from apps.memory.long_term.types import Action, MemoryCopy, MemoryUpdate, Mode, ProposedEntry
-
-__all__ = [
-    "Action",
-    "Candidate",
-    "CorpusStatistics",
-    "MemoryCopy",
-    "MemoryUpdate",
-    "Mode",
-    "ProposedEntry",
-    "Recall",
-    "ScoreWeights",
-    "ScoredMemory",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreWeights:

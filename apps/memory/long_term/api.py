@@ -17,7 +17,8 @@ from apps.accounts.selectors import get_settings
 from apps.conversations.selectors import get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import InvalidInput, TooLarge
-from apps.core.http import get_user, read_int, read_uuid, refuse_forbidden
+from apps.core.http import get_user, read_int, read_uuid
+from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
 from apps.memory.long_term import services
 from apps.memory.long_term.copies import list_copies

@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from apps.core.http import refuse_forbidden
+from apps.core.parsing import refuse_forbidden
 from apps.memory.long_term.selectors import search_text
 from apps.memory.models import Category, LongTermMemory, Source, Status
 

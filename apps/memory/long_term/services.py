@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -246,15 +246,15 @@ def _get_pending(user: User, memory_id: UUID) -> LongTermMemory:
     return memory
 
 
-@transaction.atomic
-def record_use(*, user: User, memory_ids: Sequence[UUID], now: datetime) -> None:
+def record_use(*, user: User, memory_ids: Collection[UUID], now: datetime) -> None:
     """Count that memories were put before the model in a turn with a stored reply (L4); each ID counts once.
 
     `updated_at` stays: use is no change. Taking the person's lock first keeps turns from waiting for each other's rows.
     """
     if not memory_ids:
         return
-    lock_memories(user)
-    LongTermMemory.objects.filter(user=user, id__in=set(memory_ids)).update(
-        access_count=F("access_count") + 1, last_accessed=now
-    )
+    with transaction.atomic():
+        lock_memories(user)
+        LongTermMemory.objects.filter(user=user, id__in=set(memory_ids)).update(
+            access_count=F("access_count") + 1, last_accessed=now
+        )

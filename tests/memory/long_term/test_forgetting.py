@@ -1,0 +1,226 @@
+"""Deleting for good, finding copies, and not learning again what was deleted (L6)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from apps.accounts.models import User
+from apps.memory.long_term.types import Action, Forgotten, MemoryCopy, MemoryUpdate, ProposedEntry
+from apps.memory.models import ForgottenKey, LongTermMemory, WorkingMemory
+from apps.memory.selectors import list_copies
+from apps.memory.services import create_memory, forget_all, forget_memories, record_entries, record_form, update_memory
+from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+BEFORE, AFTER = NOW - timedelta(minutes=5), NOW + timedelta(minutes=5)
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    return UserFactory()
+
+
+def remember(user: User, key: str, value: Any) -> LongTermMemory:
+    return LongTermMemoryFactory(user=user, category="fact", key=key, value=value, now=BEFORE)
+
+
+def learn(
+    user: User, key: str, value: Any, *, said_at: datetime, message_text: str = "", mode: str = "replace"
+) -> list[MemoryUpdate]:
+    return record_entries(
+        user=user,
+        entries=[ProposedEntry(category="fact", key=key, value=value, mode=mode)],
+        session_id=None,
+        message_id=None,
+        said_at=said_at,
+        message_text=message_text,
+        auto_accept_confidence=0.7,
+        now=AFTER,
+    )
+
+
+def forget(user: User, *memories: LongTermMemory, copies: bool = False) -> Forgotten:
+    return forget_memories(user=user, ids=[memory.id for memory in memories], now=NOW, copies=copies)
+
+
+def remaining(user: User) -> set[UUID]:
+    return set(LongTermMemory.objects.filter(user=user).values_list("id", flat=True))
+
+
+@pytest.mark.spec("L6")
+def test_deleting_some_says_which_were_not_there(user: User) -> None:
+    one, two, three = (remember(user, key, "v") for key in ("a", "b", "c"))
+    theirs = LongTermMemoryFactory()
+    unknown = uuid4()
+    result = forget_memories(user=user, ids=[one.id, unknown, three.id, theirs.id, one.id], now=NOW)
+    assert result == Forgotten(deleted=2, missing=(unknown, theirs.id))
+    assert remaining(user) == {two.id}
+    assert remaining(theirs.user) == {theirs.id}
+
+
+@pytest.mark.spec("L6")
+def test_the_history_goes_with_the_memory(user: User) -> None:
+    remember(user, "city", "Rome")
+    second = remember(user, "city", "Paris")
+    update_memory(user=user, memory_id=second.id, changes={"key": "home town"}, now=BEFORE)
+    newest = remember(user, "home town", "Berlin")
+    other = remember(user, "job", "cook")
+    assert forget(user, newest) == Forgotten(deleted=1)
+    assert remaining(user) == {other.id}
+
+
+@pytest.mark.spec("L6")
+def test_history_behind_an_emptied_list_goes_too(user: User) -> None:
+    remember(user, "pets", ["cat"])
+    learn(user, "pets", "cat", said_at=BEFORE, mode="remove")
+    memory = remember(user, "pets", ["dog"])
+    assert LongTermMemory.objects.filter(user=user).count() == 2
+    forget(user, memory)
+    assert remaining(user) == set()
+
+
+@pytest.mark.spec("L6")
+def test_deleting_an_old_value_leaves_the_present_one(user: User) -> None:
+    oldest = remember(user, "city", "Rome")
+    old = remember(user, "city", "Paris")
+    present = remember(user, "city", "Berlin")
+    assert forget(user, old) == Forgotten(deleted=1)
+    assert remaining(user) == {present.id}
+    assert oldest.id not in remaining(user)
+    assert [update.action for update in learn(user, "city", "Madrid", said_at=BEFORE)] == [Action.SUPERSEDED]
+    assert learn(user, "city", "Paris", said_at=BEFORE) == []
+
+
+@pytest.mark.spec("L6")
+def test_clearing_all_leaves_others_and_working_memory(user: User) -> None:
+    for number in range(3):
+        remember(user, "city", f"city {number}")
+    theirs = LongTermMemoryFactory()
+    session = SessionFactory(user=user)
+    record_form(user=user, session_id=session.id, title="行程安排", fields={"destination": "北京"}, now=NOW)
+    assert forget_all(user=user, now=NOW) == 3
+    assert remaining(user) == set()
+    assert remaining(theirs.user) == {theirs.id}
+    assert WorkingMemory.objects.filter(user=user).count() == 1
+    assert learn(user, "city", "city 2", said_at=BEFORE) == []
+
+
+@pytest.mark.spec("L6")
+def test_only_digests_stay(user: User) -> None:
+    forget(user, remember(user, "密码提示", "外婆的名字"))
+    digests = list(ForgottenKey.objects.filter(user=user).values_list("digest", flat=True))
+    assert len(digests) == 2
+    assert all(len(digest) == 64 and int(digest, 16) for digest in digests)
+    other = UserFactory()
+    forget(other, remember(other, "密码提示", "外婆的名字"))
+    assert not ForgottenKey.objects.filter(user=other, digest__in=digests).exists()
+
+
+@pytest.mark.spec("L6")
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("喜欢的颜色", "蓝色"),
+        ("我喜歡的顏色", "红色"),
+        ("偏好色", "藍色。"),
+        ("colors", ["蓝色"]),
+    ],
+)
+@pytest.mark.parametrize("said_at", [BEFORE, NOW])
+def test_earlier_messages_do_not_bring_it_back(user: User, key: str, value: Any, said_at: datetime) -> None:
+    forget(user, remember(user, "喜欢的颜色", "蓝色"))
+    assert learn(user, key, value, said_at=said_at, message_text="我喜欢的颜色是蓝色，红色也行") == []
+    assert remaining(user) == set()
+
+
+@pytest.mark.spec("L6")
+def test_a_later_message_brings_back_only_what_it_says_itself(user: User) -> None:
+    forget(user, remember(user, "喜欢的颜色", "蓝色"))
+    assert learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="今天天气怎么样？") == []
+    assert learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="忘掉我喜欢的颜色") == []
+    (update,) = learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="其實我還是喜歡藍色")
+    assert update.action is Action.CREATED
+
+
+@pytest.mark.spec("L6")
+def test_english_inflection_does_not_hide_what_was_said(user: User) -> None:
+    forget(user, remember(user, "likes", "cats"))
+    assert learn(user, "likes", "cats", said_at=AFTER, message_text="What's the weather?") == []
+    (update,) = learn(user, "likes", "cats", said_at=AFTER, message_text="I would like another CAT after all")
+    assert update.value == "cats"
+
+
+@pytest.mark.spec("L6")
+def test_of_a_list_only_the_forgotten_items_are_left_out(user: User) -> None:
+    forget(user, remember(user, "过敏", ["花生", "牛奶"]))
+    (update,) = learn(user, "饮食禁忌", ["花生", "虾仁", "牛奶"], said_at=BEFORE, mode="add")
+    assert update.value == ["虾仁"]
+
+
+@pytest.mark.spec("L6")
+def test_a_plain_yes_does_not_block_other_memories(user: User) -> None:
+    forget(user, remember(user, "已婚", True))
+    forget(user, remember(user, "孩子", 2))
+    (update,) = learn(user, "有驾照", True, said_at=BEFORE)
+    assert update.action is Action.CREATED
+    assert learn(user, "已婚", True, said_at=BEFORE, message_text="我已婚") == []
+    (update,) = learn(user, "已婚", True, said_at=AFTER, message_text="我现在已婚了")
+    assert update.action is Action.CREATED
+
+
+@pytest.mark.spec("L6")
+def test_the_owner_may_write_it_anew(user: User) -> None:
+    forget(user, remember(user, "city", "Berlin"))
+    _memory, action = create_memory(user=user, category="fact", key="City", value="Berlin", now=AFTER)
+    assert action is Action.CREATED
+    assert not ForgottenKey.objects.filter(user=user).exists()
+    (update,) = learn(user, "city", "Berlin", said_at=BEFORE)
+    assert update.action is Action.REFRESHED
+
+
+@pytest.mark.spec("L6")
+def test_one_persons_deletion_does_not_concern_another(user: User) -> None:
+    forget(user, remember(user, "city", "Berlin"))
+    (update,) = learn(UserFactory(), "city", "Berlin", said_at=BEFORE)
+    assert update.action is Action.CREATED
+
+
+@pytest.mark.spec("L6")
+def test_copies_are_listed_and_go_when_asked(user: User) -> None:
+    memory = remember(user, "喜欢的颜色", "蓝色")
+    twin = remember(user, "幸运色", "藍色")
+    other = remember(user, "城市", "北京")
+    LongTermMemoryFactory(key="喜欢的颜色", value="蓝色")
+    session, elsewhere = SessionFactory(user=user), SessionFactory()
+    record_form(user=user, session_id=session.id, title="偏好", fields={"color": "蓝色的", "size": "L"}, now=NOW)
+    record_form(user=user, session_id=session.id, title="行程", fields={"destination": "北京"}, now=NOW)
+    record_form(user=elsewhere.user, session_id=elsewhere.id, title="偏好", fields={"color": "蓝色"}, now=NOW)
+    copies = list_copies(user, [memory])
+    assert [(copy.kind, copy.id, copy.field) for copy in copies] == [
+        ("long_term", twin.id, "幸运色"),
+        ("working", session.id, "hitl_偏好"),
+    ]
+    assert copies[0] == MemoryCopy("long_term", twin.id, "幸运色", "藍色")
+    assert "蓝色的" in copies[1].text
+    assert forget(user, memory, copies=True) == Forgotten(deleted=1)
+    assert remaining(user) == {other.id}
+    assert list(WorkingMemory.objects.get(session=session).context_variables) == ["hitl_行程"]
+    assert list(WorkingMemory.objects.get(session=elsewhere).context_variables) == ["hitl_偏好"]
+
+
+@pytest.mark.spec("L6")
+def test_copies_stay_unless_asked_for(user: User) -> None:
+    memory, twin = remember(user, "color", "blue"), remember(user, "lucky color", "blue")
+    forget(user, memory)
+    assert remaining(user) == {twin.id}
+
+
+@pytest.mark.spec("L6")
+def test_a_yes_has_no_copies(user: User) -> None:
+    memory = remember(user, "married", True)
+    remember(user, "licence", True)
+    assert list_copies(user, [memory]) == []
