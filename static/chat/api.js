@@ -3,10 +3,22 @@
 import { gettext } from "./i18n.js";
 import { readEvents } from "./sse.js";
 
+// Why a model did not answer, in the page's language; the server's own message is for whoever runs it.
+const MODEL_REASONS = {
+  timeout: gettext("The model took too long."),
+  rate_limited: gettext("The model is busy. Try again in a while."),
+  server_error: gettext("The model server is in trouble."),
+  no_model: gettext("The model server offers no model."),
+  refused: gettext("The model server refused the request."),
+  dropped: gettext("The model broke off in the middle."),
+  unreachable: gettext("The model server cannot be reached."),
+  bad_answer: gettext("The model gave no usable answer."),
+};
+
 /** The server answered with an error: `{"error": {code, message, fields}}`. */
 export class ApiError extends Error {
   constructor(status, { code, message, fields } = {}) {
-    super(message || gettext("The server answered with an error."));
+    super(MODEL_REASONS[fields?.reason] || message || gettext("The server answered with an error."));
     this.status = status;
     this.code = code ?? "unknown";
     this.fields = fields ?? {};

@@ -38,7 +38,15 @@ function layers({ layers: found, total_tokens: total }, message) {
   return el(
     "div",
     {},
-    el("p", { class: "soft free-text" }, interpolate(ngettext("%s token for “%s”", "%s tokens for “%s”", total), [formatCount(total), shorten(message)])),
+    el(
+      "p",
+      { class: "soft free-text" },
+      interpolate(
+        ngettext("%(count)s token for “%(message)s”", "%(count)s tokens for “%(message)s”", total),
+        { count: formatCount(total), message: shorten(message) },
+        true,
+      ),
+    ),
     found.map((layer) => {
       const title = layerLabel(layer);
       return el(
