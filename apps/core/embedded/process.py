@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+# From linux/prctl.h, linux/securebits.h and linux/capability.h.
 _PR_SET_PDEATHSIG = 1
-_PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAP_DAC_OVERRIDE = 1
 _CAP_DAC_READ_SEARCH = 2
@@ -106,26 +108,45 @@ def _become(account: Account, *, reach: Sequence[Path]) -> None:
     """Turn this (root) process into ``account``, which must be able to get at every path of ``reach``.
 
     A clone below a folder that only root may enter (``/root``) is out of reach for everybody else. Rather than open
-    that folder or copy the programs out of it, the process keeps one capability in that case: to read and search
-    past file permissions (where a container withholds it: to override them).
+    that folder or copy the programs out of it, the process keeps one capability in that case, and no other: to read
+    and search past file permissions, or, where a container withholds that one, to override them.
+    Raises PermissionError when not even that helps.
     """
     linux = sys.platform == "linux"
     if linux:
-        _libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+        # Capabilities are ours to set from here on; access(2), which PostgreSQL asks, would disregard them without.
+        _libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     os.setgroups([])
     os.setresgid(account.gid, account.gid, account.gid)
     os.setresuid(account.uid, account.uid, account.uid)
-    if not all(os.access(path, os.X_OK) for path in reach) and not (
-        linux and any(_keep_capability(number) for number in (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE))
-    ):
+    if not linux:
+        return
+    helpful = _get_permitted() & (1 << _CAP_DAC_READ_SEARCH | 1 << _CAP_DAC_OVERRIDE)
+    for capabilities in (0, 1 << _CAP_DAC_READ_SEARCH, 1 << _CAP_DAC_OVERRIDE):
+        if capabilities & ~helpful:
+            continue
+        _set_capabilities(effective=capabilities, permitted=helpful)
+        if all(os.access(path, os.X_OK) for path in reach):
+            break
+    else:
         raise PermissionError(f"uid {account.uid} cannot reach {', '.join(map(str, reach))}")
+    _set_capabilities(effective=capabilities, permitted=capabilities)
+    for number in (_CAP_DAC_READ_SEARCH, _CAP_DAC_OVERRIDE):
+        if capabilities == 1 << number and _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number, 0, 0) != 0:
+            raise PermissionError("the kernel does not let a capability pass to a program")
 
 
-def _keep_capability(number: int) -> bool:
-    """Keep exactly this capability across the coming exec; False when we do not have it."""
+def _get_permitted() -> int:
+    """The capabilities (the lower 32, as bits) that this process may use."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    bit = 1 << number
-    sets = (ctypes.c_uint32 * 6)(bit, bit, bit, 0, 0, 0)  # effective, permitted, inheritable; then the upper halves
+    sets = (ctypes.c_uint32 * 6)()
+    return sets[1] if _libc.capget(header, sets) == 0 else 0
+
+
+def _set_capabilities(*, effective: int, permitted: int) -> None:
+    """Have exactly these capabilities; the effective ones may pass to a program."""
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    # Effective, permitted, inheritable; then the same for those from 32 on.
+    sets = (ctypes.c_uint32 * 6)(effective, permitted, effective, 0, 0, 0)
     if _libc.capset(header, sets) != 0:
-        return False
-    return bool(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number, 0, 0) == 0)
+        raise OSError(ctypes.get_errno(), "cannot give up capabilities")
