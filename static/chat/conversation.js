@@ -171,13 +171,12 @@ export class Conversation extends EventTarget {
     try {
       await work();
       this.state = "ready";
-      await this.#refreshSession();
     } catch (error) {
       if (error.status === 409) await this.#reload(row);
       else this.#fail(row, error);
-    } finally {
-      this.#setBusy(false);
     }
+    this.#setBusy(false);
+    if (this.session) await this.#refreshSession();
   }
 
   /** The server is further than we knew: the message is there already, or answered. What it has counts. */

@@ -47,8 +47,8 @@ const messages = new MessagesView({
   jump: byId("jump"),
   actions: {
     onDetails: (row) => {
-      showDetails(row);
       panels.openDetails();
+      showDetails(row);
     },
     onEdit: (row) => {
       conversation.discard(row);
