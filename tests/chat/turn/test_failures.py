@@ -1,0 +1,201 @@
+"""A model that fails: each way has a defined outcome, nothing is lost and nothing is stored twice (C6)."""
+
+from __future__ import annotations
+
+import socket
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from apps.chat.tasks import fail_abandoned_turns
+from apps.conversations.models import Message
+from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.services import create_memory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient, read_events
+from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
+
+WHOLE = answer("这是一段足够长的回答，会在中间断掉。")
+HALF = WHOLE[: WHOLE.index("会在")]
+FAILURES: dict[str, Behaviour] = {
+    "500": refuse_with(500),
+    "429": refuse_with(429, retry_after="0"),
+    "401": refuse_with(401),
+    "404": refuse_with(404),
+    "dropped mid-stream": Reply((HALF,), finish_reason=None, cut="fin"),
+    "reset mid-stream": Reply((HALF,), finish_reason=None, cut="rst"),
+    "no finish_reason": Reply((WHOLE,), finish_reason=None),
+    "garbage in place of HTTP": Raw((b"\x00\xffgarbage\r\n\r\n",)),
+    "garbage in the stream": Reply((HALF, b"data: {{{\n\n"), finish_reason=None, cut="fin"),
+    "empty reply": answer(""),
+    "blank reply": answer(" \n"),
+    "nothing": Reply(()),
+}  # type: ignore[dict-item]
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
+def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
+    alice: ApiClient, model: ScriptedModel, failure: str, stream: bool
+):
+    model.default = lambda _request: FAILURES[failure]
+    memory, _action = create_memory(
+        user=alice.user, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now()
+    )
+    session = alice.new_session()
+    if stream:
+        events = alice.say_streaming(session, "我喜欢的颜色是什么")
+        assert [event.name for event in events[:1]] == ["start"]
+        assert events[-1].name == "error"
+        error = events[-1].data["error"]
+    else:
+        response = alice.say(session, "我喜欢的颜色是什么")
+        assert response.status_code == 503
+        error = response.json()["error"]
+    message = Message.objects.get()
+    assert (error["code"], error["fields"]["message_id"]) == ("model_unavailable", str(message.id))
+    assert error["message"]
+    assert (message.status, message.content) == ("failed", "我喜欢的颜色是什么")
+    memory.refresh_from_db()
+    assert memory.access_count == 0
+
+
+@pytest.mark.spec("C6")
+def test_a_model_that_is_not_there_is_503(alice: ApiClient, settings):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = f"http://127.0.0.1:{port}/v1", "", "m"
+    response = alice.say(alice.new_session(), "你好")
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "model_unavailable")
+
+
+@pytest.mark.spec("C6", "W3")
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
+def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
+    alice: ApiClient, model: ScriptedModel, stream: bool
+):
+    session = alice.new_session()
+    model.script(Reply((HALF,), finish_reason=None, cut="fin"), answer("这次好了", topic="t"))
+    message_id = alice.say(session, "你好").json()["error"]["fields"]["message_id"]
+    assert alice.get(f"/chat/sessions/{session}/messages").json()["results"][0]["status"] == "failed"
+    path = f"/chat/messages/{message_id}/retry"
+    if stream:
+        with alice.stream("POST", path, json={"stream": True}) as response:
+            turn = list(read_events(response.iter_lines()))[-1].data
+    else:
+        response = alice.post(path, json={})
+        assert response.status_code == 201
+        turn = response.json()
+    assert (turn["user_message"]["id"], turn["assistant_message"]["content"]) == (message_id, "这次好了")
+    assert turn["working_memory"]["turn_count"] == 1
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert [(message["role"], message["status"]) for message in stored] == [
+        ("user", "complete"), ("assistant", "complete"),
+    ]  # fmt: skip
+
+
+@pytest.mark.spec("C6")
+def test_a_retry_may_fail_too_and_be_retried(alice: ApiClient, model: ScriptedModel):
+    model.script(Reply(()), Reply(()), answer("三"))
+    message_id = alice.say(alice.new_session(), "你好").json()["error"]["fields"]["message_id"]
+    second = alice.post(f"/chat/messages/{message_id}/retry")
+    assert (second.status_code, second.json()["error"]["fields"]["message_id"]) == (503, message_id)
+    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
+    assert Message.objects.count() == 2
+
+
+@pytest.mark.spec("C6")
+def test_only_a_failed_message_can_be_retried(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
+    turn = alice.say(alice.new_session(), "你好").json()
+    for message in (turn["user_message"], turn["assistant_message"]):
+        response = alice.post(f"/chat/messages/{message['id']}/retry")
+        assert (response.status_code, response.json()["error"]["code"]) == (409, "conflict")
+    assert bob.post(f"/chat/messages/{turn['user_message']['id']}/retry").status_code == 404
+    assert Message.objects.count() == 2
+
+
+@pytest.mark.spec("C6")
+def test_a_failed_message_is_not_in_later_windows(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    model.script(Reply(()), answer("好"))
+    alice.say(session, "失败的")
+    alice.say(session, "成功的")
+    assert [message["content"] for message in model.chat_requests[-1].messages[1:]] == ["成功的"]
+
+
+@pytest.mark.spec("C6")
+def test_a_reply_retried_late_stands_where_its_question_is(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    model.script(Reply(()), answer("二"), answer("一"))
+    failed = alice.say(session, "第一").json()["error"]["fields"]["message_id"]
+    alice.say(session, "第二")
+    alice.post(f"/chat/messages/{failed}/retry").raise_for_status()
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert [message["content"] for message in stored] == ["第一", "一", "第二", "二"]
+    assert [message["content"] for message in model.chat_requests[-1].messages[1:]] == ["第一"]
+
+
+@pytest.mark.spec("C6")
+def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    message_id = alice.say(session, "你好").json()["user_message"]["id"]
+    Message.objects.filter(role="assistant").delete()
+    later, earlier = timezone.now() + timedelta(minutes=1), timezone.now() - timedelta(seconds=1)
+    Message.objects.update(status="pending", lease_until=later)
+    shown = f"/chat/sessions/{session}/messages"
+    assert alice.get(shown).json()["results"][0]["status"] == "pending"
+    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 409
+    assert fail_abandoned_turns() == 0
+    Message.objects.update(lease_until=earlier)
+    assert alice.get(shown).json()["results"][0]["status"] == "failed"
+    assert fail_abandoned_turns() == 1
+    assert Message.objects.get().status == "failed"
+    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
+
+
+@pytest.mark.spec("C6")
+def test_an_expired_message_can_be_retried_before_any_sweep(alice: ApiClient, model: ScriptedModel):
+    model.script(Reply(()))
+    message_id = alice.say(alice.new_session(), "你好").json()["error"]["fields"]["message_id"]
+    Message.objects.update(status="pending", lease_until=timezone.now() - timedelta(seconds=1))
+    assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
+
+
+@pytest.mark.spec("C6")
+def test_a_run_whose_lease_passed_to_another_stores_nothing(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    model.script(Reply((gate, answer("旧的"))), answer("新的"))
+    session = alice.new_session()
+    path = f"/chat/sessions/{session}/messages"
+    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
+        events = read_events(response.iter_lines())
+        message_id = next(events).data["user_message"]["id"]
+        gate.wait_reached()
+        Message.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert alice.post(f"/chat/messages/{message_id}/retry").status_code == 201
+        gate.open()
+        last = list(events)[-1]
+    assert (last.name, last.data["error"]["code"]) == ("error", "conflict")
+    assert list(Message.objects.order_by("position").values_list("content", flat=True)) == ["你好", "新的"]
+    assert Message.objects.get(role="user").status == "complete"
+
+
+@pytest.mark.spec("W4", "C6")
+def test_a_session_deleted_during_its_turn_stays_deleted(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
+    model.script(Reply((gate, answer("晚了", entries=[entry]))))
+    session = alice.new_session()
+    body = {"content": "我喜欢蓝色", "stream": True}
+    with alice.stream("POST", f"/chat/sessions/{session}/messages", json=body) as response:
+        events = read_events(response.iter_lines())
+        next(events)
+        gate.wait_reached()
+        assert alice.delete(f"/chat/sessions/{session}").json() == {"deleted": 1}
+        gate.open()
+        assert list(events)[-1].name == "error"
+    assert not Message.objects.exists()
+    assert not WorkingMemory.objects.exists()
+    assert not LongTermMemory.objects.exists()

@@ -1,0 +1,78 @@
+"""How many queries a turn takes, from the request's arrival to the stored reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db.backends.utils import CursorWrapper
+from django.utils import timezone
+
+from apps.memory.services import create_memory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+LIMIT = 12
+"""Issue A: at most 12 queries a turn, however much is remembered."""
+
+
+@contextmanager
+def recorded_queries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Record every statement of every thread of this process."""
+    statements: list[str] = []
+    execute = CursorWrapper.execute
+
+    def record(self: CursorWrapper, sql: Any, params: Any = None) -> Any:
+        statements.append(str(sql))
+        return execute(self, sql, params)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CursorWrapper, "execute", record)
+        yield statements
+
+
+def turn_queries(
+    client: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, *, entries: list[dict[str, Any]]
+) -> list[str]:
+    session = client.new_session()
+    client.say(session, "你好").raise_for_status()
+    model.script(answer("蓝色", entries=entries, topic="颜色", variables={"a": 1}))
+    with recorded_queries(monkeypatch) as statements:
+        turn = client.say(session, "我喜欢的颜色是什么").raise_for_status().json()
+    assert turn["memories_used"]
+    assert len(turn["memory_updates"]) == len(entries)
+    return statements
+
+
+def remember(client: ApiClient, count: int) -> None:
+    for number in range(count):
+        create_memory(
+            user=client.user, category="preference", key=f"喜欢的颜色{number}", value="蓝色", now=timezone.now()
+        )
+
+
+def test_a_turn_that_recalls_takes_few_queries_and_no_more_with_more_memories(
+    alice: ApiClient, bob: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    remember(alice, 10)
+    remember(bob, 1000)
+    few = turn_queries(alice, model, monkeypatch, entries=[])
+    many = turn_queries(bob, model, monkeypatch, entries=[])
+    assert len(few) == len(many)
+    assert len(few) <= LIMIT, "\n".join(few)
+
+
+def test_a_turn_that_stores_memories_takes_no_more_than_the_limit_either(
+    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    remember(alice, 10)
+    entries = [
+        {"category": "preference", "key": "喜欢的颜色1", "value": "红色"},
+        {"category": "fact", "key": "居住地", "value": "上海"},
+        {"category": "fact", "key": "过敏", "value": "虾", "mode": "add"},
+    ]
+    statements = turn_queries(alice, model, monkeypatch, entries=entries)
+    assert len(statements) <= LIMIT, "\n".join(statements)

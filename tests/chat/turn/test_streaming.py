@@ -1,0 +1,112 @@
+"""The stream of a turn: its events, its pieces, and a client that leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.conversations.models import Message
+from tests.support.waiting import wait_until
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient, read_events
+from tests.support.scripted_model import Gate, Reply, ScriptedModel
+
+
+@pytest.mark.spec("C6")
+def test_the_events_are_start_deltas_done_and_the_deltas_are_the_stored_reply(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    text = "第一句。\nSecond \"quoted\" line \\ 🙂"
+    model.script(answer(text))
+    events = alice.say_streaming(session, "你好")
+    assert [event.name for event in events[:1] + events[-1:]] == ["start", "done"]
+    assert {event.name for event in events[1:-1]} == {"delta"}
+    start, done = events[0].data, events[-1].data
+    assert (start["user_message"]["content"], start["user_message"]["status"]) == ("你好", "pending")
+    assert start["user_message"]["id"] == done["user_message"]["id"]
+    assert "".join(event.data["text"] for event in events[1:-1]) == text == done["assistant_message"]["content"]
+    stored = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert stored == [done["user_message"], done["assistant_message"]]
+
+
+@pytest.mark.spec("C6")
+def test_a_piece_arrives_before_the_model_has_finished(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    whole = answer("先到的。后到的。")
+    cut = whole.index("后到的")
+    model.script(Reply((whole[:cut], gate, whole[cut:])))
+    path = f"/chat/sessions/{alice.new_session()}/messages"
+    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
+        assert response.status_code == 200
+        events = read_events(response.iter_lines())
+        assert next(events).name == "start"
+        assert next(events).data == {"text": "先到的。"}
+        gate.open()
+        rest = list(events)
+    assert [event.name for event in rest] == ["delta", "done"]
+
+
+@pytest.mark.spec("C6")
+def test_a_client_that_leaves_still_gets_the_whole_reply_stored(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    whole = answer("先到的。后到的。")
+    cut = whole.index("后到的")
+    model.script(Reply((whole[:cut], gate, whole[cut:])))
+    session = alice.new_session()
+    path = f"/chat/sessions/{session}/messages"
+    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
+        events = read_events(response.iter_lines())
+        next(events)
+        next(events)
+    gate.open()
+    wait_until(lambda: Message.objects.filter(role="assistant").exists())
+    reply = Message.objects.get(role="assistant")
+    assert reply.content == "先到的。后到的。"
+    assert Message.objects.get(role="user").status == "complete"
+
+
+@pytest.mark.spec("C6")
+def test_a_client_that_leaves_before_the_first_token_still_gets_the_reply_stored(
+    alice: ApiClient, model: ScriptedModel
+):
+    gate = Gate()
+    model.script(Reply((gate, answer("慢慢来"))))
+    path = f"/chat/sessions/{alice.new_session()}/messages"
+    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
+        assert next(read_events(response.iter_lines())).name == "start"
+        gate.wait_reached()
+    gate.open()
+    wait_until(lambda: Message.objects.filter(role="assistant", content="慢慢来").exists())
+
+
+@pytest.mark.spec("C6")
+def test_a_stream_pins_no_connection(alice: ApiClient, model: ScriptedModel):
+    """More streams stand open than the pool has connections, and other requests still answer."""
+    from django.conf import settings
+
+    size = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]
+    gate = Gate()
+    model.default = lambda _request: Reply((gate, answer("好")))
+    responses = []
+    try:
+        for _number in range(size + 2):
+            path = f"/chat/sessions/{alice.new_session()}/messages"
+            request = alice.build_request("POST", path, json={"content": "你好", "stream": True})
+            responses.append(alice.send(request, stream=True))
+            assert next(read_events(responses[-1].iter_lines())).name == "start"
+        assert alice.get("/chat/sessions").json()["count"] == size + 2
+    finally:
+        gate.open()
+        for response in responses:
+            response.close()
+    wait_until(lambda: Message.objects.filter(role="assistant").count() == size + 2)
+
+
+@pytest.mark.spec("C6")
+def test_what_refuses_a_turn_is_an_ordinary_error_even_when_a_stream_was_asked_for(alice: ApiClient):
+    path = "/chat/sessions/00000000-0000-0000-0000-000000000000/messages"
+    response = alice.post(path, json={"content": "你好", "stream": True})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_a_client_may_ask_for_an_event_stream_by_accept(alice: ApiClient, model: ScriptedModel):
+    events = alice.say_streaming(alice.new_session(), "你好", Accept="text/event-stream")
+    assert events[-1].name == "done"
