@@ -59,6 +59,8 @@ def main() -> None:
     parameters.n_ctx = CONTEXT_TOKENS * PARALLEL
     parameters.cache_ram_mib = 0
     parameters.sampling.seed = 7
+    for threads in (parameters.cpuparams, parameters.cpuparams_batch):
+        threads.n_threads = 1  # several wait for each other: on a busy machine that is ten times slower than one
     parameters.verbosity = 1
     server = Server(parameters)
     print(f"{server.listening_address}/v1", flush=True)
