@@ -68,7 +68,7 @@ class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
         code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
         return Response(LongTermMemorySerializer(memory).data, status=code)
 
-    @extend_schema(responses=DeletedSerializer, filters=False)
+    @extend_schema(operation_id="memory_long_term_clear", responses=DeletedSerializer, filters=False)
     def delete(self, request: Request) -> Response:
         return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
 

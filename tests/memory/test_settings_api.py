@@ -1,0 +1,143 @@
+"""REST of the caller's own settings (G1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import Setting, User
+from apps.accounts.services import update_settings
+from apps.accounts.types import MemorySettings
+from tests.support.factories import UserFactory
+
+SETTINGS = "/memory/settings"
+DEFAULTS = {
+    "memory.rag_top_n": 5,
+    "memory.enable_agentic_search": False,
+    "memory.enable_user_profile": True,
+    "memory.atomic_content_max_length": 500,
+    "memory.session_summary_limit": 5,
+    "memory.retrieval_limit": 5,
+    "memory.semantic_candidates": True,
+    "memory.semantic_min_similarity": None,
+    "memory.candidate_limit": 50,
+    "memory.max_keywords": 10,
+    "memory.score_weights": {
+        "keyword": 0.4,
+        "category": 0.2,
+        "recency": 0.15,
+        "frequency": 0.1,
+        "confidence": 0.15,
+    },
+    "memory.recency_half_life_days": 7,
+    "memory.context_limit": 20,
+    "memory.token_budget": 6000,
+    "memory.summary_threshold": 20,
+    "memory.auto_accept_confidence": 0.7,
+    "memory.emotion_confidence": 0.5,
+    "memory.similarity_threshold": 0.7,
+    "memory.working_ttl_minutes": 30,
+    "memory.working_max_bytes": 65536,
+    "memory.working_archive": False,
+    "memory.embedding_retention_days": 90,
+    "memory.eviction_threshold": None,
+    "memory.confidence_floor": None,
+    "memory.remembered_feedback": False,
+    "memory.auto_context": True,
+    "memory.timezone": "UTC",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(settings: Any) -> None:
+    settings.MEMORY_ENVIRONMENT = {}
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    return UserFactory()
+
+
+@pytest.fixture
+def client(user: User) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+@pytest.mark.spec("G1")
+def test_the_object_is_flat_and_has_every_setting(client: APIClient) -> None:
+    assert client.get(SETTINGS).json() == DEFAULTS
+
+
+@pytest.mark.spec("G1")
+def test_user_over_global_over_environment_over_default(client: APIClient, user: User, settings: Any) -> None:
+    settings.MEMORY_ENVIRONMENT = {"MEMORY_RETRIEVAL_LIMIT": "9", "MEMORY_TIMEZONE": "Asia/Shanghai"}
+    assert client.get(SETTINGS).json() == DEFAULTS | {
+        "memory.retrieval_limit": 9,
+        "memory.timezone": "Asia/Shanghai",
+    }
+    update_settings(user=None, changes={"memory.retrieval_limit": 8})
+    assert client.get(SETTINGS).json()["memory.retrieval_limit"] == 8
+    assert client.patch(SETTINGS, {"memory.retrieval_limit": 7}).json()["memory.retrieval_limit"] == 7
+    assert client.get(SETTINGS).json()["memory.retrieval_limit"] == 7
+    assert client.patch(SETTINGS, {"memory.retrieval_limit": None}).json()["memory.retrieval_limit"] == 8
+
+
+@pytest.mark.spec("G1")
+def test_a_change_answers_all_effective_values_and_is_the_callers_own(client: APIClient, user: User) -> None:
+    changes = {"memory.rag_top_n": 50, "memory.timezone": "Asia/Shanghai", "memory.score_weights": {"keyword": 1.0}}
+    answer = client.patch(SETTINGS, changes)
+    weights = DEFAULTS["memory.score_weights"] | {"keyword": 1.0}
+    assert answer.status_code == 200
+    assert answer.json() == DEFAULTS | changes | {"memory.score_weights": weights}
+    other = APIClient()
+    other.force_authenticate(UserFactory())
+    assert other.get(SETTINGS).json() == DEFAULTS
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("memory.rag_top_n", 0),
+        ("memory.rag_top_n", 51),
+        ("memory.rag_top_n", "5"),
+        ("memory.rag_top_n", True),
+        ("memory.enable_user_profile", 1),
+        ("memory.auto_accept_confidence", 1.1),
+        ("memory.recency_half_life_days", 0),
+        ("memory.score_weights", {"keyword": 2}),
+        ("memory.score_weights", {"luck": 0.5}),
+        ("memory.timezone", "Shanghai"),
+        ("memory.unknown", 1),
+        ("rag_top_n", 5),
+    ],
+)
+def test_a_bad_value_is_400_and_changes_nothing(client: APIClient, key: str, value: Any) -> None:
+    answer = client.patch(SETTINGS, {"memory.retrieval_limit": 9, key: value})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "invalid"
+    assert list(answer.json()["error"]["fields"]) == [key]
+    assert not Setting.objects.exists()
+
+
+@pytest.mark.parametrize("body", ["[]", '"x"', "null", "1"])
+def test_settings_are_an_object(client: APIClient, body: str) -> None:
+    answer = client.patch(SETTINGS, body, content_type="application/json")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
+
+
+def test_nobody_without_an_account(db: None) -> None:
+    assert APIClient().get(SETTINGS).status_code == 401
+    assert APIClient().patch(SETTINGS, {}).status_code == 401
+
+
+def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> None:
+    schema = client.get("/api/schema").data
+    patch = schema["paths"]["/memory/settings"]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(patch["properties"]) == {f"memory.{name}" for name in MemorySettings.model_fields}
+    (whole, null) = patch["properties"]["memory.rag_top_n"]["anyOf"]
+    assert (whole["type"], whole["minimum"], whole["maximum"], null) == ("integer", 1, 50, {"type": "null"})
