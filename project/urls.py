@@ -5,6 +5,8 @@ from django.contrib.auth import views as auth
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from apps.core.health import healthz
+
 urlpatterns = [
     path("", include("apps.chat.page_urls")),
     path("chat/", include("apps.chat.urls")),
@@ -15,6 +17,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("healthz", healthz, name="healthz"),
     path("", include("django_prometheus.urls")),
 ]
 
