@@ -35,6 +35,10 @@ def test_queries() -> None:
     assert recall_query([]) == ""
 
 
+def test_a_query_cuts_terms_as_the_index_does() -> None:
+    assert keyword_query("x" * 3_000) == f"'{'x' * MAX_TERM_CHARACTERS}':*"
+
+
 def test_whatever_a_keyword_contains_is_quoted() -> None:
     assert keyword_query("a'b\\c:*|!d") == "'a''b\\\\c:*|!d':*"
 

@@ -191,6 +191,12 @@ def test_hostile_keywords_are_text(user: User, remember: Remember, keyword: str,
     assert LongTermMemory.objects.defer("search_vector").count() == 2
 
 
+def test_a_backslash_is_no_escape(user: User, remember: Remember) -> None:
+    remember("share", "50%")
+    assert recall(user, "\\").candidates == ()
+    assert keys(recall(user, "0%")) == {"share"}
+
+
 @pytest.mark.parametrize("keyword", [word for word in HOSTILE if 2 < len(word) < 100])
 def test_hostile_text_is_found_by_its_words(user: User, remember: Remember, keyword: str) -> None:
     remember(f"x{keyword}y", f"marker {keyword}")
