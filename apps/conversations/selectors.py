@@ -48,6 +48,11 @@ def get_message_by_key(user: User, session_id: uuid.UUID, idempotency_key: str) 
     return message
 
 
+def list_messages_by_key(user: User, idempotency_keys: Iterable[str]) -> QuerySet[Message]:
+    """The user's messages, in whatever session, that were sent with one of these keys."""
+    return Message.objects.filter(user=user, idempotency_key__in=list(idempotency_keys))
+
+
 def get_shown_status(message: Message, *, now: datetime) -> str:
     """Return the status a reader should see: a pending message whose lease ran out has failed, swept or not (C6)."""
     if message.status == MessageStatus.PENDING and (message.lease_until is None or message.lease_until < now):

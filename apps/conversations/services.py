@@ -29,7 +29,7 @@ WITH opened AS (
 ), said AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
                               idempotency_key, attempt, lease_until)
-    SELECT %(message)s, id, user_id, 'user', %(content)s, %(now)s, FALSE, 'pending', last_position - 1,
+    SELECT %(message)s, id, user_id, 'user', %(content)s, %(said_at)s, FALSE, 'pending', last_position - 1,
            %(key)s, 1, %(lease)s
     FROM opened
     RETURNING position
@@ -100,15 +100,24 @@ def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> M
 
 
 def open_round(
-    *, user: User, session_id: uuid.UUID, content: str, idempotency_key: str | None, now: datetime, lease: timedelta
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    idempotency_key: str | None,
+    said_at: datetime,
+    now: datetime,
+    lease: timedelta,
 ) -> OpenRound:
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
+    `said_at` dates the message; the lease counts from `now`, or a message said long ago would have failed at once.
     An untitled session takes its title from the message. Raises `NotFound` without the session, `AlreadySent` when a
     message with the same idempotency key is there.
     """
     message_id = uuid.uuid4()
     values = {
+        "said_at": said_at,
         "now": now,
         "lease": now + lease,
         "title": " ".join(content.split())[:60],
@@ -136,7 +145,7 @@ def open_round(
         position=position,
         attempt=1,
         content=content,
-        create_time=now,
+        create_time=said_at,
         is_collected=False,
         temporary=temporary,
     )

@@ -37,13 +37,14 @@ def read_context(
     settings: MemorySettings,
     now: datetime,
     recalls: bool,
+    said_at: datetime | None = None,
     before: int | None = None,
     submitted: Form | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
-    `recalls`: whether long-term memories may be read (not in a temporary session, C7). `before`: the position of
-    the message, so that only what was said earlier is in its window.
+    `recalls`: whether long-term memories may be read (not in a temporary session, C7). `said_at`: when the message
+    was said, if not now. `before`: its position, so that only what was said earlier is in its window.
     """
     memories: list[RecalledMemory] = []
     if recalls and strategy is not None and strategy.use_memory:
@@ -51,7 +52,7 @@ def read_context(
     return build_context(
         ContextInput(
             message=message,
-            now=now.astimezone(settings.zone),
+            now=(said_at or now).astimezone(settings.zone),
             budget=settings.token_budget,
             context_limit=settings.context_limit,
             strategy=strategy,

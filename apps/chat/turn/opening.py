@@ -27,10 +27,18 @@ from apps.memory.services import count_turn, record_form
 
 
 def open_message_turn(
-    *, user: User, session_id: uuid.UUID, content: str, idempotency_key: str | None, now: datetime
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    idempotency_key: str | None,
+    now: datetime,
+    said_at: datetime | None = None,
 ) -> OpenTurn:
     """Store a new message of the user and prepare its reply.
 
+    `said_at`: when it was said, if not now: it dates the message and is the time the prompt tells the model, so that
+    上周六 is resolved from there. Everything that waits or expires goes by `now`.
     Raises `NotFound` without the session, `AlreadySent` when the idempotency key was used before.
     """
     start = time.perf_counter()
@@ -38,7 +46,13 @@ def open_message_turn(
     working = None
     with transaction.atomic():
         opened = open_round(
-            user=user, session_id=session_id, content=content, idempotency_key=idempotency_key, now=now, lease=_lease()
+            user=user,
+            session_id=session_id,
+            content=content,
+            idempotency_key=idempotency_key,
+            said_at=said_at or now,
+            now=now,
+            lease=_lease(),
         )
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
@@ -143,6 +157,7 @@ def _prepare(
             working=working,
             settings=settings,
             now=now,
+            said_at=opened.create_time,
             recalls=not opened.temporary,
             before=opened.position,
         )
