@@ -18,7 +18,8 @@ object, talk before it, order its keys as they like, forget to escape quotes, cu
    either way, or one of the known) follows; so were an unknown escape and a line break.
 7. U+0000 and lone surrogates are removed; a surrogate pair may come in two pieces, or as two escapes.
 
-The outcome depends on the text alone, never on where it was split, and the work is linear in its length.
+The outcome depends on the text alone, never on where it was split, and the work is linear in its length. (A parser
+with a partial mode, such as jiter, would read everything again for each piece, and knows none of rules 3 to 6.)
 """
 
 from __future__ import annotations

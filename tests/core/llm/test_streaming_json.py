@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from apps.core.llm.streaming_json import DecodedField, FieldStream
@@ -164,6 +164,7 @@ TEXTS = st.one_of(st.lists(FRAGMENTS, max_size=30).map("".join), st.text(max_siz
 
 
 @pytest.mark.spec("E5", "C6")
+@settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 200)))
 @example('```json\n{"response": "a\\ud83d\\ude00 "b" , c"}', list(range(60)))
 @example(ANSWER, list(range(120)))
@@ -179,6 +180,7 @@ def test_joined_deltas_equal_the_reply_whatever_the_input_and_the_split(text: st
 
 
 @pytest.mark.spec("E5")
+@settings(deadline=None)
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
     st.dictionaries(st.sampled_from([*KEYS, "note"]), st.recursive(st.none() | st.text(), st.lists, max_leaves=4)),
