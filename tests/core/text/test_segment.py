@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -71,7 +72,7 @@ def test_the_dictionary_is_loaded_once_whatever_the_number_of_threads(monkeypatc
     assert loads == [1]
 
 
-def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: object) -> None:
+def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     program = (
         "import sys, apps.core.text.keywords as k; assert 'jieba' not in sys.modules and 'opencc' not in sys.modules\n"
         "from apps.core.text.segment import warm_up; warm_up(); print(k.extract_keywords('我喜歡寫代碼'))"
@@ -81,7 +82,7 @@ def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: object) -> No
         capture_output=True,
         text=True,
         check=True,
-        env={"TMPDIR": str(tmp_path), "PYTHONPATH": ".", "PYTHONIOENCODING": "utf-8"},
+        env={"TMPDIR": str(tmp_path), "PYTHONPATH": str(pytestconfig.rootpath), "PYTHONIOENCODING": "utf-8"},
     )
     assert (done.stdout.strip(), done.stderr) == ("['喜欢', '代码']", "")
-    assert not list(tmp_path.iterdir())  # type: ignore[attr-defined]
+    assert not list(tmp_path.iterdir())
