@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
@@ -52,7 +54,7 @@ class LongTermMemoryAdmin(ModelAdmin):
 
     form = LongTermMemoryForm
     list_display = (
-        "key", "value", "category", "confidence", "source", "status", "user", "access_count", "last_accessed",
+        "key", "short_value", "category", "confidence", "source", "status", "user", "access_count", "last_accessed",
         "created_at",
     )  # fmt: skip
     list_select_related = ("user",)
@@ -64,6 +66,10 @@ class LongTermMemoryAdmin(ModelAdmin):
         "id", "user", *EDITABLE, "status", "mode", "superseded_by", "session", "message", "created_at", "updated_at",
         "last_accessed", "access_count",
     )  # fmt: skip
+
+    @admin.display(description=_("value"))
+    def short_value(self, memory: LongTermMemory) -> str:
+        return Truncator(json.dumps(memory.value, ensure_ascii=False)).chars(80)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LongTermMemory]:
         queryset: QuerySet[LongTermMemory] = super().get_queryset(request).defer("search_vector")
@@ -92,10 +98,9 @@ class LongTermMemoryAdmin(ModelAdmin):
             changes = {name: values[name] for name in form.changed_data}
             update_memory(user=obj.user, memory_id=obj.id, changes=changes, now=timezone.now())
             return
-        memory, action = create_memory(user=obj.user, now=timezone.now(), **values)
+        memory, _action = create_memory(user=obj.user, now=timezone.now(), **values)
         obj.id = memory.id
         obj._state.adding = False
-        messages.info(request, _("This memory was %(action)s.") % {"action": action})
 
     def delete_model(self, request: HttpRequest, obj: LongTermMemory) -> None:
         forget_memories(user=obj.user, ids=[obj.id], now=timezone.now())

@@ -79,7 +79,12 @@ class LongTermMemory(models.Model):
         help_text=_("What accepting a pending memory does to the value that its key has by then."),
     )
     superseded_by = models.ForeignKey(
-        "self", verbose_name=_("superseded by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="supersedes"
+        "self",
+        verbose_name=_("superseded by"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="supersedes",
     )
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
@@ -111,7 +116,7 @@ class LongTermMemory(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.key
+        return str(self.id)  # goes into the admin's log, which must not outlive the text (R3)
 
 
 class ForgottenKey(models.Model):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
@@ -121,6 +122,19 @@ def test_deleting_goes_through_the_service(client: Client) -> None:
     assert client.post(reverse(f"{MEMORIES}_changelist"), selected).status_code == 302
     assert not LongTermMemory.objects.exists()
     assert ForgottenKey.objects.filter(user=other).count() == 2
+
+
+@pytest.mark.spec("L6")
+def test_the_admin_log_keeps_ids_only(client: Client) -> None:
+    user = UserFactory()
+    client.post(reverse(f"{MEMORIES}_add"), form(user=user.pk))
+    memory = LongTermMemory.objects.get()
+    client.post(reverse(f"{MEMORIES}_change", args=[memory.id]), form(value='"广州"'))
+    client.post(reverse(f"{MEMORIES}_delete", args=[memory.id]), {"post": "yes"})
+    entries = LogEntry.objects.order_by("id")
+    assert [entry.object_repr for entry in entries] == [str(memory.id)] * 3
+    for entry in entries:
+        assert not any(text in entry.get_change_message() for text in ("城市", "北京", "广州"))
 
 
 @pytest.mark.spec("M1")

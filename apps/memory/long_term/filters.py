@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import django_filters
+import django_filters  # type: ignore[import-untyped]
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet

@@ -17,6 +17,7 @@ from apps.core.text.fold import fold, normalize_value
 from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
+from apps.core.text.segment import words
 from apps.memory.long_term.changes import list_items
 from apps.memory.models import ForgottenKey
 
@@ -93,7 +94,10 @@ def keep_learnable(
 
 
 def is_said(*, key: str, value: Any, message_text: str) -> bool:
-    """Whether every word of the value (of the key, for a value without words such as true) occurs in the message."""
-    said = fold(message_text)
-    keywords = extract_keywords(json_text(value), limit=_MAX_WORDS) or extract_keywords(key, limit=_MAX_WORDS)
-    return bool(keywords) and all(word in said or stem(word) in said for word in keywords)
+    """Whether every word of the value (of the key, for a value without words such as true) occurs in the message.
+
+    Stop words need not; a value of nothing else (28, 不) is looked for as it is.
+    """
+    said, text = fold(message_text), json_text(value)
+    needed = extract_keywords(text, limit=_MAX_WORDS) or words(fold(text)) or extract_keywords(key, limit=_MAX_WORDS)
+    return bool(needed) and all(word in said or stem(word) in said for word in needed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.memory.long_term.changes import Decision, apply_mode, decide, drop_claims, list_claims
 from apps.memory.long_term.types import Action, Mode
@@ -35,6 +37,20 @@ CREATED, SUPERSEDED, REFRESHED, PENDING, IGNORED = Action
 )
 def test_a_mode_makes_the_next_value_of_a_key(mode: Mode, current: Any, proposed: Any, result: Any) -> None:
     assert apply_mode(mode=mode, current=current, proposed=proposed) == result
+
+
+FOODS = st.lists(st.sampled_from(["花生", "虾", "蟹", "牛奶", "milk", "wheat"]), unique=True)
+
+
+@pytest.mark.spec("L3")
+@given(current=FOODS, proposed=FOODS)
+def test_lists_are_sets_in_order(current: list[str], proposed: list[str]) -> None:
+    before = current or None
+    added = apply_mode(mode=ADD, current=before, proposed=proposed)
+    assert (added or []) == current + [item for item in proposed if item not in current]
+    assert apply_mode(mode=ADD, current=added, proposed=proposed) == added
+    left = apply_mode(mode=REMOVE, current=added, proposed=proposed)
+    assert (left or []) == [item for item in current if item not in proposed]
 
 
 @pytest.mark.spec("L3")

@@ -155,6 +155,14 @@ def test_english_inflection_does_not_hide_what_was_said(user: User) -> None:
 
 
 @pytest.mark.spec("L6")
+def test_a_number_has_to_be_said_too(user: User) -> None:
+    forget(user, remember(user, "年龄", 28))
+    assert learn(user, "年龄", 28, said_at=AFTER, message_text="你猜我的年龄") == []
+    (update,) = learn(user, "年龄", 28, said_at=AFTER, message_text="我今年28岁")
+    assert update.value == 28
+
+
+@pytest.mark.spec("L6")
 def test_of_a_list_only_the_forgotten_items_are_left_out(user: User) -> None:
     forget(user, remember(user, "过敏", ["花生", "牛奶"]))
     (update,) = learn(user, "饮食禁忌", ["花生", "虾仁", "牛奶"], said_at=BEFORE, mode="add")
