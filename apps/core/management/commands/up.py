@@ -105,7 +105,7 @@ def _listen(host: str, port: str) -> socket.socket:
 
     So nobody else can take the port, and requests wait instead of failing while that process is restarted.
     """
-    if not port.isdecimal() or int(port) > 65535:
+    if not (port.isascii() and port.isdecimal() and int(port) <= 65535):
         raise CommandError(f"PORT has to be a number from 0 to 65535, not {port!r}.")
     try:
         family, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]

@@ -1,0 +1,210 @@
+"""``manage.py up`` for real: started, refused, wounded, stopped and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from tests.support.processes import find_processes, wait_until
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Up:
+    """A running ``manage.py up``."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def output(self) -> str:
+        return (self.folder / "output").read_text()
+
+    @property
+    def address(self) -> str:
+        found = re.search(r"Jiyi answers at (http://127\.0\.0\.1:\d+/)", self.output)
+        assert found, self.output
+        return found[1]
+
+    def get(self, path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(self.address + path, timeout=60) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def find_pid(self, words: str) -> int:
+        """The process ID of the child of ours (not a child of a child) with ``words`` in its command."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        commands = find_processes(self.folder)
+        (pid,) = [int(child) for child in children if words in commands.get(int(child), "")]
+        return pid
+
+
+def make_environment(folder: Path) -> dict[str, str]:
+    """An environment in which nothing but the data folder is given, whatever the tests' own has."""
+    nothing = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HOST", "PORT"), "")
+    return {**os.environ, **nothing, "JIYI_DATA_DIR": str(folder)}
+
+
+def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=PROJECT,
+        env=make_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+
+@contextmanager
+def run_up(folder: Path) -> Iterator[Up]:
+    """``manage.py up`` on a free port, killed in the end if it still runs."""
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up", "--port", "0"],
+            cwd=PROJECT,
+            env=make_environment(folder),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    up = Up(folder=folder, process=process)
+    with process:
+        try:
+            wait_until(lambda: "Jiyi answers at" in up.output or process.poll() is not None)
+            assert process.poll() is None, up.output
+            yield up
+        finally:
+            process.kill()
+    wait_until(lambda: find_processes(folder) == {})
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    with run_up(tmp_path_factory.mktemp("up")) as up:
+        yield up
+
+
+def test_it_serves_the_page_and_says_where(running: Up) -> None:
+    status, page = running.get("login")
+    assert status == 200
+    assert "<form" in page
+
+
+def test_all_parts_become_healthy(running: Up) -> None:
+    wait_until(lambda: running.get("healthz")[0] == 200)
+    assert json.loads(running.get("healthz")[1]) == {"database": "ok", "queue": "ok", "worker": "ok"}
+
+
+def test_beat_and_worker_say_who_they_are(running: Up) -> None:
+    wait_until(lambda: re.search(r"^beat   \| .*beat: Starting", running.output, re.MULTILINE))
+    wait_until(lambda: re.search(r"^worker \| .*ready\.", running.output, re.MULTILINE))
+    assert "superuser privileges" not in running.output
+
+
+def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
+    second = run_command(running.folder, "up", "--port", "0")
+    assert second.returncode == 1
+    assert second.stderr.strip() == (
+        f"CommandError: It is already running on {running.folder} (process {running.process.pid})."
+    )
+    assert running.get("login")[0] == 200
+
+
+def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> None:
+    result = run_command(running.folder, "create_token", "lin", "--create")
+    assert result.returncode == 0, result.stderr
+    token = result.stdout.strip()
+    request = urllib.request.Request(running.address + "chat/sessions", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert json.load(response)["count"] == 0
+
+
+@pytest.mark.parametrize(("name", "words"), [("web", " uvicorn "), ("worker", " worker "), ("beat", " beat ")])
+def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
+    pid = running.find_pid(words)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE))
+    # Requests wait for the new web process: its address is never without a listener.
+    assert running.get("login")[0] == 200
+    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()))
+    assert running.find_pid(words) != pid
+
+
+def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tmp_path: Path) -> None:
+    with run_up(tmp_path) as first:
+        assert re.search(r"^First account: admin   password: \S{12,}   ", first.output, re.MULTILINE)
+        first.process.terminate()
+        assert first.process.wait(timeout=60) == 0
+        assert first.output.endswith("Stopped.\n")
+        assert find_processes(tmp_path) == {}
+    with run_up(tmp_path) as second:
+        assert "password" not in second.output
+        second.process.kill()
+        wait_until(lambda: find_processes(tmp_path) == {})
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
+    """A data folder of the command called in this process, which changes what TERM does while it starts."""
+    settings.DATA_DIR = tmp_path
+    handler = signal.getsignal(signal.SIGTERM)
+    yield tmp_path
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_a_taken_port_is_refused_before_anything_is_started(data_folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        with pytest.raises(
+            CommandError, match=rf"^Port {port} of 127\.0\.0\.1 is taken\. Choose another: make run PORT="
+        ):
+            call_command("up", port=port, host="127.0.0.1")
+    assert [path.name for path in data_folder.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("port", ["eighty", "-1", "65536", "", "８０００"])
+def test_a_port_that_is_none_is_refused(data_folder: Path, port: str) -> None:
+    with pytest.raises(CommandError, match=f"^PORT has to be a number from 0 to 65535, not {port!r}"):
+        call_command("up", port=port)
+    assert [path.name for path in data_folder.iterdir()] == ["run"]
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_a_host_that_is_none_of_ours_is_refused(data_folder: Path, host: str) -> None:
+    with pytest.raises(CommandError, match=f"^Cannot listen on {host}:0: "):
+        call_command("up", host=host, port="0")
+    assert [path.name for path in data_folder.iterdir()] == ["run"]
+
+
+def test_a_command_alone_starts_servers_and_stops_them(tmp_path: Path) -> None:
+    assert run_command(tmp_path, "migrate", "--verbosity", "0").returncode == 0
+    result = run_command(tmp_path, "create_token", "lin", "--create")
+    assert result.returncode == 0, result.stderr
+    assert re.fullmatch(r"\S+\n", result.stdout)
+    assert find_processes(tmp_path) == {}
+
+
+def test_a_command_on_files_alone_starts_nothing(tmp_path: Path) -> None:
+    assert run_command(tmp_path, "help").returncode == 0
+    assert not (tmp_path / "postgres").exists()
