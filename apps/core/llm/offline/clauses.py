@@ -10,17 +10,18 @@ from apps.core.llm.offline.language import fold_in_place
 from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
 
 _HIDDEN = "□"
+_BLANKS = re.compile(r"[^\S\n]+")
 _SENTENCE = re.compile(r"[^。!?;\n….]*(?:\.(?!\s|$)[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
 _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「」\n]{1,300})」|《([^《》\n]{1,100})》")
 _CJK = "\u3400-\u9fff□》」”"
 _BOUNDARY = re.compile(
-    rf"(?<=[{_CJK}])\s*,\s*|\s*,\s*(?=[{_CJK}])"
-    r"|\s*,\s*(?=(?:and |but |so |because |though |although |while |then |which |or )?"
+    rf"(?<=[{_CJK}]) ?, ?| ?, ?(?=[{_CJK}])"
+    r"| ?, ?(?=(?:and |but |so |because |though |although |while |then |which |or )?"
     r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
     r"|can|could|would|please|named|called|right)\b(?! ?,))"
-    r"|\s+(?:and|so|because|though|although|while|since)\s+(?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
-    r"|\s+and\s+(?=(?:also\s+)?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
-    r"|\s*,?\s+but\s+|\s+[-–—]+\s+|——"
+    r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
+    r"| and (?=(?:also )?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
+    r"|,? but | [-–—]{1,3} |——"
     r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
 )
 
@@ -43,6 +44,8 @@ class Clause:
 
 def split_clauses(message: str) -> Iterator[tuple[Clause, ...]]:
     """Yield the clauses of each sentence of `message`, in order."""
+    # Runs of blanks would make the boundaries below quadratic, and mean nothing.
+    message = _BLANKS.sub(" ", message)
     folded = fold_in_place(message)
     hidden = _QUOTED.sub(_hide, folded)
     for sentence in _SENTENCE.finditer(hidden):

@@ -11,7 +11,6 @@ from importlib.resources import files
 
 from apps.core.llm.offline.language import LANGUAGES, fold_in_place
 
-_READ_AT_MOST = 2000
 _SEEKING_ORDER = ("validation_seeking", "help_seeking", "info_seeking")
 
 
@@ -36,13 +35,12 @@ class _Lexicon:
 
 
 def read_emotion(text: str) -> Emotion:
-    """The emotion of `text`, a message of the user; of a very long one its beginning is read.
+    """The emotion of `text`, a message of the user.
 
     A feeling that is named outweighs what is sought: "I'm so anxious, what should I do" is anxious. "Thanks" alone is
     gratitude, but before a question it is manners.
     """
-    read = text[:_READ_AT_MOST]
-    folded = fold_in_place(read)
+    folded = fold_in_place(text)
     lexicon = _load_lexicon()
     weights: dict[str, float] = {}
     indicators: dict[str, list[str]] = {}
@@ -56,8 +54,8 @@ def read_emotion(text: str) -> Emotion:
                 continue
         weight = 1.25 if lexicon.strong.search(around) else 0.75 if lexicon.weak.search(around) else 1.0
         weights[emotion] = weights.get(emotion, 0.0) + weight
-        indicators.setdefault(emotion, []).append(read[slice(*found.span())])
-    sought = _find_sought(read, folded, lexicon)
+        indicators.setdefault(emotion, []).append(text[slice(*found.span())])
+    sought = _find_sought(text, folded, lexicon)
     if sought and set(weights) <= {"grateful", "curious"}:
         return sought
     if not weights:

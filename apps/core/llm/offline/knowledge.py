@@ -100,7 +100,8 @@ def _say(meaning: Meaning, *, key: str, items: Sequence[str], phrases: Phrases) 
     concept = load_lexicon(phrases.language).concepts.get(meaning.concept)
     if concept is None or meaning.about:
         shown = re.sub(r"^(?:你的|我的|您的|my |your )", "", key.strip(), flags=re.IGNORECASE)
-        return phrases.say("generic", key=shown.replace("_", " "), value=value)
+        name = "generic_relative" if meaning.about else "generic"
+        return phrases.say(name, key=shown.replace("_", " "), value=value)
     attribute = meaning.attribute
     if phrases.language == "zh":
         attribute = {english: chinese for chinese, english in _load_attributes().items()}.get(attribute, attribute)
@@ -145,9 +146,11 @@ def _load_keys() -> tuple[dict[str, Meaning], tuple[str, ...]]:
 
 
 def _same_meaning(known: Meaning, wanted: Meaning) -> bool:
-    return known == wanted or (
-        wanted.concept == "favorite" and wanted.attribute == "color" and known.concept == "favorite_color"
-    )
+    if wanted.concept == "likes" and not wanted.about:
+        return known.concept in ("likes", "favorite", "favorite_color") and not known.about
+    if wanted.concept == "favorite" and wanted.attribute == "color":
+        return known.concept == "favorite_color"
+    return known == wanted
 
 
 def _in_english(attribute: str) -> str:

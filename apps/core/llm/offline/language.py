@@ -11,6 +11,7 @@ from apps.core.text.fold import fold
 Language = Literal["zh", "en"]
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
+_EXCERPT = 2000
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_GRAMMAR = re.compile(r"[我你您他她的了是吗在有不没很吧呢这那么什]")
 _ENGLISH_GRAMMAR = re.compile(
@@ -29,6 +30,16 @@ def detect_language(text: str) -> Language:
     if len(chinese) != len(english):
         return "zh" if len(chinese) > len(english) else "en"
     return "zh" if _CHINESE.search(text) else "en"
+
+
+def take_excerpt(text: str) -> str:
+    """`text`, or its beginning and end where it is a document: what is asked stands before or after a long paste."""
+    return text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]}\n{text[-_EXCERPT:]}"
+
+
+def spell_uniformly(name: str) -> str:
+    """The name of an attribute with one spelling where English has two."""
+    return name.replace("colour", "color").replace("favourite", "favorite")
 
 
 @lru_cache(maxsize=8192)

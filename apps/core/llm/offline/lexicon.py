@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -14,6 +14,7 @@ from apps.core.llm.offline.language import LANGUAGES, Language
 
 Category = Literal["preference", "fact", "pattern"]
 Mode = Literal["replace", "add", "remove"]
+_GROUP = re.compile(r"\(\?P<\w+>")
 _MACRO = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -50,9 +51,14 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """All tables of one language. ``relations`` maps each word for a relative to the word used in keys."""
+    """All tables of one language.
+
+    ``relations`` maps each word for a relative to the word used in keys. ``tells`` matches where any pattern of any
+    concept does: most clauses tell nothing, and one attempt is ten times quicker than two hundred.
+    """
 
     language: Language
+    script: re.Pattern[str]
     prelude: re.Pattern[str]
     hedge: re.Pattern[str]
     adverb: re.Pattern[str]
@@ -72,6 +78,7 @@ class Lexicon:
     relation: re.Pattern[str]
     relations: Mapping[str, str]
     concepts: Mapping[str, Concept]
+    tells: re.Pattern[str]
     variables: Mapping[str, re.Pattern[str]]
 
 
@@ -98,9 +105,11 @@ def load_lexicon(language: Language) -> Lexicon:
         "am": table.get("am", "") + adverb,
         "have": table.get("have", "") + adverb,
     }
+    compiled = {name: _compile(name, row, macros=macros, language=language) for name, row in concepts.items()}
     spelled = "|".join(sorted(relations, key=len, reverse=True))
     return Lexicon(
         language=language,
+        script=re.compile(r"[\u3400-\u9fff]" if language == "zh" else r"[a-z]"),
         prelude=re.compile(rf"(?:{table['prelude']}){{0,5}}"),
         hedge=re.compile(table["hedge"]),
         adverb=re.compile(adverb),
@@ -119,11 +128,20 @@ def load_lexicon(language: Language) -> Lexicon:
         words={name: re.compile(rf"(?:{pattern})") for name, pattern in words.items()},
         relation=re.compile(spelled),
         relations=relations,
-        concepts={name: _compile(name, row, macros=macros, language=language) for name, row in concepts.items()},
+        concepts=compiled,
+        tells=_join(
+            pattern
+            for concept in compiled.values()
+            for pattern in (*concept.tell, *concept.my, *concept.whole, *concept.untell)
+        ),
         variables={
             name: re.compile(_expand(pattern, macros, verb=False), re.IGNORECASE) for name, pattern in variables.items()
         },
     )
+
+
+def _join(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_GROUP.sub('(?:', pattern.pattern)})" for pattern in patterns))
 
 
 def _compile(name: str, row: Mapping[str, Any], *, macros: Mapping[str, str], language: Language) -> Concept:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 from apps.core.llm.offline.emotion import read_emotion
-from apps.core.llm.offline.language import Language, detect_language
+from apps.core.llm.offline.language import Language, detect_language, take_excerpt
 from apps.core.llm.offline.phrases import load_phrases
 from apps.core.llm.offline.prompt import Prompt, read_prompt
+from apps.core.llm.offline.reconcile import reconcile
 from apps.core.llm.offline.reply import compose_reply
 from apps.core.llm.offline.statements import Entry, read_statements
 from apps.core.llm.offline.topics import read_topic, read_variables
@@ -39,18 +41,24 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
     message = "" if submitted else prompt.message
     phrases = load_phrases(_choose_language(prompt))
     entries = read_statements(message)
-    emotion = read_emotion(message)
-    topic = prompt.submitted.title if prompt.submitted else read_topic(message, phrases)
+    excerpt = take_excerpt(message)
+    emotion = read_emotion(excerpt)
+    topic = prompt.submitted.title if prompt.submitted else read_topic(excerpt, phrases, feelings=emotion.indicators)
     return {
-        "response": compose_reply(prompt, entries=entries, emotion=emotion, topic=topic, phrases=phrases),
+        "response": compose_reply(
+            replace(prompt, message=excerpt), entries=entries, emotion=emotion, topic=topic, phrases=phrases
+        ),
         "emotion": {
             "primary": emotion.primary,
             "confidence": emotion.confidence,
             "indicators": list(emotion.indicators),
         },
         "topic": topic,
-        "context_variables": read_variables(message),
-        "memory_update": {"should_store": bool(entries), "entries": [_to_wire(entry) for entry in entries]},
+        "context_variables": read_variables(excerpt),
+        "memory_update": {
+            "should_store": bool(entries),
+            "entries": [_to_wire(entry) for entry in reconcile(entries, prompt.memories)],
+        },
     }
 
 

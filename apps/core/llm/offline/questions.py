@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from apps.core.llm.offline.clauses import Clause, split_clauses
+from apps.core.llm.offline.language import spell_uniformly
 from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
 from apps.core.llm.offline.phrases import load_phrases
 from apps.core.llm.offline.statements import LONGEST_CLAUSE
 from apps.core.text.keywords import extract_keywords
 
-_MOST_CLAUSES = 200
 _REQUEST = re.compile(
     r"^(?:请|你)?(?:告诉我|说说|说一?下|猜猜|还?记得)|^(?:please )?(?:tell me|remind me|guess|recall)"
 )
@@ -38,7 +38,7 @@ class Question:
 
 def read_question(text: str) -> Question | None:
     """The first question in `text` that is about the user or their family and pets; None if there is none."""
-    clauses = [clause for sentence in split_clauses(text) for clause in sentence][:_MOST_CLAUSES]
+    clauses = [clause for sentence in split_clauses(text) for clause in sentence]
     vague = None
     for clause in clauses:
         if len(clause.folded) > LONGEST_CLAUSE or not (clause.asks or _REQUEST.search(clause.folded)):
@@ -57,7 +57,7 @@ def _read_clause(clause: Clause, lexicon: Lexicon) -> Question | None:
         for pattern in concept.ask:
             if found := pattern.search(clause.folded):
                 attribute = found.groupdict().get("attribute") or ""
-                return Question(concept.name, keywords, attribute=attribute.strip())
+                return Question(concept.name, keywords, attribute=spell_uniformly(attribute.strip()))
     relation = lexicon.relation.search(clause.folded)
     if not relation:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from apps.core.llm.offline.emotion import Emotion
 from apps.core.llm.offline.knowledge import (
+    Meaning,
     find_answers,
     find_by_concept,
     find_related,
@@ -59,8 +60,8 @@ def _say_all(
     opening = folded.replace("!", ",").replace("。", ",").split(",")[0].strip()
     greeted = phrases.hears("greeting", opening)
     if greeted:
-        name = find_by_concept("preferred_name", known) or find_by_concept("name", known)
-        yield phrases.say("greeting_named", name=name.items[0]) if name else texts["greeting"]
+        name = _find_name(entries, known)
+        yield phrases.say("greeting_named", name=name) if name else texts["greeting"]
     question = read_question(prompt.message)
     answered = list(_answer(prompt, question, folded, known, phrases, entries=entries))
     felt = phrases.emotions.get(emotion.primary) or phrases.tones.get(prompt.strategy.tone)
@@ -81,12 +82,22 @@ def _say_all(
         if asking:
             yield texts["ask_today"]
     else:
-        if not greeted or topic:
+        if not felt and (topic or not greeted):
             yield phrases.say("heard", topic=topic) if topic else texts["heard_plain"]
         if related := find_related(prompt.message, known):
             yield _say_related(related, phrases)
         if asking:
             yield texts["ask_more"]
+
+
+def _find_name(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
+    for concept in ("preferred_name", "name"):
+        told = next((entry.value for entry in entries if get_meaning(entry.key) == Meaning(concept)), None)
+        if isinstance(told, str):
+            return told
+        if memory := find_by_concept(concept, known):
+            return memory.items[0]
+    return ""
 
 
 def _is_courtesy(folded: str, phrases: Phrases) -> bool:
@@ -116,7 +127,7 @@ def _answer(
         answers = find_answers(question, known)
         yield from (_say_recalled(memory, phrases) for memory in answers)
         if not answers and question.attribute:
-            yield phrases.say("unknown_named", asked=question.attribute)
+            yield phrases.say(f"unknown_{question.concept}", attribute=question.attribute)
         elif not answers:
             yield texts["unknown"]
     elif phrases.hears("work", folded) and not entries:

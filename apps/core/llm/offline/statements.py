@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from apps.core.llm.offline.clauses import Clause, is_instruction, split_clauses
-from apps.core.llm.offline.language import Language
+from apps.core.llm.offline.language import Language, spell_uniformly
 from apps.core.llm.offline.lexicon import Category, Concept, Lexicon, Mode, load_lexicons
 from apps.core.llm.offline.values import clean_value, read_values
 
 Source = Literal["user_stated", "inferred"]
 
 LONGEST_CLAUSE = 160
-MOST_ENTRIES = 20
+MOST_VALUES = 40
+"""No message says more than this about its writer: what does is a document, and reading it stops here."""
 _CONFIDENCE: dict[Source, float] = {"user_stated": 0.95, "inferred": 0.5}
 _ASKED_TO_REMEMBER = re.compile(r"记住|记得|记一?下|记下|remember|note|keep in mind|don’t forget")
 _INTERJECTION = 4
@@ -74,7 +75,7 @@ def read_statements(text: str) -> list[Entry]:
             seen.add(clause.folded)
             for entry in reader.read(clause):
                 entries = _merge(entries, entry)
-            if len(entries) >= MOST_ENTRIES:
+            if sum(len(entry.value) if isinstance(entry.value, list) else 1 for entry in entries) >= MOST_VALUES:
                 return entries
     return entries
 
@@ -84,13 +85,14 @@ def _merge(entries: list[Entry], new: Entry) -> list[Entry]:
         if (old.key, old.language) == (new.key, new.language) and old.mode == new.mode:
             if isinstance(old.value, list) and isinstance(new.value, list):
                 # "a cat" and then "it is called Mimi" are one cat.
-                kept = [item for item in old.value if not any(_names(item, named) for named in new.value)]
+                kept = [item for item in old.value if not any(is_name_of(item, named) for named in new.value)]
                 new = replace(new, value=[*kept, *(item for item in new.value if item not in kept)])
             return [*entries[:index], new, *entries[index + 1 :]]
     return [*entries, new]
 
 
-def _names(bare: str, named: str) -> bool:
+def is_name_of(bare: str, named: str) -> bool:
+    """Whether `named` is `bare` with its name: 咪咪（猫） and 猫, "Rex (dog)" and dog."""
     return named.endswith((f"（{bare}）", f" ({bare})"))
 
 
@@ -106,6 +108,8 @@ class _Reader:
         if clause.supposes or is_instruction(clause.folded, self.lexicons):
             return
         for lexicon in self.lexicons:
+            if not lexicon.script.search(clause.folded):
+                continue
             opening = lexicon.prelude.match(clause.folded)
             start = opening.end() if opening else 0
             subject = _read_subject(clause, lexicon, start=start)
@@ -131,6 +135,11 @@ class _Reader:
             self.speaking_of = "other"
 
     def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject) -> Iterator[Entry]:
+        starts = {subject.start, subject.end, subject.possessed or 0}
+        if lexicon.language == "zh":
+            starts |= {found.end() for begin in list(starts) if (found := lexicon.adverb.match(clause.folded, begin))}
+        if not any(lexicon.tells.match(clause.folded, begin) for begin in starts):
+            return
         explicit = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
         for taking_back in (True, False):
             for concept in lexicon.concepts.values():
@@ -201,7 +210,7 @@ class _Reader:
             yield replace(base, value=list(values))
             return
         if attribute := clean_value(groups.get("attribute", "").lower(), lexicon):
-            attribute = attribute.replace("colour", "color").replace("favourite", "favorite")
+            attribute = spell_uniformly(attribute)
             base = replace(base, key=concept.key.replace("{attribute}", attribute), attribute=attribute)
         elif "{attribute}" in concept.key:
             return

@@ -9,7 +9,6 @@ from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.phrases import Phrases
 from apps.core.text.keywords import extract_keywords
 
-_READ_AT_MOST = 500
 _WORDS = 2
 
 
@@ -18,14 +17,19 @@ def drop_vague(keywords: Iterable[str]) -> set[str]:
     return {word for word in keywords if not any(lexicon.vague.fullmatch(word) for lexicon in load_lexicons())}
 
 
-def read_topic(text: str, phrases: Phrases) -> str | None:
-    """A short phrase naming what `text` is about, in its own words; None for greetings, thanks and the like."""
-    folded = fold_in_place(text[:_READ_AT_MOST])
+def read_topic(text: str, phrases: Phrases, *, feelings: Iterable[str]) -> str | None:
+    """A short phrase naming what `text` is about, in its own words; None for greetings, thanks and the like.
+
+    The words of `feelings` say how something is, not what.
+    """
+    folded = fold_in_place(text)
     bare = folded.strip(" \n\t,.!?~。…")
     if any(phrases.hears(cue, bare) for cue in ("greeting", "thanks", "farewell", "who")):
         return None
     keywords = extract_keywords(folded, limit=_WORDS + 4)
-    keywords = [word for word in keywords if word in drop_vague(keywords)][:_WORDS]
+    felt = fold_in_place(" ".join(feelings))
+    telling = {word for word in drop_vague(keywords) if word not in felt and len(word) > 1 and not _is_time(word)}
+    keywords = [word for word in keywords if word in telling][:_WORDS]
     if not keywords:
         return None
     start = folded.find(keywords[0])
@@ -36,14 +40,14 @@ def read_topic(text: str, phrases: Phrases) -> str | None:
     return text[start : start + len(keywords[0])] if start >= 0 else keywords[0]
 
 
+def _is_time(word: str) -> bool:
+    return any(lexicon.words["future"].fullmatch(word) for lexicon in load_lexicons())
+
+
 def read_variables(text: str) -> dict[str, str]:
     """Evident details such as where and when a journey goes, by name, in the language they were said in."""
     for lexicon in load_lexicons():
-        found = {
-            name: match
-            for name, pattern in lexicon.variables.items()
-            if (match := pattern.search(text[:_READ_AT_MOST]))
-        }
+        found = {name: match for name, pattern in lexicon.variables.items() if (match := pattern.search(text))}
         if found:
             return {name: match.group("value") for name, match in found.items()}
     return {}

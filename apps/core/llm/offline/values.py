@@ -40,6 +40,7 @@ def read_values(raw: str, concept: Concept, lexicon: Lexicon) -> tuple[str, ...]
             cleaned = [clean_value(part, lexicon) for part in _split_list(raw, lexicon)]
         case kind:
             cleaned = [clean_value(_cut_at_comma(raw, keep_names=kind == "place"), lexicon)]
+    cleaned = [value.lower() if lexicon.words["color"].fullmatch(fold_in_place(value)) else value for value in cleaned]
     return tuple(value for value in cleaned if value and _fits(value, concept.value, lexicon))
 
 
