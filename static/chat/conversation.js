@@ -78,6 +78,7 @@ export class Conversation extends EventTarget {
     if (!older.length) this.earlier = offset;
     this.rows = [...older, ...fresh, ...unsent];
     this.#emit("rows");
+    for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
   }
 
   /** Load the page before the first row. Called again meanwhile, it waits for the same one. */
@@ -194,6 +195,7 @@ export class Conversation extends EventTarget {
           started = true;
           assignMessage(row, data.user_message);
           this.#emit("row", row);
+          if (!this.session.title) this.#refreshSession(); // the first message gives the session its title
         } else if (name === "delta") {
           reply.content += data.text;
           this.#emit("delta", reply);
@@ -271,13 +273,15 @@ export class Conversation extends EventTarget {
     this.#emit("row", row);
   }
 
+  /** Learn the session's title and last activity. Without them everything works, so a failure is let pass. */
   async #refreshSession() {
     try {
       this.session = await api.getSession(this.id);
-      this.#emit("session");
     } catch (error) {
-      if (!(error instanceof NetworkError) && error.status !== 404) throw error;
+      if (error instanceof ApiError || error instanceof NetworkError) return;
+      throw error;
     }
+    this.#emit("session");
   }
 
   #setState(state) {

@@ -19,24 +19,28 @@ export async function askTitle(current) {
   input.value = current;
   const answer = openDialog(byId("rename"));
   input.select();
-  const title = input.value;
-  return (await answer) === "yes" ? input.value.trim() || title : null;
+  return (await answer) === "yes" ? input.value.trim() || current : null;
 }
 
-/** Open a modal dialog; resolves to its return value when it closes, the empty string for a cancel. */
+/**
+ * Open a modal dialog; resolves to its return value when it closes: the empty string for a cancel, which is Esc, a click
+ * outside, or a button with data-close. (A submit button would not do for that: Enter in a field presses the first one.)
+ */
 export function openDialog(dialog) {
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {
-    const closeOutside = (event) => event.target === dialog && dialog.close("");
-    dialog.addEventListener("mousedown", closeOutside);
+    const closed = new AbortController();
+    const { signal } = closed;
+    dialog.addEventListener("mousedown", (event) => event.target === dialog && dialog.close(""), { signal });
+    dialog.addEventListener("click", (event) => event.target.closest("[data-close]") && dialog.close(""), { signal });
     dialog.addEventListener(
       "close",
       () => {
-        dialog.removeEventListener("mousedown", closeOutside);
+        closed.abort();
         resolve(dialog.returnValue);
       },
-      { once: true },
+      { signal },
     );
   });
 }

@@ -22,7 +22,6 @@ export class FormDialog {
       ...TEMPLATES.map((template) => button({ class: "chip", on: { click: () => this.#fill(template) } }, template.title || gettext("Your own"))),
     );
     byId("add-field").addEventListener("click", () => this.#addRow().querySelector("input").focus());
-    for (const id of ["close-forms", "cancel-form"]) byId(id).addEventListener("click", () => this.dialog.close(""));
     byId("form-editor").addEventListener("submit", (event) => {
       event.preventDefault();
       this.#submit();

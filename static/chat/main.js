@@ -76,12 +76,11 @@ function open(id, { temporary = false } = {}) {
   listening?.abort();
   listening = new AbortController();
   const { signal } = listening;
-  conversation = running.get(id) ?? new Conversation({ session: id ? { id } : null, temporary });
+  conversation = running.get(id) ?? adopt(new Conversation({ session: id ? { id } : null, temporary }));
   const opened = conversation;
   const on = (name, listener) => opened.addEventListener(name, listener, { signal });
   on("state", showState);
   on("rows", showState);
-  on("session", showSession);
   on("turn", ({ detail: row }) => row === opened.newestReply && showDetails(row));
   favourites.setAttribute("aria-pressed", "false");
   messages.onlyFavourites = false;
@@ -94,6 +93,18 @@ function open(id, { temporary = false } = {}) {
   if (id && !running.has(id)) {
     run(opened.load().then(() => opened === conversation && showDetails(opened.newestReply)));
   }
+}
+
+/** Follow a conversation for as long as it lives: its reply may come while another one is open. */
+function adopt(adopted) {
+  const track = () => (adopted.id && adopted.busy ? running.set(adopted.id, adopted) : running.delete(adopted.id));
+  adopted.addEventListener("state", track);
+  adopted.addEventListener("session", () => {
+    track();
+    sessions.put(adopted.session);
+    if (adopted === conversation) showSession();
+  });
+  return adopted;
 }
 
 function say(text) {
@@ -111,14 +122,12 @@ function run(promise) {
 }
 
 function showSession() {
-  const { session } = conversation;
-  const isNew = location.pathname === "/";
-  if (isNew) {
-    history.replaceState(null, "", `/s/${session.id}`);
-    composer.rename(session.id);
+  const { id } = conversation;
+  if (location.pathname === "/") {
+    history.replaceState(null, "", `/s/${id}`);
+    composer.rename(id);
   }
-  sessions.put(session);
-  sessions.setActive(session.id);
+  sessions.setActive(id);
   showHead();
 }
 
@@ -130,9 +139,7 @@ function showHead() {
 }
 
 function showState() {
-  const { state, busy, rows, id } = conversation;
-  if (id && busy) running.set(id, conversation);
-  else running.delete(id);
+  const { state, busy, rows } = conversation;
   composer.busy = busy || state === "missing";
   favourites.hidden = !rows.length;
   placeholder.replaceChildren(...placeholderFor(state, rows));
@@ -228,6 +235,11 @@ byId("home").addEventListener("click", (event) => {
 byId("open-forms").addEventListener("click", () => forms.open());
 favourites.addEventListener("click", () => run(toggleFavourites()));
 byId("toggle-details").addEventListener("click", () => panels.detailsOpen && showDetails(detailsRow));
+// Whatever makes the page go away (a reload, the log-in page), what was not sent is found in the composer again.
+addEventListener("pagehide", () => {
+  const unsent = conversation.rows.filter((row) => row.role === "user" && row.status === "unsent").map((row) => row.content);
+  if (unsent.length) composer.text = [...unsent, composer.text].filter(Boolean).join("\n");
+});
 addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null));
 
 setUpAppearance();

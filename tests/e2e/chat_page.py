@@ -1,0 +1,67 @@
+"""The chat page as a person sees it, for the browser tests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+FIND_SIDEWAYS_SCROLL = """
+() => [document.documentElement, ...document.querySelectorAll(".scroller, .details-body, .session-list")]
+  .some((element) => element.scrollWidth > element.clientWidth + 1)
+"""
+
+
+class ChatPage:
+    """Finds the parts of the page; says things."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.draft = page.locator("#draft")
+        self.send_button = page.locator("#send")
+        self.messages = page.locator("article.message")
+        self.replies = page.locator("article.assistant")
+        self.said = page.locator("article.user")
+        self.sessions = page.locator("#sessions li")
+        self.details = page.locator("#details")
+        self.placeholder = page.locator("#placeholder")
+
+    def send(self, text: str) -> None:
+        """Write and send, without waiting for the reply."""
+        self.draft.fill(text)
+        self.draft.press("Enter")
+
+    def say(self, text: str) -> Locator:
+        """Send, wait until the reply is stored, and return its text."""
+        stored = self.page.locator("article.assistant[data-status=complete]")
+        before = stored.count()
+        self.send(text)
+        expect(stored).to_have_count(before + 1)
+        return stored.last.locator(".markdown")
+
+    def section(self, name: str) -> Locator:
+        """A section of the panel beside the conversation."""
+        return self.details.locator(f"[data-section={name}]")
+
+    def component(self, name: str) -> Locator:
+        """A component of the first recalled memory's score."""
+        return self.section("recalled").locator(".memory-card").first.locator(f"[data-component={name}]")
+
+    def has_sideways_scroll(self) -> bool:
+        """Whether anything sticks out of the window or of the conversation."""
+        return bool(self.page.evaluate(FIND_SIDEWAYS_SCROLL))
+
+
+def turn_answer(response: str, *entries: dict[str, Any]) -> str:
+    """What a model answers in a turn (SPEC, E5), with the memory entries it proposes."""
+    return json.dumps(
+        {
+            "response": response,
+            "emotion": {"primary": "happy", "confidence": 0.9, "indicators": []},
+            "topic": None,
+            "context_variables": {},
+            "memory_update": {"should_store": bool(entries), "entries": list(entries)},
+        },
+        ensure_ascii=False,
+    )

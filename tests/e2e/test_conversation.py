@@ -1,0 +1,255 @@
+"""Talking: sending, streaming, failing and trying again, history, favourites."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Route, expect
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, Session
+from apps.memory.models import LongTermMemory
+from tests.e2e.chat_page import ChatPage, turn_answer
+from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
+
+
+@pytest.mark.spec("C2", "K2", "L2")
+def test_what_is_said_in_one_session_is_remembered_in_the_next(chat: ChatPage) -> None:
+    chat.say("你好！你喜欢什么并不重要，我喜欢的颜色是蓝色。")
+    chat.page.keyboard.press("Control+k")
+    expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")
+
+    expect(chat.say("我喜欢的颜色是什么？")).to_contain_text("蓝色")
+
+    expect(chat.sessions).to_have_count(2)
+    recalled = chat.section("recalled").locator(".memory-card")
+    expect(recalled.first.locator(".memory-text")).to_have_text(re.compile("颜色.*蓝色"))
+    expect(chat.component("keyword_score").locator("b")).to_have_text("1.00")
+    expect(chat.component("category_boost").locator("b")).to_have_text("1.50")
+    bar = chat.component("keyword_score").get_by_role("meter")
+    expect(bar).to_have_attribute("aria-valuenow", "1")
+    assert bar.bounding_box()["width"] > 40  # type: ignore[index]
+    expect(chat.replies.last.locator(".memory-chip")).to_have_text("回忆起 1 条")
+
+
+@pytest.mark.spec("C6")
+def test_a_reply_appears_while_it_is_still_being_written(chat: ChatPage, model: ScriptedModel) -> None:
+    gate = Gate()
+    first, rest = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)
+    model.script(Reply((first, gate, "，处处" + rest)))
+
+    chat.send("背一首诗")
+    reply = chat.replies.last
+    expect(reply.locator(".markdown")).to_have_text("春眠不觉晓")
+    expect(reply).to_have_attribute("aria-busy", "true")
+    expect(chat.send_button).to_be_disabled()
+    assert Message.objects.filter(role="assistant").count() == 0
+
+    gate.open()
+    expect(reply.locator(".markdown")).to_have_text("春眠不觉晓，处处闻啼鸟。")
+    expect(reply).to_have_attribute("aria-busy", "false")
+    assert Message.objects.get(role="assistant").content == "春眠不觉晓，处处闻啼鸟。"
+
+
+@pytest.mark.spec("C6")
+def test_leaving_during_a_reply_and_coming_back_shows_the_stored_one(chat: ChatPage, model: ScriptedModel) -> None:
+    gate = Gate()
+    first, rest = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)
+    model.script(Reply((first, gate, "，处处" + rest)))
+    chat.send("背一首诗")
+    expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓")
+
+    chat.page.reload()
+    expect(chat.said).to_have_text(re.compile("背一首诗"))
+    expect(chat.page.locator(".thinking")).to_be_visible()
+    gate.open()
+    expect(chat.replies.locator(".markdown")).to_have_text("春眠不觉晓，处处闻啼鸟。")
+    expect(chat.page.locator(".thinking")).to_have_count(0)
+
+
+@pytest.mark.spec("C6")
+def test_another_session_can_be_visited_during_a_reply(chat: ChatPage, model: ScriptedModel) -> None:
+    gate = Gate()
+    first, rest = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)
+    model.script(Reply((first, gate, "，处处" + rest)))
+    chat.send("背一首诗")
+    expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓")
+
+    chat.page.keyboard.press("Control+k")
+    expect(chat.messages).to_have_count(0)
+    expect(chat.draft).to_be_focused()
+    chat.sessions.get_by_role("link").click()
+    expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓")
+    gate.open()
+    expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓，处处闻啼鸟。")
+
+
+@pytest.mark.spec("C6")
+def test_a_message_that_got_no_reply_says_why_and_can_be_tried_again(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(refuse_with(401))
+    chat.send("你好")
+    failure = chat.page.get_by_role("alert")
+    expect(failure).to_contain_text("没有回复。 模型服务拒绝了请求。")
+    expect(chat.replies).to_have_count(0)
+
+    chat.page.reload()  # the failure is the server's knowledge, not the page's
+    expect(failure).to_contain_text("没有回复。")
+    model.script(turn_answer("我在。"))
+    failure.get_by_role("button", name="重试").click()
+
+    expect(chat.replies.locator(".markdown")).to_have_text("我在。")
+    expect(failure).to_have_count(0)
+    assert [(m.role, m.status) for m in Message.objects.order_by("position")] == [
+        ("user", "complete"),
+        ("assistant", "complete"),
+    ]
+
+
+@pytest.mark.spec("C6")
+def test_a_reply_cut_off_in_the_middle_is_taken_back(chat: ChatPage, model: ScriptedModel) -> None:
+    first = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)[0]
+    model.script(Reply((first,), finish_reason=None))
+    chat.send("背一首诗")
+    expect(chat.page.get_by_role("alert")).to_contain_text("模型中途断开了。")
+    expect(chat.replies).to_have_count(0)
+    expect(chat.said).to_have_count(1)
+
+
+def test_without_a_network_a_message_waits_and_is_sent_once(chat: ChatPage) -> None:
+    chat.say("你好")
+    chat.page.context.set_offline(True)
+    expect(chat.page.locator("#offline-banner")).to_be_visible()
+    chat.send("我住在上海。")
+    failure = chat.page.get_by_role("alert")
+    expect(failure).to_contain_text("未发送。 无法连接服务器。")
+
+    chat.page.context.set_offline(False)
+    failure.get_by_role("button", name="重试").click()
+    expect(chat.replies.last.locator(".markdown")).to_contain_text("上海")
+    expect(chat.page.locator("#offline-banner")).to_be_hidden()
+    assert Message.objects.filter(content="我住在上海。").count() == 1
+
+
+def test_sending_again_what_did_arrive_stores_it_once(chat: ChatPage) -> None:
+    """The server got the message, and the network went before it could say so: the same key finds the first outcome."""
+    chat.say("你好")
+    keys = []
+
+    def lose_the_answer(route: Route) -> None:
+        keys.append(route.request.headers["idempotency-key"])
+        if len(keys) == 1:
+            route.fetch()
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    chat.page.route(re.compile("/messages$"), lose_the_answer)
+    chat.send("我住在上海。")
+    chat.page.get_by_role("alert").get_by_role("button", name="重试").click()
+
+    expect(chat.replies.last.locator(".markdown")).to_contain_text("上海")
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
+    assert Message.objects.filter(content="我住在上海。").count() == 1
+
+
+def test_a_refused_message_can_be_edited(chat: ChatPage) -> None:
+    answer = {"error": {"code": "throttled", "message": "Slow down.", "fields": {}}}
+    chat.page.route(re.compile("/messages$"), lambda route: route.fulfill(status=429, body=json.dumps(answer)))
+    chat.send("你好")
+    chat.page.get_by_role("button", name="编辑").click()
+    expect(chat.draft).to_have_value("你好")
+    expect(chat.messages).to_have_count(0)
+
+
+@pytest.mark.spec("C1")
+def test_favourites_are_kept_and_can_be_seen_alone(chat: ChatPage) -> None:
+    chat.say("你好")
+    chat.say("我住在上海。")
+    star = chat.replies.first.get_by_role("button", name="收藏")
+    star.click()
+    expect(star).to_have_attribute("aria-pressed", "true")
+    chat.page.reload()
+    expect(chat.replies.first.get_by_role("button", name="收藏")).to_have_attribute("aria-pressed", "true")
+
+    chat.page.get_by_role("button", name="只看收藏").click()
+    expect(chat.messages).to_have_count(1)
+    assert list(Message.objects.filter(is_collected=True).values_list("role", flat=True)) == ["assistant"]
+    chat.page.get_by_role("button", name="只看收藏").click()
+    expect(chat.messages).to_have_count(4)
+
+
+@pytest.mark.spec("C7")
+def test_a_temporary_conversation_remembers_nothing(chat: ChatPage) -> None:
+    toggle = chat.page.get_by_role("switch", name="临时对话")
+    toggle.click()
+    expect(toggle).to_have_attribute("aria-checked", "true")
+    chat.say("我喜欢的颜色是蓝色。")
+    expect(chat.page.locator("#temporary-badge")).to_be_visible()
+    assert Session.objects.get().temporary is True
+    assert LongTermMemory.objects.count() == 0
+
+
+def test_sessions_are_renamed_and_deleted_after_asking(chat: ChatPage) -> None:
+    chat.say("你好")
+    chat.sessions.first.get_by_role("button").click()
+    chat.page.get_by_role("menuitem", name="重命名").click()
+    chat.page.locator("#rename-input").fill("第一次聊天")
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+    assert Session.objects.get().title == "第一次聊天"
+
+    chat.sessions.first.get_by_role("button").click()
+    chat.page.get_by_role("menuitem", name="删除").click()
+    chat.page.locator("#confirm").get_by_role("button", name="取消").click()
+    assert Session.objects.count() == 1
+
+    chat.sessions.first.get_by_role("button").click()
+    chat.page.get_by_role("menuitem", name="删除").click()
+    chat.page.locator("#confirm").get_by_role("button", name="删除").click()
+    expect(chat.sessions).to_have_count(0)
+    expect(chat.messages).to_have_count(0)
+    assert Session.objects.count() == 0
+    assert chat.page.url.endswith("/")
+
+
+def test_a_long_history_opens_at_its_end_and_grows_upwards(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    session = Session.objects.create(user=mei, title="很长的对话", last_position=120)
+    Message.objects.bulk_create(
+        Message(
+            session=session,
+            user=mei,
+            role="user" if number % 2 else "assistant",
+            content=f"第 {number} 条",
+            position=number,
+            create_time=timezone.now(),
+        )
+        for number in range(1, 121)
+    )
+    chat = open_chat(f"/s/{session.id}")
+    expect(chat.messages).to_have_count(50)
+    expect(chat.replies.last.locator(".markdown")).to_have_text("第 120 条")
+    expect(chat.replies.last).to_be_in_viewport()
+
+    first = chat.messages.first
+    first.scroll_into_view_if_needed()
+    expect(chat.messages).to_have_count(100)
+    chat.page.get_by_role("button", name="最新").click()
+    expect(chat.replies.last).to_be_in_viewport()
+    chat.messages.first.scroll_into_view_if_needed()
+    expect(chat.messages).to_have_count(120)
+    numbers = [int(text) for text in re.findall(r"第 (\d+) 条", chat.page.locator("#messages").inner_text())]
+    assert numbers == list(range(1, 121))
+
+
+def test_another_persons_session_is_not_shown(open_chat: Callable[..., ChatPage], db: None) -> None:
+    other = Session.objects.create(user=User.objects.create_user("other"), title="秘密")
+    chat = open_chat(f"/s/{other.id}")
+    expect(chat.placeholder).to_contain_text("这个对话不存在")
+    expect(chat.page.get_by_text("秘密")).to_have_count(0)
+    chat.placeholder.get_by_role("button", name="新对话").click()
+    expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")

@@ -1,0 +1,167 @@
+"""What the panel beside a reply shows and does: memories, their scores, decisions about them, forms, the context."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.accounts.models import Setting, User
+from apps.memory.models import LongTermMemory, WorkingMemory
+from tests.e2e.chat_page import ChatPage, turn_answer
+from tests.support.scripted_model import ScriptedModel
+
+GUESS = {"category": "preference", "key": "喜欢的饮料", "value": "绿茶", "source": "inferred", "confidence": 0.4}
+STATED = {"category": "fact", "key": "居住城市", "value": "上海", "source": "user_stated"}
+
+
+@pytest.mark.spec("K5")
+def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
+    chat.say("我喜欢的颜色是蓝色。")
+    chat.say("我喜欢的颜色是什么？")
+    explanation = chat.section("recalled").locator(".about").first
+    expect(explanation).to_have_text("指向任意一条，查看它的含义。")
+    chat.component("recency_score").hover()
+    expect(explanation).to_have_text("刚用过时为 1，每闲置一周减半。")
+    chat.component("topic_boost").focus()
+    expect(explanation).to_have_text("以上各项加权求和后再乘以它：符合当前话题时为 1.3，否则为 1。")
+    shown = chat.section("recalled").locator(".memory-card").first.locator("[data-component]")
+    names = shown.evaluate_all("elements => elements.map((element) => element.dataset.component)")
+    assert names == [
+        "keyword_score",
+        "semantic_score",
+        "category_boost",
+        "recency_score",
+        "frequency_score",
+        "confidence",
+        "topic_boost",
+    ]
+
+
+@pytest.mark.spec("E1", "E3", "W1")
+def test_emotion_strategy_and_working_memory_of_a_reply_are_shown(chat: ChatPage) -> None:
+    chat.say("我明天有考试，好焦虑。")
+    expect(chat.section("emotion")).to_contain_text("焦虑")
+    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：平静。")
+    chat.say("谢谢你。")
+    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：焦虑。")
+    expect(chat.section("strategy")).to_contain_text("平静安抚")
+    expect(chat.section("working-memory").locator("div").filter(has_text="消息数").last).to_contain_text("2")
+
+    chat.replies.first.locator(".memory-chip").click()
+    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：平静。")
+
+
+@pytest.mark.spec("L2")
+def test_an_uncertain_memory_waits_for_its_owner(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(turn_answer("好的。", GUESS))
+    chat.say("今天想喝点什么")
+    update = chat.section("remembered").locator("li")
+    expect(update).to_contain_text("等你确认")
+    assert LongTermMemory.objects.get().status == "pending"
+    update.get_by_role("button", name="接受").click()
+    expect(update.locator(".badge")).to_have_text("已接受")
+    assert LongTermMemory.objects.get().status == "active"
+
+
+@pytest.mark.spec("L2")
+def test_an_uncertain_memory_can_be_rejected(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(turn_answer("好的。", GUESS))
+    chat.say("今天想喝点什么")
+    update = chat.section("remembered").locator("li")
+    update.get_by_role("button", name="拒绝").click()
+    expect(update.locator(".badge")).to_have_text("已拒绝")
+    expect(update.get_by_role("button")).to_have_count(0)
+    assert LongTermMemory.objects.get().status == "rejected"
+
+
+@pytest.mark.spec("L6")
+def test_what_was_remembered_is_forgotten_after_asking(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(turn_answer("记住了。", STATED))
+    chat.say("我住在上海")
+    update = chat.section("remembered").locator("li")
+    expect(update).to_contain_text("居住城市 上海")
+    update.get_by_role("button", name="忘记").click()
+    dialog = chat.page.get_by_role("dialog", name="要忘记它吗？")
+    expect(dialog).to_contain_text("居住城市: 上海")
+    chat.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert LongTermMemory.objects.count() == 1
+
+    update.get_by_role("button", name="忘记").click()
+    dialog.get_by_role("button", name="忘记").click()
+    expect(update.locator(".badge")).to_have_text("已忘记")
+    assert LongTermMemory.objects.count() == 0
+
+    chat.page.reload()
+    expect(chat.section("remembered").locator("li")).to_contain_text("（已删除）")
+
+
+@pytest.mark.spec("H1", "H2")
+def test_a_form_is_kept_and_answered(chat: ChatPage) -> None:
+    chat.page.get_by_role("button", name="填写表单").click()
+    form = chat.page.get_by_role("dialog", name="填写表单")
+    expect(form.get_by_label("标题")).to_have_value("行程安排")
+    form.get_by_role("button", name="提交").click()
+    expect(form.get_by_role("alert")).to_have_text("请至少填写一项。")
+    form.locator(".value").nth(0).fill("北京")
+    form.locator(".value").nth(1).fill("周末")
+    form.get_by_role("button", name="提交").click()
+
+    expect(chat.replies.locator(".markdown")).to_contain_text("北京")
+    expect(form).to_be_hidden()
+    expect(chat.said).to_have_count(0)
+    expect(chat.section("working-memory").locator(".kept-form")).to_contain_text("行程安排")
+    memory = WorkingMemory.objects.get()
+    assert memory.context_variables["hitl_行程安排"]["fields"] == {"目的地": "北京", "日期": "周末"}
+    assert memory.turn_count == 0
+
+
+def test_a_form_of_ones_own(chat: ChatPage) -> None:
+    chat.page.get_by_role("button", name="填写表单").click()
+    form = chat.page.get_by_role("dialog", name="填写表单")
+    form.get_by_role("button", name="自定义").click()
+    form.get_by_label("标题").fill("体检")
+    form.get_by_role("button", name="添加一项").click()
+    for row, (name, value) in enumerate([("身高", "170"), ("身高", "171")]):
+        form.locator(".name").nth(row).fill(name)
+        form.locator(".value").nth(row).fill(value)
+    form.get_by_role("button", name="提交").click()
+    expect(form.get_by_role("alert")).to_have_text("有两个项目都叫“身高”。")
+    form.locator(".name").nth(1).fill("坐高")
+    form.get_by_role("button", name="提交").click()
+    expect(chat.replies.locator(".markdown")).to_contain_text("170")
+    fields = WorkingMemory.objects.get().context_variables["hitl_体检"]["fields"]
+    assert fields == {"身高": "170", "坐高": "171"}
+
+
+@pytest.mark.spec("C4")
+def test_the_layers_of_the_context_can_be_read(chat: ChatPage) -> None:
+    chat.say("我喜欢的颜色是蓝色。")
+    chat.draft.fill("我喜欢的颜色是什么？")
+    section = chat.section("context")
+    section.get_by_role("button", name="查看各层").click()
+    layers = section.locator(".layer")
+    expect(layers).to_have_count(7)
+    expect(layers.locator("summary > span:first-child")).to_have_text(
+        ["指令与策略", "你的档案", "工作记忆", "回忆起的记忆", "以往对话摘要", "本次对话", "新消息"]
+    )
+    expect(section).to_contain_text(re.compile(r"“我喜欢的颜色是什么？”共 \d+ 个词元"))
+    layers.nth(3).locator("summary").click()
+    expect(layers.nth(3).locator("pre")).to_contain_text("蓝色")
+    layers.nth(6).locator("summary").click()
+    expect(layers.nth(6).locator("pre")).to_have_text("我喜欢的颜色是什么？")
+
+
+@pytest.mark.spec("C8")
+def test_the_browsers_time_zone_is_taken_unless_one_was_chosen(chat: ChatPage, mei: User) -> None:
+    chat.say("你好")
+    zone = Setting.objects.get(user=mei, key="memory.timezone")
+    assert zone.value == "Asia/Shanghai"
+    zone.value = "UTC"
+    zone.save()
+    chat.page.reload()
+    chat.say("我又来了")
+    zone.refresh_from_db()
+    assert zone.value == "UTC"

@@ -1,0 +1,240 @@
+"""The page as such: log-in, languages, themes, phones, keys, and text that means harm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.sessions.models import Session as LogIn
+from playwright.sync_api import BrowserContext, expect
+
+from apps.accounts.models import User
+from apps.conversations.models import Message
+from tests.e2e.chat_page import ChatPage, turn_answer
+from tests.e2e.conftest import PASSWORD
+from tests.support.scripted_model import ScriptedModel
+
+HOSTILE = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>\u202egnirts\u202c"
+
+
+def test_logging_in_and_out(new_context: Callable[..., BrowserContext], mei: User) -> None:
+    page = new_context().new_page()
+    page.goto("/")
+    expect(page).to_have_url(re.compile(r"/login\?next=/$"))
+    page.get_by_label("用户名").fill("mei")
+    page.get_by_label("密码").fill("wrong")
+    page.get_by_role("button", name="登录").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("用户名")).to_have_value("mei")
+    page.get_by_label("密码").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.locator("#draft")).to_be_focused()
+    expect(page).to_have_url(re.compile(r"\d/$"))
+
+    page.locator("#account").click()
+    page.get_by_role("button", name="退出登录").click()
+    expect(page).to_have_url(re.compile("/login$"))
+
+
+def test_an_expired_log_in_leads_to_the_log_in_page_and_back(chat: ChatPage) -> None:
+    chat.say("你好")
+    address = chat.page.url
+    chat.page.reload()
+    expect(chat.section("strategy")).to_be_visible()  # the last thing the page asks for when it opens
+    LogIn.objects.all().delete()
+    chat.send("还在吗")
+    expect(chat.page).to_have_url(re.compile(r"/login\?next=%2Fs%2F"))
+    chat.page.get_by_label("用户名").fill("mei")
+    chat.page.get_by_label("密码").fill(PASSWORD)
+    chat.page.keyboard.press("Enter")
+    expect(chat.page).to_have_url(address)
+    expect(chat.replies).to_have_count(1)
+    expect(chat.draft).to_have_value("还在吗")
+
+
+def test_the_language_can_be_changed_and_a_draft_survives_it(chat: ChatPage) -> None:
+    expect(chat.page.locator("html")).to_have_attribute("lang", "zh-hans")
+    chat.draft.fill("写了一半")
+    chat.page.locator("#account").click()
+    chat.page.get_by_role("button", name="English").click()
+    expect(chat.page.locator("html")).to_have_attribute("lang", "en")
+    expect(chat.page.get_by_role("button", name="New conversation")).to_be_visible()
+    expect(chat.placeholder.get_by_role("heading")).to_have_text("What you tell me, I remember")
+    expect(chat.draft).to_have_value("写了一半")
+    expect(chat.say("My favourite colour is green.")).to_contain_text("green")
+    expect(chat.section("remembered")).to_contain_text("New")
+
+
+@pytest.mark.parametrize(
+    ("language", "suggestion", "value"), [("zh-CN", "小林", "我叫小林"), ("en-GB", "Alex", "My name is Alex")]
+)
+def test_a_suggestion_is_for_the_reader_to_send(
+    open_chat: Callable[..., ChatPage], language: str, suggestion: str, value: str
+) -> None:
+    chat = open_chat(language=language)
+    chat.placeholder.get_by_role("button", name=suggestion).click()
+    expect(chat.draft).to_have_value(re.compile(value))
+    expect(chat.draft).to_be_focused()
+    assert Message.objects.count() == 0
+
+
+def test_dark_mode_follows_the_system_and_can_be_chosen(open_chat: Callable[..., ChatPage]) -> None:
+    light, dark = "rgb(255, 255, 255)", "rgb(26, 29, 28)"
+    chat = open_chat(dark=True)
+    conversation = chat.page.locator("#conversation")
+    expect(conversation).to_have_css("background-color", dark)
+    chat.page.locator("#account").click()
+    chat.page.get_by_role("button", name="浅色").click()
+    expect(conversation).to_have_css("background-color", light)
+    chat.page.reload()
+    expect(conversation).to_have_css("background-color", light)
+    chat.page.locator("#account").click()
+    chat.page.get_by_role("button", name="跟随系统").click()
+    expect(conversation).to_have_css("background-color", dark)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_colours_of_text_reach_wcag_aa(open_chat: Callable[..., ChatPage], dark: bool) -> None:
+    """4.5:1 for text (WCAG 2.2, 1.4.3), 3:1 for the outlines of controls (1.4.11)."""
+    chat = open_chat(dark=dark)
+    grounds = ["ground", "surface", "surface-raised", "surface-sunken"]
+    pairs = [(text, ground, 4.5) for text in ("text", "text-soft", "accent-text") for ground in [*grounds, "hover"]]
+    pairs += [("danger", "surface-raised", 4.5), ("danger", "danger-soft", 4.5), ("warning-text", "warning-soft", 4.5)]
+    pairs += [("accent-text", "accent-soft", 4.5), ("on-accent", "accent", 4.5), ("text", "bubble", 4.5)]
+    pairs += [("line-strong", "surface", 3), ("accent", "surface", 3), ("star", "surface", 3)]
+    ratios = chat.page.evaluate(
+        """(pairs) => {
+          const probe = document.body.appendChild(document.createElement("span"));
+          const luminance = (name) => {
+            probe.style.color = `var(--${name})`;
+            const channels = getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map((c) => c / 255);
+            const [r, g, b] = channels.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          return pairs.map(([a, b]) => {
+            const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+            return (high + 0.05) / (low + 0.05);
+          });
+        }""",
+        pairs,
+    )
+    weak = {f"{a} on {b}": round(r, 2) for (a, b, least), r in zip(pairs, ratios, strict=True) if r < least}
+    assert weak == {}
+
+
+def test_a_phone_has_a_drawer_and_a_sheet(open_chat: Callable[..., ChatPage]) -> None:
+    chat = open_chat(size=(360, 740), has_touch=True, is_mobile=True)
+    expect(chat.details).to_be_hidden()
+    expect(chat.page.locator("#sidebar")).not_to_be_in_viewport()
+    chat.say("我喜欢的颜色是蓝色，我住在上海，我养了一只叫团子的猫。")
+    assert not chat.has_sideways_scroll()
+
+    chat.replies.last.locator(".memory-chip").tap()
+    expect(chat.section("remembered")).to_be_in_viewport()
+    expect(chat.page.locator("#conversation")).to_have_attribute("inert", "")
+    assert not chat.has_sideways_scroll()
+    chat.page.keyboard.press("Escape")
+    expect(chat.details).to_be_hidden()
+
+    opener = chat.page.get_by_role("button", name="对话", exact=True)
+    opener.tap()
+    expect(chat.page.locator("#new-session")).to_be_focused()
+    chat.sessions.first.get_by_role("link").tap()
+    expect(chat.page.locator("#sidebar")).not_to_be_in_viewport()
+    chat.draft.tap()
+    assert not chat.has_sideways_scroll()
+
+
+def test_the_page_is_usable_with_the_keyboard(chat: ChatPage) -> None:
+    expect(chat.draft).to_be_focused()
+    chat.draft.type("第一行")
+    chat.page.keyboard.press("Shift+Enter")
+    chat.draft.type("第二行")
+    expect(chat.draft).to_have_value("第一行\n第二行")
+    height = chat.draft.bounding_box()["height"]  # type: ignore[index]
+    assert height > 50
+    chat.page.keyboard.press("Enter")
+    expect(chat.said.locator(".bubble")).to_have_text("第一行\n第二行")
+    expect(chat.replies).to_have_count(1)
+
+    chat.page.keyboard.press("Control+k")
+    chat.say("第二次")
+    links = chat.sessions.get_by_role("link")
+    expect(links).to_have_text(["第二次", "第一行 第二行"])
+    links.first.focus()
+    chat.page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("#title")).to_have_text("第一行 第二行")
+    expect(chat.draft).to_be_focused()
+
+    chat.page.keyboard.press("Tab")
+    chat.page.keyboard.press("Enter")
+    dialog = chat.page.get_by_role("dialog", name="填写表单")
+    expect(dialog).to_be_visible()
+    chat.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_enter_in_an_input_method_chooses_a_word_and_sends_nothing(chat: ChatPage) -> None:
+    expect(chat.draft).to_be_focused()
+    protocol = chat.page.context.new_cdp_session(chat.page)
+    protocol.send("Input.imeSetComposition", {"text": "nihao", "selectionStart": 5, "selectionEnd": 5})
+    chat.page.evaluate(
+        """() => document.addEventListener("keydown", (event) => {
+             if (event.key === "Enter") document.body.dataset.composing = event.isComposing;
+           }, { capture: true, once: true })"""
+    )
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("body")).to_have_attribute("data-composing", "true")
+    expect(chat.draft).to_have_value(re.compile("nihao"))
+    expect(chat.messages).to_have_count(0)
+    chat.draft.fill("你好")
+    chat.page.keyboard.press("Enter")
+    expect(chat.said.locator(".bubble")).to_have_text("你好")
+
+
+def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
+    entry = {"category": "fact", "key": HOSTILE[:150], "value": "<b>粗</b>" + "长" * 3000, "source": "user_stated"}
+    reply = f"{HOSTILE}\n\n**粗体** [坏链接](javascript:alert(1)) [好链接](https://example.org/a)\n\n" + "W" * 30_000
+    model.script(turn_answer(reply, entry))
+    shown = chat.say(HOSTILE + "x" * 30_000)
+
+    expect(chat.said.locator(".bubble")).to_have_text(re.compile(re.escape(HOSTILE)))
+    expect(shown).to_contain_text("<script>document.title='pwned'</script>")
+    expect(shown.locator("strong")).to_have_text("粗体")
+    expect(shown.locator("a")).to_have_count(1)
+    expect(shown.locator("a")).to_have_attribute("rel", "noopener noreferrer nofollow")
+    expect(chat.section("remembered")).to_contain_text("<b>粗</b>")
+    assert chat.page.locator("#messages img, #messages script, #details b:text('粗'), #sidebar script").count() == 0
+    assert "pwned" not in (chat.page.title().removeprefix(Message.objects.get(role="user").session.title))
+    assert not chat.has_sideways_scroll()
+
+
+def test_a_reply_is_set_as_markdown(chat: ChatPage, model: ScriptedModel) -> None:
+    text = (
+        "# 标题\n\n第一段，*斜*、`code`。\n第二行 https://example.org/x。\n\n- 一\n- 二\n  1. 二点一\n\n> 引用\n\n"
+        "```python\nprint('<b>')\n# 不是标题\n```\n\n---\n\n结束 2 * 3 * 4 与 snake_case_name"
+    )
+    model.script(turn_answer(text))
+    shown = chat.say("给我看看")
+    expect(shown.get_by_role("heading")).to_have_text("标题")
+    expect(shown.locator("em")).to_have_text("斜")
+    expect(shown.locator("p code")).to_have_text("code")
+    expect(shown.locator("a")).to_have_attribute("href", "https://example.org/x")
+    expect(shown.locator("> ul > li")).to_have_count(2)
+    expect(shown.locator("ul ol > li")).to_have_text("二点一")
+    expect(shown.locator("blockquote")).to_have_text("引用")
+    expect(shown.locator("pre code")).to_have_text("print('<b>')\n# 不是标题")
+    expect(shown.locator("hr")).to_have_count(1)
+    expect(shown.locator("> p").last).to_have_text("结束 2 * 3 * 4 与 snake_case_name")
+
+
+@pytest.mark.parametrize(("language", "title"), [("zh-CN", "页面不存在"), ("en-GB", "Page not found")])
+def test_an_unknown_address_says_so(new_context: Callable[..., BrowserContext], language: str, title: str) -> None:
+    page = new_context(language=language).new_page()
+    response = page.goto("/nowhere")
+    assert response is not None
+    assert response.status == 404
+    expect(page.get_by_role("heading")).to_have_text(title)
