@@ -69,6 +69,7 @@ def read_statements(text: str) -> list[Entry]:
     seen: set[str] = set()
     reader = _Reader()
     for sentence in split_clauses(text):
+        reader.begin_sentence()
         for clause in sentence:
             if clause.folded in seen or len(clause.folded) > LONGEST_CLAUSE:
                 continue
@@ -103,6 +104,11 @@ class _Reader:
         self.lexicons = load_lexicons()
         self.speaking_of: Literal["user", "other", "nobody"] = "nobody"
         self.mentioned: _Subject | None = None
+        self.user_is_subject = False
+
+    def begin_sentence(self) -> None:
+        """Forget the grammatical subject; who is spoken of stays."""
+        self.user_is_subject = False
 
     def read(self, clause: Clause) -> Iterator[Entry]:
         if clause.supposes or is_instruction(clause.folded, self.lexicons):
@@ -125,6 +131,7 @@ class _Reader:
 
     def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject, found: bool) -> None:
         """Note who the next clause is about if it does not say."""
+        self.user_is_subject = subject.kind == "user" or (subject.kind == "elided" and found)
         if found:
             self.speaking_of = "user"
         elif subject.kind == "other" or lexicon.other.search(clause.folded, subject.end):
@@ -173,8 +180,8 @@ class _Reader:
 
     def _is_about_user(self, subject: _Subject, lexicon: Lexicon) -> bool:
         if subject.kind == "elided":
-            # Chinese leaves the subject out freely; an English clause without one may be an order or a title.
-            return lexicon.language == "zh" or self.speaking_of == "user"
+            # Chinese leaves the subject out freely; in English only "…, and work at Siemens" does.
+            return lexicon.language == "zh" or self.user_is_subject
         return subject.kind == "user"
 
     def _build(

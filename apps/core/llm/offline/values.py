@@ -12,7 +12,7 @@ _EDGE = ' \t,.。!?;:…~、"“”'
 _NAME_SPLIT = re.compile(r",|\s+(?:and|but|from|by|in|at|who|because|since)\s|\s-\s")
 _REASON = re.compile(
     r",?\s+(?:because|since|when|while|where|which|who|whose|such as|including|as (?=it|they|i|these|this|we|you)"
-    r"|so that|especially when)\b|,\s+(?:like|especially when|as|for)\b",
+    r"|so|especially when)\b|,\s+(?:like|especially when|as|for)\b",
     re.IGNORECASE,
 )
 # 在海滩、山脉和湖边拍照 and "shooting near beaches, mountains and lakes" are each one thing done, not several.
@@ -33,11 +33,15 @@ def read_values(raw: str, concept: Concept, lexicon: Lexicon) -> tuple[str, ...]
         case "phrase":
             # Time words and negations are part of what is said.
             phrase = raw.strip(_EDGE)
-            return (phrase,) if 0 < len(phrase) <= _LONGEST[lexicon.language] else ()
+            readable = 0 < len(phrase) <= _LONGEST[lexicon.language]
+            return (phrase,) if readable and not lexicon.pointing.search(fold_in_place(phrase)) else ()
         case "member":
             cleaned = [clean_value(raw, lexicon)]
-        case _ if concept.mode == "add":
+        case kind if concept.mode == "add":
             cleaned = [clean_value(part, lexicon) for part in _split_list(raw, lexicon)]
+            # "I love how it looks and the idea": what follows a clause is part of it.
+            if not cleaned[0] or (kind == "things" and lexicon.at_hand.search(fold_in_place(raw))):
+                return ()
         case kind:
             cleaned = [clean_value(_cut_at_comma(raw, keep_names=kind == "place"), lexicon)]
     cleaned = [value.lower() if lexicon.words["color"].fullmatch(fold_in_place(value)) else value for value in cleaned]
@@ -119,6 +123,8 @@ def _fits(value: str, kind: str, lexicon: Lexicon) -> bool:
     match kind:
         case "color" | "programming":
             return bool(lexicon.words[kind].fullmatch(folded))
+        case "things":
+            return not lexicon.pointing.search(folded)
         case "place":
             return not lexicon.words["not_a_place"].fullmatch(folded)
         case _:

@@ -93,7 +93,7 @@ def test_a_pet_that_gets_a_name_replaces_the_nameless_one() -> None:
         ("你好", None, {}),
         ("Thanks a lot!", None, {}),
         ("我想聊聊人工智能的未来", "人工智能", {}),
-        ("下周我想去北京旅行", "北京", {"目的地": "北京", "日期": "下周"}),
+        ("下周我想去北京旅行", "北京旅行", {"目的地": "北京", "日期": "下周"}),
         ("I'm planning a trip to Tokyo next week", "trip", {"destination": "Tokyo", "date": "next week"}),
     ],
 )
