@@ -11,10 +11,9 @@ from django.conf import settings
 from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
 
 _NEED_NONE = frozenset(
-    {"check", "collectstatic", "compilemessages", "diffsettings", "help", "makemessages", "makemigrations"}
-    | {"spectacular", "version"}
+    {"check", "collectstatic", "compilemessages", "diffsettings", "help", "makemessages", "spectacular", "version"}
 )
-"""Commands that work on files alone. ``makemigrations`` compares the history of a database only if it finds one."""
+"""Commands that work on files alone."""
 
 _OWN = frozenset({"up"})
 """Commands that start servers themselves, after checks of their own."""

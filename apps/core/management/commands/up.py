@@ -7,14 +7,15 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from apps.core.catalogs import compile_catalogs
 from apps.core.embedded.layout import DataLayout
@@ -28,7 +29,7 @@ _GRACEFUL_SECONDS = 5
 
 class Command(BaseCommand):
     help = "Start servers (unless given), migrations, web, worker and beat; Ctrl-C stops all of it."
-    requires_system_checks: Sequence[str] = []  # the web process checks; a failure here would hide its reason
+    requires_system_checks: list[str] = []  # the web process checks; a failure here would hide its reason
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1", help="HOST (default: 127.0.0.1)")
@@ -47,8 +48,7 @@ class Command(BaseCommand):
                 call_command("migrate", interactive=False, verbosity=1 if options["verbosity"] > 1 else 0)
                 compile_catalogs(settings.LOCALE_PATHS)
                 call_command("ensure_first_account", stdout=self.stdout)
-                connection.close()
-                connection.close_pool()
+                _disconnect()
                 self.stdout.write(f"Jiyi answers at {_format_address(listener)}   (Ctrl-C stops it)")
                 self.stdout.flush()
                 env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
@@ -58,6 +58,13 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             pass  # while starting; once the supervisor runs, it deals with it
         self.stdout.write("Stopped.")
+
+
+def _disconnect() -> None:
+    """Keep no connection to the database: from here on only the programs need it."""
+    database = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
+    database.close()
+    database.close_pool()
 
 
 def _get_programs(listener: socket.socket) -> list[Program]:
