@@ -9,3 +9,10 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 application = get_asgi_application()
+
+# What takes a second to load is loaded before the first request, not during it.
+from apps.core.llm.client import get_chat_model  # noqa: E402
+from apps.core.text.segment import warm_up  # noqa: E402
+
+warm_up()
+get_chat_model()

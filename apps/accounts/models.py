@@ -11,7 +11,7 @@ from knox.models import AbstractAuthToken
 from apps.accounts.types import read_setting_problems
 
 
-class User(AbstractUser):
+class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no types
     """An account. Every object that holds remembered data belongs to exactly one.
 
     `service` and `external_id` mark an end user of a service account, made on first use (T4).

@@ -31,8 +31,9 @@ class ScoreWeights(BaseModel):
         return self
 
 
-def _whole(default: int | None, minimum: int, maximum: int, help_text: str) -> int:
-    return Field(default=default, ge=minimum, le=maximum, strict=True, description=help_text)
+def _whole(default: int, minimum: int, maximum: int, help_text: str) -> int:
+    field: int = Field(default=default, ge=minimum, le=maximum, strict=True, description=help_text)
+    return field
 
 
 class MemorySettings(BaseModel):
@@ -88,7 +89,7 @@ class MemorySettings(BaseModel):
 
 
 def read_setting_problems(changes: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return why each of the prefixed `changes` is not acceptable, by key; empty when all are. None restores a default."""
+    """Return why `changes` (prefixed names) are not acceptable, by key; empty when all are. None restores a default."""
     problems: dict[str, list[str]] = {}
     values: dict[str, Any] = {}
     for key, value in changes.items():

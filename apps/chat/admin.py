@@ -39,7 +39,7 @@ class TurnAdmin(ModelAdmin):
 
     @admin.display(description="emotion")
     def primary_emotion(self, turn: Turn) -> str:
-        return (turn.emotion or {}).get("primary", "")
+        return str((turn.emotion or {}).get("primary", ""))
 
     @admin.display(description="memories used")
     def used_count(self, turn: Turn) -> int:

@@ -19,6 +19,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
+from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.serializers import (
     ContextSerializer,
@@ -47,7 +48,7 @@ from apps.conversations.services import (
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, JiyiError, TooLarge
-from apps.core.http import AsyncAPIView, error_body, get_user, read_uuid
+from apps.core.http import AsyncAPIView, error_body, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
 from apps.core.sse import stream_events
@@ -70,6 +71,7 @@ TURN_RESPONSES = {201: TurnSerializer, (200, "text/event-stream"): OpenApiTypes.
 class SessionsView(generics.ListCreateAPIView[Session]):
     """The user's sessions, most recently active first."""
 
+    queryset = Session.objects.none()
     serializer_class = SessionSerializer
 
     def get_queryset(self) -> Any:
@@ -120,6 +122,7 @@ class ContextView(APIView):
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
     """The messages of a session, oldest first; posting one is a turn."""
 
+    queryset = Message.objects.none()
     serializer_class = MessageSerializer
 
     def get_queryset(self) -> Any:

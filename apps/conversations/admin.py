@@ -9,7 +9,7 @@ from apps.conversations.models import Message, Session
 
 @admin.register(Session)
 class SessionAdmin(ModelAdmin):
-    list_display = ("__str__", "user", "temporary", "created_at", "last_active_at")
+    list_display = ("id", "title", "user", "temporary", "created_at", "last_active_at")
     list_select_related = ("user",)
     list_filter = ("temporary", "created_at")
     search_fields = ("title", "id", "user__username")

@@ -72,10 +72,11 @@ def get_window(user: User, session_id: uuid.UUID, *, limit: int, before: int | N
     if before is not None:
         answered = answered.filter(position__lt=before)
     newest = answered.order_by("-position").values_list("id", "role", "content", "reply_to_id")[:limit]
-    return _group_rounds(reversed(newest))
+    return group_rounds(reversed(newest))
 
 
-def _group_rounds(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]]) -> list[Round]:
+def group_rounds(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]]) -> list[Round]:
+    """Return messages of a window, oldest first, as whole rounds; a reply cut from its question is left out."""
     rounds: list[list[Line]] = []
     seen: set[uuid.UUID] = set()
     for message_id, role, content, reply_to in rows:
@@ -84,6 +85,5 @@ def _group_rounds(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]]) 
             rounds.append([line])
         elif reply_to in seen:
             rounds[-1].append(line)
-        # else: the limit cut this reply from its question; a round leaves the window whole.
         seen.add(message_id)
     return [tuple(lines) for lines in rounds]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q
@@ -12,8 +14,8 @@ from django.db.models.functions import Now
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.conversations.models import Message, MessageStatus, Role, Session
-from apps.conversations.selectors import get_message, get_session
-from apps.conversations.types import OpenRound
+from apps.conversations.selectors import get_message, get_session, group_rounds
+from apps.conversations.types import OpenRound, Round
 from apps.core.errors import Conflict, NotFound
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
@@ -33,8 +35,16 @@ WITH opened AS (
            %(key)s, 1, %(lease)s
     FROM opened
     RETURNING position
+), earlier AS (
+    SELECT id, role, content, reply_to_id, position
+    FROM conversation
+    WHERE session_id = %(session)s AND user_id = %(user)s AND status = 'complete' AND role IN ('user', 'assistant')
+    ORDER BY position DESC
+    LIMIT %(window)s
 )
-SELECT said.position, opened.temporary FROM said, opened
+SELECT said.position, opened.temporary,
+       (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position) FROM earlier)
+FROM said, opened
 """
 
 CLOSE_ROUND = """
@@ -105,18 +115,20 @@ def open_round(
     session_id: uuid.UUID,
     content: str,
     idempotency_key: str | None,
+    window_limit: int,
     said_at: datetime,
     now: datetime,
     lease: timedelta,
-) -> OpenRound:
+) -> tuple[OpenRound, list[Round]]:
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
-    `said_at` dates the message; the lease counts from `now`, or a message said long ago would have failed at once.
+    Returns it with what was said before: the newest whole rounds of at most `window_limit` messages, as `get_window`
+    gives them, in the same round trip. `said_at` dates the message; the lease counts from `now`, or a message said long ago would have failed at once.
     An untitled session takes its title from the message. Raises `NotFound` without the session, `AlreadySent` when a
     message with the same idempotency key is there.
     """
     message_id = uuid.uuid4()
-    values = {
+    values: dict[str, Any] = {
         "said_at": said_at,
         "now": now,
         "lease": now + lease,
@@ -126,9 +138,11 @@ def open_round(
         "message": message_id,
         "content": content,
         "key": idempotency_key,
+        "window": window_limit,
     }
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
+        # No savepoint: a caller has nothing of its own to keep when this is refused.
+        with transaction.atomic(savepoint=False), connection.cursor() as cursor:
             cursor.execute(OPEN_ROUND, values)
             row = cursor.fetchone()
     except IntegrityError as error:
@@ -137,8 +151,12 @@ def open_round(
         raise
     if row is None:
         raise NotFound("There is no such session.")
-    position, temporary = row
-    return OpenRound(
+    position, temporary, earlier = row
+    rounds = group_rounds(
+        (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
+        for key, role, text, reply_to in json.loads(earlier or "[]")
+    )
+    opened = OpenRound(
         message_id=message_id,
         session_id=session_id,
         user_id=user.pk,
@@ -149,6 +167,7 @@ def open_round(
         is_collected=False,
         temporary=temporary,
     )
+    return opened, rounds
 
 
 def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:
@@ -191,7 +210,7 @@ def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: date
         position=opened.position + 1,
         reply_to_id=opened.message_id,
     )
-    values = {
+    values: dict[str, Any] = {
         "message": opened.message_id,
         "attempt": opened.attempt,
         "emotion": emotion,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
@@ -23,10 +23,6 @@ from rest_framework.views import APIView
 
 from apps.core.db import in_database, release_connections
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
-from apps.core.parsing import refuse_forbidden
-
-if TYPE_CHECKING:
-    from apps.accounts.models import User
 
 API_PREFIXES = ("/api/", "/chat/", "/memory/", "/profile", "/summaries", "/v1/", "/mcp", "/healthz", "/metrics")
 CODES = {
@@ -107,12 +103,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
 # Reading requests
 
 
-def get_user(request: Request) -> User:
-    """Return who sends the request; permissions let nobody in who is not a user."""
-    assert request.user.is_authenticated, "permissions let nobody else in"
-    return request.user
-
-
 def read_uuid(value: str) -> uuid.UUID:
     """Return the UUID in a path; anything else is an object that does not exist: `NotFound`."""
     try:
@@ -168,8 +158,8 @@ class AsyncAPIView(APIView):
             response = await handler(drf_request, *args, **kwargs)
         except Exception as exc:
             response = await in_database(self.handle_exception, exc)
-        self.response = self.finalize_response(drf_request, response, *args, **kwargs)
-        return self.response
+        # DRF takes any response here; its type hints know only its own.
+        return self.finalize_response(drf_request, response, *args, **kwargs)  # type: ignore[arg-type]
 
     async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
         self.http_method_not_allowed(request, *args, **kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from rest_framework import exceptions
@@ -19,13 +19,14 @@ from apps.core.text.clean import find_forbidden
 class JSONOnly(BaseContentNegotiation):
     """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
 
-    def select_parser(self, request: Request, parsers: Sequence[BaseParser]) -> BaseParser | None:
+    def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
         return next((p for p in parsers if p.media_type == (request.content_type or "").split(";")[0].strip()), None)
 
     def select_renderer(
-        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type or "application/json"
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type or "application/json"
 
 
 class StrictJSONParser(BaseParser):

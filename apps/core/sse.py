@@ -31,7 +31,7 @@ async def _with_heartbeat(events: AsyncIterator[tuple[str, Any]]) -> AsyncIterat
     upcoming: asyncio.Task[tuple[str, Any]] | None = None
     try:
         while True:
-            upcoming = upcoming or asyncio.ensure_future(anext(iterator))  # type: ignore[arg-type]
+            upcoming = upcoming or asyncio.ensure_future(anext(iterator))
             done, _ = await asyncio.wait([upcoming], timeout=HEARTBEAT_SECONDS)
             if not done:
                 yield b": still here\n\n"

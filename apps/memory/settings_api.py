@@ -9,11 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.selectors import get_settings
+from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
 from apps.core.errors import InvalidInput
-from apps.core.http import get_user
 
 
 def _describe_settings(*, changes: bool) -> dict[str, Any]:

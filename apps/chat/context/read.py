@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
 from apps.accounts.models import User
@@ -10,7 +10,7 @@ from apps.accounts.types import MemorySettings
 from apps.chat.context.build import build_context
 from apps.chat.context.types import Context, ContextInput, Form, RecalledMemory
 from apps.chat.emotions import ReplyStrategy, StrategyTable
-from apps.conversations.selectors import get_window
+from apps.conversations.types import Round
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
 from apps.memory.types import ScoredMemory, ScoreWeights
@@ -28,9 +28,9 @@ COMPONENTS = (
 
 def read_context(
     user: User,
-    session_id: uuid.UUID,
     *,
     message: str,
+    rounds: Sequence[Round],
     strategy: ReplyStrategy | None,
     table: StrategyTable,
     working: WorkingMemorySnapshot | None,
@@ -38,13 +38,12 @@ def read_context(
     now: datetime,
     recalls: bool,
     said_at: datetime | None = None,
-    before: int | None = None,
     submitted: Form | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
-    `recalls`: whether long-term memories may be read (not in a temporary session, C7). `said_at`: when the message
-    was said, if not now. `before`: its position, so that only what was said earlier is in its window.
+    `rounds`: what was said before the message. `recalls`: whether long-term memories may be read (not in a temporary
+    session, C7). `said_at`: when the message was said, if not now.
     """
     memories: list[RecalledMemory] = []
     if recalls and strategy is not None and strategy.use_memory:
@@ -62,7 +61,7 @@ def read_context(
             forms=_read_forms(working),
             submitted=submitted,
             memories=memories,
-            rounds=get_window(user, session_id, limit=settings.context_limit, before=before),
+            rounds=rounds,
         )
     )
 

@@ -26,9 +26,9 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
 from apps.core.errors import ModelUnavailable
+from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
 from apps.memory.services import record_analysis, record_entries, record_use
-from apps.memory.long_term.types import MemoryUpdate
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
@@ -44,7 +44,9 @@ def close_turn(
     """
     emotion = analysis.emotion if analysis and turn.round else None
     message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
+    # Memories before working memory in every turn, or two turns could wait for each other.
     updates = _store_entries(turn, analysis=analysis, now=now)
+    record_use(user=turn.user, memory_ids=[uuid.UUID(memory.id) for memory in turn.context.memories], now=now)
     working = turn.working
     if turn.working and turn.round and analysis:
         working = record_analysis(
@@ -55,8 +57,6 @@ def close_turn(
             max_bytes=turn.settings.working_max_bytes,
             now=now,
         )
-    if turn.context.memories:
-        record_use(user=turn.user, memory_ids=[uuid.UUID(memory.id) for memory in turn.context.memories], now=now)
     used = [memory.to_wire() for memory in turn.context.memories]
     shown = [{**asdict(update), "id": str(update.id)} for update in updates]
     Turn.objects.create(

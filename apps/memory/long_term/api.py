@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings
+from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.selectors import get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import InvalidInput, TooLarge
-from apps.core.http import get_user, read_int, read_uuid
+from apps.core.http import read_int, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
 from apps.memory.long_term import services

@@ -32,7 +32,12 @@ def lock_memories(user: User) -> None:
     two of them waiting to make it exclusive would block each other for good.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"long_term_memory:{user.pk}"])
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [lock_name(user)])
+
+
+def lock_name(user: User) -> str:
+    """Return the name of that lock."""
+    return f"long_term_memory:{user.pk}"
 
 
 def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:

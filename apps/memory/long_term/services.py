@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
@@ -17,12 +16,20 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.fold import normalize_key
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, find_forgotten, keep_learnable
-from apps.memory.long_term.ledger import Ledger, lock_memories, set_text
+from apps.memory.long_term.ledger import Ledger, lock_memories, lock_name, set_text
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import LongTermMemory, Source, Status
+
+# The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
+RECORD_USE = """
+UPDATE long_term_memory
+SET access_count = access_count + 1, last_accessed = %(now)s
+FROM (SELECT pg_advisory_xact_lock(hashtextextended(%(lock)s, 0))) AS lock
+WHERE user_id = %(user)s AND id = ANY(%(ids)s)
+"""
 
 EDITABLE_FIELDS = ("category", "key", "value", "confidence", "source")
 
@@ -50,7 +57,7 @@ def record_entries(
     proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
     if not proposals:
         return []
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         lock_memories(user)
         proposals = _drop_forgotten(user, proposals, said_at=said_at, message_text=message_text)
         if not proposals:
@@ -251,10 +258,6 @@ def record_use(*, user: User, memory_ids: Collection[UUID], now: datetime) -> No
 
     `updated_at` stays: use is no change. Taking the person's lock first keeps turns from waiting for each other's rows.
     """
-    if not memory_ids:
-        return
-    with transaction.atomic():
-        lock_memories(user)
-        LongTermMemory.objects.filter(user=user, id__in=set(memory_ids)).update(
-            access_count=F("access_count") + 1, last_accessed=now
-        )
+    if memory_ids:
+        with connection.cursor() as cursor:
+            cursor.execute(RECORD_USE, {"lock": lock_name(user), "user": user.pk, "ids": list(memory_ids), "now": now})

@@ -8,8 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.selectors import get_settings
-from apps.core.http import get_user, read_uuid
+from apps.accounts.selectors import get_settings, get_user
+from apps.core.http import read_uuid
 from apps.core.serializers import DeletedSerializer
 from apps.memory.working import services
 from apps.memory.working.selectors import get_working_memory

@@ -14,7 +14,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel
 @pytest.mark.spec("C6")
 def test_the_events_are_start_deltas_done_and_the_deltas_are_the_stored_reply(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
-    text = "第一句。\nSecond \"quoted\" line \\ 🙂"
+    text = '第一句。\nSecond "quoted" line \\ 🙂'
     model.script(answer(text))
     events = alice.say_streaming(session, "你好")
     assert [event.name for event in events[:1] + events[-1:]] == ["start", "done"]

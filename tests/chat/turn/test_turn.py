@@ -44,13 +44,19 @@ def test_a_turn_returns_everything_and_stores_both_messages(alice: ApiClient, mo
     assert stored["results"] == [turn["user_message"], turn["assistant_message"]]
     user_message, reply = stored["results"]
     assert (user_message["role"], user_message["content"]) == ("user", "你好，今天很开心")
-    assert (user_message["status"], user_message["emotion"], user_message["is_collected"]) == ("complete", "happy", False)
+    assert (user_message["status"], user_message["emotion"], user_message["is_collected"]) == (
+        "complete",
+        "happy",
+        False,
+    )
     assert (reply["role"], reply["content"], reply["session_id"]) == ("assistant", "你好！", session)
     assert (reply["summarized_by"], reply["status"]) == (None, "complete")
 
 
 @pytest.mark.spec("E5")
-def test_one_model_call_makes_a_turn_and_asks_for_the_schema_with_response_first(alice: ApiClient, model: ScriptedModel):
+def test_one_model_call_makes_a_turn_and_asks_for_the_schema_with_response_first(
+    alice: ApiClient, model: ScriptedModel
+):
     alice.say(alice.new_session(), "你好").raise_for_status()
     (request,) = model.chat_requests
     assert request.response_format is not None
@@ -239,9 +245,7 @@ def test_a_temporary_session_reads_and_writes_no_memory(alice: ApiClient, model:
         ('{"response": "空\\u0000字符\\ud800"}', "空字符"),
     ],
 )
-def test_whatever_the_model_writes_the_user_gets_the_text(
-    alice: ApiClient, model: ScriptedModel, raw: str, reply: str
-):
+def test_whatever_the_model_writes_the_user_gets_the_text(alice: ApiClient, model: ScriptedModel, raw: str, reply: str):
     model.script(raw)
     response = alice.say(alice.new_session(), "你好")
     assert response.status_code == 201
@@ -320,7 +324,9 @@ def test_a_bad_message_is_refused_and_changes_nothing(alice: ApiClient, body: ob
     assert alice.get(f"/memory/working/{session}").status_code == 404
 
 
-@pytest.mark.parametrize("raw", [b'{"content": "\\u0000"}', b'{"content": "\\ud800"}', b'{"content": NaN}', b"{", b"\xff"])
+@pytest.mark.parametrize(
+    "raw", [b'{"content": "\\u0000"}', b'{"content": "\\ud800"}', b'{"content": NaN}', b"{", b"\xff"]
+)
 def test_text_that_cannot_be_stored_is_refused(alice: ApiClient, raw: bytes):
     session = alice.new_session()
     headers = {"Content-Type": "application/json"}
