@@ -3,7 +3,18 @@
 import { gettext } from "./i18n.js";
 import { readEvents } from "./sse.js";
 
-// Why a model did not answer, in the page's language; the server's own message is for whoever runs it.
+// What went wrong, in the page's language, by the error's code. Where none of these fits, the server's own words do.
+const CODES = {
+  unauthenticated: gettext("You are logged out."),
+  forbidden: gettext("This is not allowed. Load the page again if you have just logged in."),
+  not_found: gettext("It is not here any more."),
+  conflict: gettext("It has changed meanwhile. Load the page again to see how."),
+  too_large: gettext("This is too long."),
+  throttled: gettext("Too many requests. Try again in a while."),
+  internal_error: gettext("Something went wrong on the server."),
+};
+
+// Why a model did not answer; the server's own message is for whoever runs it.
 const MODEL_REASONS = {
   timeout: gettext("The model took too long."),
   rate_limited: gettext("The model is busy. Try again in a while."),
@@ -18,7 +29,7 @@ const MODEL_REASONS = {
 /** The server answered with an error: `{"error": {code, message, fields}}`. */
 export class ApiError extends Error {
   constructor(status, { code, message, fields } = {}) {
-    super(MODEL_REASONS[fields?.reason] || message || gettext("The server answered with an error."));
+    super(MODEL_REASONS[fields?.reason] ?? CODES[code] ?? (message || gettext("The server answered with an error.")));
     this.status = status;
     this.code = code ?? "unknown";
     this.fields = fields ?? {};
@@ -54,7 +65,7 @@ async function request(method, path, { body, query, key, accept = "application/j
   }
   if (response.status === 401) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
-    throw new ApiError(401, { code: "unauthenticated", message: gettext("You are logged out.") });
+    throw new ApiError(401, { code: "unauthenticated" });
   }
   if (!response.ok) {
     const answer = await response.json().catch(() => ({}));
@@ -97,8 +108,10 @@ export const api = {
   getContext: (id, message) => requestJson("GET", `/chat/sessions/${id}/context`, { query: { message } }),
   submitForm: (id, form, key) => requestJson("POST", `/chat/sessions/${id}/hitl-forms`, { body: form, key }),
 
+  getMemory: (id) => requestJson("GET", `/memory/long-term/${id}`),
   acceptMemory: (id) => requestJson("POST", `/memory/long-term/${id}/accept`, { body: {} }),
   rejectMemory: (id) => requestJson("POST", `/memory/long-term/${id}/reject`, { body: {} }),
-  forgetMemory: (id) => requestJson("DELETE", `/memory/long-term/${id}`),
+  listCopies: (id) => requestJson("GET", `/memory/long-term/${id}/copies`),
+  forgetMemory: (id, { copies }) => requestJson("DELETE", `/memory/long-term/${id}`, { query: { copies } }),
   updateSettings: (changes) => requestJson("PATCH", "/memory/settings", { body: changes }),
 };

@@ -2,11 +2,11 @@
 
 import { byId, el, icon } from "./dom.js";
 
-/** Ask; resolves to true only for a yes. `details` are nodes under the question. Esc and a click outside mean no. */
+/** Ask; resolves to true only for a yes. `details` are nodes under the question, or null. Esc and a click outside mean no. */
 export function confirm({ title, text, yes, danger = true, details = [] }) {
   const dialog = byId("confirm");
   byId("confirm-title").textContent = title;
-  byId("confirm-text").replaceChildren(el("p", {}, text), ...details);
+  byId("confirm-text").replaceChildren(el("p", {}, text), ...details.filter(Boolean));
   const yesButton = byId("confirm-yes");
   yesButton.textContent = yes;
   yesButton.className = `button ${danger ? "danger" : "primary"}`;

@@ -130,7 +130,7 @@ export class MessagesView {
 
   #rowNode(row) {
     if (!this.#nodes.has(row)) {
-      const node = el("article", { class: `message ${row.role}` });
+      const node = el("article", { class: `message ${row.role} ${row.id ? "" : "new"}` });
       this.#nodes.set(row, node);
       this.#renderRow(row);
     }

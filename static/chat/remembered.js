@@ -1,9 +1,9 @@
 // What a turn remembered, and what its owner can do about it: accept, reject, forget.
 
-import { api } from "./api.js";
+import { ApiError, NetworkError, api } from "./api.js";
 import { confirm, showProblem, toast } from "./dialogs.js";
 import { button, el, icon } from "./dom.js";
-import { gettext } from "./i18n.js";
+import { gettext, interpolate, ngettext } from "./i18n.js";
 import { DELETED, formatValue, label } from "./labels.js";
 
 /** Return a list item for one of `memory_updates[]`. What is done about it is kept in `update.outcome`. */
@@ -49,7 +49,19 @@ export function rememberedItem(update) {
     }
   };
   render();
+  if (update.action === "pending" && !update.outcome) catchUp(update, settle);
   return item;
+}
+
+/** A turn keeps what happened in it; what became of a pending memory since then is asked for. */
+async function catchUp(update, settle) {
+  try {
+    const { status } = await api.getMemory(update.id);
+    if (status !== "pending") settle(status === "rejected" ? "rejected" : "accepted");
+  } catch (error) {
+    if (error.status === 404) settle("forgotten");
+    else if (!(error instanceof ApiError || error instanceof NetworkError)) throw error; // unanswered: it stays undecided
+  }
 }
 
 function entry({ key, value }) {
@@ -58,23 +70,34 @@ function entry({ key, value }) {
 
 const OUTCOMES = { accepted: gettext("Accepted"), rejected: gettext("Rejected"), forgotten: gettext("Forgotten") };
 
-/** Return a button that deletes a long-term memory after asking. */
+/** Return a button that deletes a long-term memory after asking, and on request its copies elsewhere (SPEC, L6). */
 export function forgetButton({ id, text, onForgotten }) {
   const forget = async () => {
-    const sure = await confirm({
-      title: gettext("Forget this?"),
-      text: gettext("It is deleted for good, with its history, and not learned again from what was said before."),
-      details: [el("blockquote", { class: "free-text", dir: "auto" }, text)],
-      yes: gettext("Forget"),
-    });
-    if (!sure) return;
     try {
-      await api.forgetMemory(id);
-      toast(gettext("Forgotten."));
-      onForgotten();
+      const { results: copies } = await api.listCopies(id);
+      const alsoCopies = el("input", { type: "checkbox", checked: true });
+      const sure = await confirm({
+        title: gettext("Forget this?"),
+        text: gettext("It is deleted for good, with its history, and not learned again from what was said before."),
+        details: [el("blockquote", { class: "free-text", dir: "auto" }, text), copies.length ? copiesChoice(copies, alsoCopies) : null],
+        yes: gettext("Forget"),
+      });
+      if (!sure) return;
+      await api.forgetMemory(id, { copies: copies.length > 0 && alsoCopies.checked });
     } catch (error) {
       showProblem(error);
+      return;
     }
+    toast(gettext("Forgotten."));
+    onForgotten();
   };
   return button({ class: "button small quiet", on: { click: forget } }, icon("trash"), gettext("Forget"));
+}
+
+function copiesChoice(copies, checkbox) {
+  const title = interpolate(ngettext("It also stands in %s other place. Remove it there, too", "It also stands in %s other places. Remove it there, too", copies.length), [copies.length]);
+  const places = copies.map(({ kind, field, text }) =>
+    el("li", { class: "free-text" }, el("span", { class: "soft" }, kind === "working" ? gettext("In mind now") : gettext("Long-term memory")), ` ${field.replace(/^hitl_/, "")}: ${text}`),
+  );
+  return el("div", { class: "copies" }, el("label", {}, checkbox, title), el("ul", {}, places));
 }

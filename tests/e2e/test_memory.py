@@ -63,6 +63,8 @@ def test_an_uncertain_memory_waits_for_its_owner(chat: ChatPage, model: Scripted
     update.get_by_role("button", name="接受").click()
     expect(update.locator(".badge")).to_have_text("已接受")
     assert LongTermMemory.objects.get().status == "active"
+    chat.page.reload()
+    expect(update.locator(".badge")).to_have_text("已接受")
 
 
 @pytest.mark.spec("L2")
@@ -96,6 +98,21 @@ def test_what_was_remembered_is_forgotten_after_asking(chat: ChatPage, model: Sc
 
     chat.page.reload()
     expect(chat.section("remembered").locator("li")).to_contain_text("（已删除）")
+
+
+@pytest.mark.spec("L6")
+def test_forgetting_offers_to_remove_copies(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(turn_answer("记住了。", STATED, {**STATED, "key": "老家"}))
+    chat.say("我住在上海，老家也是上海")
+    updates = chat.section("remembered").locator("li.update")
+    updates.filter(has_text="居住城市").get_by_role("button", name="忘记").click()
+    dialog = chat.page.get_by_role("dialog", name="要忘记它吗？")
+    expect(dialog.get_by_label("它还出现在其他 1 处，一并移除")).to_be_checked()
+    expect(dialog.locator("li")).to_have_text("长期记忆 老家: 上海")
+    dialog.get_by_label("它还出现在其他 1 处，一并移除").uncheck()
+    dialog.get_by_role("button", name="忘记").click()
+    expect(updates.filter(has_text="居住城市").locator(".badge")).to_have_text("已忘记")
+    assert [memory.key for memory in LongTermMemory.objects.all()] == ["老家"]
 
 
 @pytest.mark.spec("H1", "H2")

@@ -1,0 +1,86 @@
+"""The page's view: who gets it, what it is told, what it may load."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def mei(settings: Any) -> User:
+    settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = settings.CHAT_MODEL = ""
+    return User.objects.create_user("mei")
+
+
+@pytest.fixture
+def browser(mei: User) -> Client:
+    client = Client()
+    client.force_login(mei)
+    return client
+
+
+def read_page_data(content: bytes) -> dict[str, Any]:
+    found = re.search(r'<script id="page" type="application/json">(.*?)</script>', content.decode())
+    assert found
+    return dict(json.loads(found[1]))
+
+
+@pytest.mark.parametrize("path", ["/", "/s/2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"])
+def test_strangers_are_sent_to_the_log_in_page(path: str) -> None:
+    response = Client().get(path)
+    assert response.status_code == 302
+    assert response["Location"] == f"/login?next={path}"
+
+
+def test_the_page_knows_the_session_of_its_address(browser: Client) -> None:
+    assert read_page_data(browser.get("/").content)["sessionId"] is None
+    session = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
+    assert read_page_data(browser.get(f"/s/{session}").content)["sessionId"] == session
+    assert browser.get("/s/nonsense").status_code == 404
+
+
+@pytest.mark.spec("C8")
+def test_the_page_is_told_whether_a_time_zone_was_chosen(browser: Client, mei: User) -> None:
+    update_settings(user=None, changes={"memory.timezone": "Asia/Tokyo"})
+    assert read_page_data(browser.get("/").content)["timezoneIsSet"] is False
+    update_settings(user=mei, changes={"memory.timezone": "UTC"})
+    assert read_page_data(browser.get("/").content)["timezoneIsSet"] is True
+
+
+def test_the_page_says_which_model_answers(browser: Client, settings: Any) -> None:
+    assert "由内置演示模型回复。" in browser.get("/", headers={"accept-language": "zh-CN"}).content.decode()
+    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "http://127.0.0.1:9/v1", "qwen"
+    page = browser.get("/", headers={"accept-language": "zh-CN"}).content.decode()
+    assert "由 qwen 回复。" in page
+    assert "model-help" not in page
+
+
+def test_the_page_may_load_and_run_only_our_own_files(browser: Client) -> None:
+    response = browser.get("/")
+    policy = response["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    page = response.content.decode()
+    assert re.findall(r"<script(?![^>]*(?:\bsrc=|application/json))", page) == []
+    assert re.findall(r"\s(?:on\w+|style)=", page) == []
+    assert re.findall(r'(?:src|href)="(?:https?:)?//', page) == []
+
+
+@pytest.mark.parametrize(("is_staff", "shown"), [(True, True), (False, False)])
+def test_the_memory_panel_is_linked_for_staff(browser: Client, mei: User, is_staff: bool, shown: bool) -> None:
+    mei.is_staff = is_staff
+    mei.save()
+    assert ('href="/admin/"' in browser.get("/").content.decode()) is shown
+
+
+def test_only_reading_methods_are_allowed(browser: Client) -> None:
+    assert browser.post("/").status_code == 405
