@@ -16,7 +16,7 @@ _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「
 _CJK = "\u3400-\u9fff□》」”"
 _BOUNDARY = re.compile(
     rf"(?<=[{_CJK}]) ?, ?| ?, ?(?=[{_CJK}])"
-    r"| ?, ?(?=(?:and |but |so |because |though |although |while |then |which |or )?"
+    r"| ?, ?(?=(?:and |but |so |now |because |though |although |while |then |which |or )?"
     r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
     r"|can|could|would|please|named|called|right)\b(?! ?,))"
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"

@@ -54,8 +54,8 @@ class Lexicon:
     """All tables of one language.
 
     ``pointing``: words that mean nothing outside the conversation (it, you, 这个). ``at_hand``: how a thing begins that
-    is liked only as it lies before one's eyes ("I love the colors"). ``relations``: from each word for a relative to the
-    one used in keys. ``tells`` matches where any pattern of any concept does: most clauses tell nothing, and one
+    is liked only as it lies before one's eyes ("I love the colors"). ``relations``: from each word for a relative to
+    the one used in keys. ``tells`` matches where any pattern of any concept does: most clauses tell nothing, and one
     attempt is ten times quicker than two hundred.
     """
 

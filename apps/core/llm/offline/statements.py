@@ -105,6 +105,8 @@ class _Reader:
         self.speaking_of: Literal["user", "other", "nobody"] = "nobody"
         self.mentioned: _Subject | None = None
         self.user_is_subject = False
+        self.asked_to_remember = False
+        self.left_unread = False
 
     def begin_sentence(self) -> None:
         """Forget the grammatical subject; who is spoken of stays."""
@@ -131,6 +133,7 @@ class _Reader:
 
     def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject, found: bool) -> None:
         """Note who the next clause is about if it does not say."""
+        self.left_unread = not found and len(clause.folded) - subject.end > _INTERJECTION
         self.user_is_subject = subject.kind == "user" or (subject.kind == "elided" and found)
         if found:
             self.speaking_of = "user"
@@ -142,12 +145,15 @@ class _Reader:
             self.speaking_of = "other"
 
     def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject) -> Iterator[Entry]:
+        asked = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
+        # "帮我记一下，我的航班号是…": the request may be a clause of its own.
+        explicit = asked or self.asked_to_remember
+        self.asked_to_remember = asked and subject.start == len(clause.folded)
         starts = {subject.start, subject.end, subject.possessed or 0}
         if lexicon.language == "zh":
             starts |= {found.end() for begin in list(starts) if (found := lexicon.adverb.match(clause.folded, begin))}
         if not any(lexicon.tells.match(clause.folded, begin) for begin in starts):
             return
-        explicit = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
         for taking_back in (True, False):
             for concept in lexicon.concepts.values():
                 if (clause.asks and not concept.request) or (concept.explicit and not explicit):
@@ -166,6 +172,9 @@ class _Reader:
             places = [(concept.untell, subject.end)] if self._is_about_user(subject, lexicon) else []
         elif concept.pointing:
             places = [(concept.whole, subject.start)] if self.mentioned and subject.kind in ("elided", "other") else []
+        elif concept.name == "name" and subject.kind == "elided" and self.left_unread:
+            # "I cooked something new, called …": the name is that of a thing in the clause before.
+            places = []
         else:
             places = [(concept.whole, subject.start)]
             if self._is_about_user(subject, lexicon) or _may_be_told(concept, subject):

@@ -124,7 +124,7 @@ def _fits(value: str, kind: str, lexicon: Lexicon) -> bool:
         case "color" | "programming":
             return bool(lexicon.words[kind].fullmatch(folded))
         case "things":
-            return not lexicon.pointing.search(folded)
+            return not lexicon.pointing.search(folded) and not lexicon.relation.fullmatch(folded)
         case "place":
             return not lexicon.words["not_a_place"].fullmatch(folded)
         case _:
