@@ -38,7 +38,7 @@ def gather_known(prompt: Prompt) -> tuple[Memory, ...]:
     A memory that reads like an order to the model is left out: remembered text is data (C5).
     """
     said = [
-        Memory(key=entry.key, value=entry.value, category=entry.category)
+        Memory(key=entry.key, value=entry.value)
         for message in reversed(prompt.history)
         for entry in read_statements(message)
         if entry.mode != "remove" and entry.source == "user_stated"

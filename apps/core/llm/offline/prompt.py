@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from apps.core.llm.blocks import read_block
@@ -23,11 +23,10 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A recalled memory. Atomic ones have no key; their value is the text. ``category`` is "" for them."""
+    """A recalled memory. Atomic ones have no key; their value is the text."""
 
     key: str
     value: Any
-    category: str = ""
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -54,9 +53,7 @@ class Prompt:
     memories: tuple[Memory, ...] = ()
     forms: tuple[Form, ...] = ()
     submitted: Form | None = None
-    topic: str | None = None
     session_summaries: tuple[str, ...] = ()
-    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_prompt(messages: Sequence[PromptMessage]) -> Prompt:
@@ -65,8 +62,6 @@ def read_prompt(messages: Sequence[PromptMessage]) -> Prompt:
     said = [message.content for message in messages if message.role == "user"]
     working = _read_object(system, "working_memory")
     forms = working.get("forms")
-    topic = working.get("topic")
-    variables = working.get("variables")
     return Prompt(
         message=said[-1] if said else "",
         history=tuple(said[:-1]),
@@ -74,11 +69,9 @@ def read_prompt(messages: Sequence[PromptMessage]) -> Prompt:
         memories=_read_memories(read_block(system, "memories") or ""),
         forms=tuple(form for item in (forms if isinstance(forms, list) else []) if (form := _read_form(item))),
         submitted=_read_form(_read_object(system, "form_submitted")),
-        topic=topic if isinstance(topic, str) else None,
         session_summaries=tuple(
             filter(None, map(str.strip, (read_block(system, "session_summaries") or "").split("\n")))
         ),
-        variables=variables if isinstance(variables, dict) else {},
     )
 
 
@@ -109,8 +102,8 @@ def _read_memories(block: str) -> tuple[Memory, ...]:
     memories = []
     for row in map(_parse, block.splitlines()):
         match row:
-            case {"key": str(key), "value": value, **rest}:
-                memories.append(Memory(key=key, value=value, category=str(rest.get("category", ""))))
+            case {"key": str(key), "value": value}:
+                memories.append(Memory(key=key, value=value))
             case {"text": str(text)}:
                 memories.append(Memory(key="", value=text))
     return tuple(memories)
