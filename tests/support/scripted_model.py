@@ -147,6 +147,9 @@ class ScriptedModel:
         self.models: tuple[str, ...] = (MODEL,)
         self._scripts: dict[str, deque[Behaviour]] = {"/v1/chat/completions": deque(), "/v1/models": deque()}
         self._socket = socket.create_server(("127.0.0.1", port), backlog=512)
+        # Inherited by every connection; asyncio does not set it on those of a socket made here. Without it a piece of
+        # the answer can wait 40 ms for the client's delayed acknowledgement of the one before.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="scripted-model")
         self._stop: Future[Callable[[], object]] = Future()
 
