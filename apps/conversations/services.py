@@ -123,9 +123,9 @@ def open_round(
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
     Returns it with what was said before: the newest whole rounds of at most `window_limit` messages, as `get_window`
-    gives them, in the same round trip. `said_at` dates the message; the lease counts from `now`, or a message said long ago would have failed at once.
-    An untitled session takes its title from the message. Raises `NotFound` without the session, `AlreadySent` when a
-    message with the same idempotency key is there.
+    gives them, in the same round trip. `said_at` dates the message; the lease counts from `now`, or a message said
+    long ago would have failed at once. An untitled session takes its title from the message. Raises `NotFound` without
+    the session, `AlreadySent` when a message with the same idempotency key is there.
     """
     message_id = uuid.uuid4()
     values: dict[str, Any] = {

@@ -1,10 +1,25 @@
-"""Answers that every app gives in the same shape."""
+"""What the bodies and answers of every app have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
+
+
+class KnownFieldsSerializer(serializers.Serializer[Any]):
+    """Refuses fields it does not know: a mistyped name would lose what it holds."""
+
+    ignored: frozenset[str] = frozenset()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping):
+            unknown = [name for name in data if name not in self.fields and name not in self.ignored]
+            if unknown:
+                raise serializers.ValidationError({name: ["This field cannot be set here."] for name in unknown})
+        values: dict[str, Any] = super().to_internal_value(data)
+        return values
 
 
 class DeletedSerializer(serializers.Serializer[Any]):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.long_term.types import Mode
 from apps.memory.long_term.validation import MAX_KEY_CHARACTERS, is_share
 from apps.memory.models import Category, LongTermMemory, Source
@@ -51,20 +51,6 @@ class ConfidenceField(serializers.FloatField):
         if not is_share(data):
             self.fail("not_a_share")
         return float(data)
-
-
-class KnownFieldsSerializer(serializers.Serializer[Any]):
-    """Refuses fields it does not know: a mistyped name would lose what it holds."""
-
-    ignored: frozenset[str] = frozenset()
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, Mapping):
-            unknown = [name for name in data if name not in self.fields and name not in self.ignored]
-            if unknown:
-                raise serializers.ValidationError({name: ["This field cannot be set here."] for name in unknown})
-        values: dict[str, Any] = super().to_internal_value(data)
-        return values
 
 
 class MemoryChangeRequest(KnownFieldsSerializer):

@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.fields import StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.working.selectors import WorkingMemorySnapshot
 
 
@@ -25,7 +26,7 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
         return instance.to_wire()
 
 
-class WorkingMemoryChangeSerializer(serializers.Serializer[Any]):
+class WorkingMemoryChangeSerializer(KnownFieldsSerializer):
     """A null topic clears it; variables merge key by key and null removes one."""
 
     current_topic = StrictCharField(required=False, allow_null=True, max_length=200)

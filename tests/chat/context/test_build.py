@@ -50,9 +50,7 @@ GIVEN = ContextInput(
 
 @pytest.mark.spec("C4")
 def test_the_layers_are_in_order_and_the_new_message_is_the_last():
-    context = build_context(
-        replace(GIVEN, topic="旅行", memories=[make_memory("蓝色")], rounds=[make_round(1)])
-    )
+    context = build_context(replace(GIVEN, topic="旅行", memories=[make_memory("蓝色")], rounds=[make_round(1)]))
     assert [(layer.index, layer.name) for layer in context.layers] == list(enumerate(LAYER_NAMES))
     assert [message.role for message in context.messages] == ["system", "user", "assistant", "user"]
     assert context.messages[-1].content == "你好"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.conversations.models import Message
-from tests.support.waiting import wait_until
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
+from tests.support.processes import wait_until
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
 

@@ -258,7 +258,7 @@ def test_use_is_counted_once_and_is_no_change(user: User, django_assert_num_quer
     unused = LongTermMemoryFactory(user=user, now=NOW)
     theirs = LongTermMemoryFactory(now=NOW)
     ids = [used[0].id, used[1].id, used[0].id, theirs.id]
-    with django_assert_num_queries(4):  # two, and the savepoint that a test's transaction makes of ours
+    with django_assert_num_queries(1):
         record_use(user=user, memory_ids=ids, now=LATER)
     for memory in used:
         memory.refresh_from_db()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 
 from apps.core.llm.offline.emotion import read_emotion
 from apps.core.llm.offline.language import Language, detect_language, take_excerpt
+from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.phrases import load_phrases
 from apps.core.llm.offline.prompt import Prompt, read_prompt
 from apps.core.llm.offline.reconcile import reconcile
@@ -25,6 +27,9 @@ class OfflineModel:
 
     name = "offline"
 
+    def __init__(self) -> None:
+        load_lexicons()  # takes a while; better now than during the first message
+
     async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
         """Yield the answer to `request` a few characters at a time: E5's JSON if a format is asked for, else text."""
         prompt = read_prompt(request.messages)
@@ -32,6 +37,7 @@ class OfflineModel:
         text = answer["response"] if request.response_format is None else json.dumps(answer, ensure_ascii=False)
         for start in range(0, len(text), _PIECE):
             yield text[start : start + _PIECE]
+            await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would
 
 
 def answer_turn(prompt: Prompt) -> dict[str, Any]:

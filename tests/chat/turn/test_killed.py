@@ -1,0 +1,98 @@
+"""The web process is killed in the middle of a turn: the message is kept, marked, and answered once (C6)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+from apps.conversations.models import Message
+from apps.memory.models import LongTermMemory, WorkingMemory
+from tests.support.answers import answer
+from tests.support.http_server import read_events
+from tests.support.processes import wait_until
+from tests.support.scripted_model import MODEL, Gate, Reply, ScriptedModel
+
+ROOT = Path(__file__).parents[3]
+
+
+def database_url() -> str:
+    """The test database as another process reaches it."""
+    given = connection.settings_dict
+    return f"postgresql://{given['USER']}:{given['PASSWORD']}@{quote(given['HOST'], safe='')}/{given['NAME']}"
+
+
+@contextmanager
+def web_process(*, model: ScriptedModel, lease_seconds: int) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The product's web process on a free port, with the scripted model behind it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        environment = {
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "REDIS_URL": settings.REDIS_URL,
+            "JIYI_DATA_DIR": str(settings.DATA_DIR),
+            "OPENAI_BASE_URL": model.base_url,
+            "CHAT_MODEL": MODEL,
+            "TURN_LEASE_SECONDS": str(lease_seconds),
+        }
+        command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--fd", str(listener.fileno())]
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[listener.fileno()])
+        try:
+            yield process, f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def connect(url: str, user: User) -> httpx2.Client:
+    """A client of that process that speaks for the user."""
+    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=60)
+
+
+@pytest.mark.spec("C6", "W3")
+@pytest.mark.django_db(transaction=True)
+def test_a_web_process_killed_before_the_reply_loses_nothing(scripted_model: ScriptedModel):
+    user = User.objects.create_user("alice")
+    gate = Gate()
+    entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
+    text = answer("说到一半。就没了。", entries=[entry])
+    cut = text.index("就没了")
+    scripted_model.script(Reply((text[:cut], gate, text[cut:])), answer("这次答完了。", entries=[entry]))
+
+    with web_process(model=scripted_model, lease_seconds=1) as (process, url), connect(url, user) as client:
+        session = client.post("/chat/sessions", json={}).raise_for_status().json()["id"]
+        body = {"content": "我喜欢的颜色是蓝色", "stream": True}
+        with client.stream("POST", f"/chat/sessions/{session}/messages", json=body) as response:
+            events = read_events(response.iter_lines())
+            message_id = next(events).data["user_message"]["id"]
+            assert next(events).data == {"text": "说到一半。"}
+            process.kill()
+            process.wait()
+            with pytest.raises(httpx2.TransportError):
+                list(events)
+    gate.open()
+    assert Message.objects.get().status == "pending"
+    assert not LongTermMemory.objects.exists()
+
+    with web_process(model=scripted_model, lease_seconds=60) as (_process, url), connect(url, user) as client:
+        shown = f"/chat/sessions/{session}/messages"
+        wait_until(lambda: client.get(shown).json()["results"][0]["status"] == "failed")
+        turn = client.post(f"/chat/messages/{message_id}/retry", json={}).raise_for_status().json()
+    assert turn["assistant_message"]["content"] == "这次答完了。"
+    assert list(Message.objects.order_by("position").values_list("role", "status")) == [
+        ("user", "complete"), ("assistant", "complete"),
+    ]  # fmt: skip
+    assert WorkingMemory.objects.get().turn_count == 1
+    assert LongTermMemory.objects.count() == 1
