@@ -1,0 +1,65 @@
+"""From times of single calls to the figures of a comparison. Pure: no clock, no network."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Milliseconds from sending a request to the first text of the reply, and to the end of the response."""
+
+    first_token_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A turn, and the same call straight to the model, made one after the other."""
+
+    turn: Call
+    direct: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median and 95th percentile, in milliseconds."""
+
+    p50: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`overhead` is the spread of the differences within each pair, not the difference of the spreads."""
+
+    turn: Spread
+    direct: Spread
+    overhead: Spread
+
+
+def get_spread(values: Sequence[float]) -> Spread:
+    """Return the percentiles of at least two values, interpolated between neighbours."""
+    cuts = statistics.quantiles(values, n=100, method="inclusive")
+    return Spread(p50=round(cuts[49], 2), p95=round(cuts[94], 2))
+
+
+def compare(turns: Sequence[float], direct: Sequence[float]) -> Comparison:
+    """Return the figures of paired times; the same position in both is one pair. ValueError unless as many of each."""
+    return Comparison(
+        turn=get_spread(turns),
+        direct=get_spread(direct),
+        overhead=get_spread([ours - theirs for ours, theirs in zip(turns, direct, strict=True)]),
+    )
+
+
+def compare_first_tokens(pairs: Sequence[Pair]) -> Comparison:
+    """Compare the times to the first token."""
+    return compare([pair.turn.first_token_ms for pair in pairs], [pair.direct.first_token_ms for pair in pairs])
+
+
+def compare_ends(pairs: Sequence[Pair]) -> Comparison:
+    """Compare the times to the end of the response."""
+    return compare([pair.turn.end_ms for pair in pairs], [pair.direct.end_ms for pair in pairs])

@@ -1,0 +1,90 @@
+"""The product and a scripted model as real processes on a data folder of their own, for benchmarks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.scripted_model import MODEL
+from tests.support.servers import make_data_folder, remove_data_folder
+
+_PROJECT = Path(__file__).resolve().parents[1]
+_START_SECONDS = 30
+
+
+@contextmanager
+def run_in_new_data_folder() -> Iterator[Path]:
+    """Set Django up on embedded servers in a temporary folder, migrated and empty; all of it is gone afterwards.
+
+    Nothing of the caller's environment or ``.env`` may lead elsewhere. Once per process.
+    """
+    folder = make_data_folder()
+    names = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL", "DEBUG", "THROTTLE_RATE")
+    os.environ.update(dict.fromkeys(names, ""))
+    os.environ.update(JIYI_DATA_DIR=str(folder), DJANGO_SETTINGS_MODULE="project.settings", OMP_NUM_THREADS="1")
+    try:
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+        from django.db import connection
+
+        from apps.core.embedded.servers import hold_servers
+
+        with hold_servers(folder):  # durable, as in production
+            call_command("migrate", verbosity=0, interactive=False)
+            try:
+                yield folder
+            finally:
+                connection.close()
+                connection.close_pool()
+    finally:
+        remove_data_folder(folder)
+
+
+@contextmanager
+def run_scripted_model() -> Iterator[str]:
+    """Run the scripted model server in a process of its own; yields its base URL."""
+    command = [sys.executable, "-m", "tests.support.scripted_model"]
+    with _run(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().decode().strip()
+
+
+@contextmanager
+def run_web(*, model_url: str) -> Iterator[str]:
+    """Run the web process as ``manage.py up`` does, answering with the model at `model_url`; yields its address."""
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+        # As in `up`: asyncio does not set it on the connections of a socket that came by file descriptor.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"]
+        command += ["--fd", str(listener.fileno()), "--timeout-graceful-shutdown", "5"]
+        environment = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "benchmark", "CHAT_MODEL": MODEL}
+        with _run(command, environment=environment, pass_fds=[listener.fileno()]):
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def _run(
+    command: list[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    stdout: int = subprocess.DEVNULL,
+    pass_fds: list[int] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command, cwd=_PROJECT, env={**os.environ, **(environment or {})}, stdout=stdout, pass_fds=pass_fds or ()
+    )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=_START_SECONDS)
+        if process.stdout is not None:
+            process.stdout.close()

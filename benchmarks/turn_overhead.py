@@ -1,0 +1,234 @@
+"""What a turn costs beyond the model: the time to its first token and to its end, less the same call straight to the
+same model server.
+
+    python -m benchmarks.turn_overhead [--memories 10 1000] [--turns 200] [--json FILE]
+
+Turns are streamed over HTTP from a real web process on embedded servers in a temporary folder; the model is scripted,
+in a process of its own, and answers at once. Each turn is followed by the call it caused, made directly with the same
+client, so that what slows the machine for a while slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.figures import Call, Comparison, Pair, Spread, compare_ends, compare_first_tokens, get_spread
+from benchmarks.running import run_in_new_data_folder, run_scripted_model, run_web
+from tests.support.scripted_model import MODEL
+
+GOAL_MS = 25.0
+"""Median time to the first token that a turn may add (issue 2)."""
+
+WARM_UP_TURNS = 12
+"""Not measured: enough for the rolling window to be full, and for every connection and cache to be warm."""
+
+THINGS_ZH = (
+    "颜色",
+    "电影",
+    "音乐",
+    "运动",
+    "城市",
+    "早餐",
+    "书",
+    "游戏",
+    "花",
+    "季节",
+    "水果",
+    "茶",
+    "餐厅",
+    "动物",
+    "编程语言",
+)
+THINGS_EN = ("color", "movie", "song", "sport", "city", "breakfast", "book", "game", "flower", "season", "fruit", "tea")
+QUESTIONS = (
+    *(f"你还记得我喜欢的{thing}是什么吗？" for thing in THINGS_ZH),
+    *(f"Do you remember my favorite {thing}, and why I like it?" for thing in THINGS_EN),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The figures for one number of memories. `opening` is what the web process itself timed: reading and storing
+    before the model is called.
+    """
+
+    memories: int
+    turns: int
+    first_token: Comparison
+    end: Comparison
+    opening: Spread
+
+
+class Talker:
+    """One user with memories, and a session in which they ask about them."""
+
+    def __init__(self, *, memories: int, web_url: str, model_url: str) -> None:
+        from apps.accounts.models import User
+        from apps.accounts.services import create_token
+        from apps.conversations.services import create_session
+
+        self.memories = memories
+        self.pairs: list[Pair] = []
+        self._user = User.objects.create_user(f"benchmark-{memories}")
+        _create_memories(self._user, memories)
+        self._session = create_session(user=self._user)
+        self._questions = cycle(QUESTIONS)
+        self._web = httpx2.Client(
+            base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=30
+        )
+        self._model = httpx2.Client(base_url=model_url, timeout=30)
+
+    def ask(self) -> Pair:
+        """Send the next question as a turn, then the call that it caused straight to the model."""
+        question = next(self._questions)
+        call = self._render_model_call(question)
+        turn = self._time_turn(question)
+        return Pair(turn=turn, direct=self._time_call(call))
+
+    def get_result(self) -> Result:
+        from apps.chat.models import Turn
+
+        timings = Turn.objects.filter(user=self._user).order_by("-created_at").values_list("timings", flat=True)
+        return Result(
+            memories=self.memories,
+            turns=len(self.pairs),
+            first_token=compare_first_tokens(self.pairs),
+            end=compare_ends(self.pairs),
+            opening=get_spread([timing["opening_ms"] for timing in timings[: len(self.pairs)]]),
+        )
+
+    def _render_model_call(self, question: str) -> dict[str, Any]:
+        """The body that the turn's own model client is going to send."""
+        from django.utils import timezone
+
+        from apps.chat.prompts import get_turn_format
+        from apps.chat.selectors import get_turn_configuration
+        from apps.chat.services import preview_context
+        from apps.core.llm.types import ModelRequest
+        from apps.core.llm.wire import render_request
+
+        context = preview_context(user=self._user, session_id=self._session.id, message=question, now=timezone.now())
+        _settings, table = get_turn_configuration(self._user)
+        request = ModelRequest(messages=context.messages, response_format=get_turn_format(tuple(table)))
+        return render_request(request, model=MODEL, level="json_schema", base_url="")
+
+    def _time_turn(self, question: str) -> Call:
+        body = {"content": question, "stream": True}
+        path = f"/chat/sessions/{self._session.id}/messages"
+        return _time_stream(self._web, path, body, first="event: delta", last="event: done")
+
+    def _time_call(self, body: dict[str, Any]) -> Call:
+        return _time_stream(self._model, "/chat/completions", body, first='"content": "{', last="data: [DONE]")
+
+
+def _time_stream(client: httpx2.Client, path: str, body: dict[str, Any], *, first: str, last: str) -> Call:
+    """Time a streamed response to the first line that holds `first` and to its end; it must have one with `last`."""
+    start = time.perf_counter()
+    first_at, ended = None, False
+    with client.stream("POST", path, json=body) as response:
+        response.raise_for_status()
+        for line in response.iter_lines():
+            if first_at is None and first in line:
+                first_at = time.perf_counter()
+            ended = ended or last in line
+    end = time.perf_counter()
+    if first_at is None or not ended:
+        raise RuntimeError(f"{path} did not answer to its end")
+    return Call(first_token_ms=(first_at - start) * 1000, end_ms=(end - start) * 1000)
+
+
+def _create_memories(user: Any, count: int) -> None:
+    from django.utils import timezone
+
+    from apps.memory.services import create_memory
+
+    for category, key, value in islice(_invent_memories(), count):
+        create_memory(user=user, category=category, key=key, value=value, now=timezone.now())
+
+
+def _invent_memories() -> Iterator[tuple[str, str, str]]:
+    """Yield memories in both languages without end; each question's words are in many of them."""
+    number = 0
+    while True:
+        number += 1
+        for thing in THINGS_ZH:
+            yield "preference", f"第{number}喜欢的{thing}", f"家附近那种{thing}，从{1900 + number}年起"
+        for thing in THINGS_EN:
+            yield "fact", f"favorite {thing} number {number}", f"the {thing} that I got to know in {1900 + number}"
+
+
+def measure(*, memories: Sequence[int], turns: int, console: Console) -> list[Result]:
+    """Measure `turns` turns for each number of memories, taking the numbers in turn."""
+    with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web_url:
+        talkers = [Talker(memories=count, web_url=web_url, model_url=model_url) for count in memories]
+        for _ in range(WARM_UP_TURNS):
+            for talker in talkers:
+                talker.ask()
+        for _ in track(range(turns), description="Turns", console=console, transient=True):
+            for talker in talkers:
+                talker.pairs.append(talker.ask())
+        return [talker.get_result() for talker in talkers]
+
+
+def make_table(results: Sequence[Result]) -> Table:
+    """Return the figures as a table, the 95th percentile behind the stroke."""
+    table = Table(title="Milliseconds, p50 / p95", title_justify="left")
+    for name in ("memories", "time", "direct", "as a turn", "added"):
+        table.add_column(name, justify="left" if name == "time" else "right")
+    for result in results:
+        for time_to, figures in (("to the first token", result.first_token), ("to the end", result.end)):
+            spreads = (figures.direct, figures.turn, figures.overhead)
+            table.add_row(str(result.memories), time_to, *map(_format_spread, spreads))
+        table.add_row(
+            str(result.memories), "before the model", "", _format_spread(result.opening), "", end_section=True
+        )
+    return table
+
+
+def _format_spread(spread: Spread) -> str:
+    return f"{spread.p50:.1f} / {spread.p95:.1f}"
+
+
+def make_report(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the figures, and what they were measured on, for a JSON file."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cpus": os.cpu_count(),
+        "goal_first_token_added_p50_ms": GOAL_MS,
+        "results": [asdict(result) for result in results],
+    }
+
+
+def main() -> None:
+    """Measure, print the table, and write the report where one is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memories", type=int, nargs="+", default=[10, 1000], metavar="N", help="default: 10 1000")
+    parser.add_argument("--turns", type=int, default=200, help="measured turns for each number (default: 200)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
+    options = parser.parse_args()
+    if options.turns < 2 or min(options.memories) < 0 or len(set(options.memories)) < len(options.memories):
+        parser.error("--turns has to be at least 2, and the numbers of --memories different and not negative")
+    console = Console()
+    results = measure(memories=options.memories, turns=options.turns, console=console)
+    console.print(make_table(results))
+    if options.json:
+        options.json.write_text(json.dumps(make_report(results), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
