@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { showProblem } from "./dialogs.js";
-import { button, el, icon } from "./dom.js";
+import { button, el, smallButton } from "./dom.js";
 import { formatCount, gettext, interpolate, ngettext } from "./i18n.js";
 import { layerLabel } from "./labels.js";
 import { skeleton } from "./loading.js";
@@ -16,7 +16,7 @@ export function contextSection({ conversation, getMessage }) {
     body.replaceChildren(skeleton([70, 90, 60]));
     try {
       const context = await api.getContext(conversation.id, message);
-      body.replaceChildren(layers(context, message), button({ class: "button small quiet", on: { click: load } }, icon("retry"), gettext("Look again")));
+      body.replaceChildren(layers(context, message), smallButton("retry", gettext("Look again"), load, { kind: "quiet" }));
     } catch (error) {
       body.replaceChildren(look());
       showProblem(error);
@@ -24,11 +24,12 @@ export function contextSection({ conversation, getMessage }) {
   };
   const look = () => button({ class: "button small", on: { click: load } }, gettext("Show the layers"));
   body.append(look());
+  const about = gettext("The layers of the prompt, for what stands in the composer or else for your last message.");
   return el(
     "section",
     { class: "detail", "data-section": "context" },
     el("h3", {}, gettext("What the model is sent")),
-    el("p", { class: "soft" }, gettext("The layers of the prompt, for what stands in the composer or else for your last message.")),
+    el("p", { class: "soft" }, about),
     body,
   );
 }
@@ -52,7 +53,13 @@ function layers({ layers: found, total_tokens: total }, message) {
       return el(
         "details",
         { class: "layer" },
-        el("summary", {}, el("span", {}, title), bar({ value: layer.tokens, full: fullest, title }), el("b", {}, formatCount(layer.tokens))),
+        el(
+          "summary",
+          {},
+          el("span", {}, title),
+          bar({ value: layer.tokens, full: fullest, title }),
+          el("b", {}, formatCount(layer.tokens)),
+        ),
         el("pre", { class: "free-text", tabindex: 0, dir: "auto" }, layer.content || gettext("(empty)")),
       );
     }),

@@ -23,15 +23,19 @@ export class Conversation extends EventTarget {
   rows = [];
   earlier = 0; // messages on the server before the first row
   state = "new"; // "new" | "loading" | "ready" | "missing" | "error"
-  busy = false;
   problem = null;
   #loadingOlder = null;
+  #underWay = 0; // turns; a form and a retried message can overlap
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false } = {}) {
     super();
     this.session = session;
     this.temporary = session?.temporary ?? temporary;
+  }
+
+  get busy() {
+    return this.#underWay > 0;
   }
 
   get id() {
@@ -250,13 +254,16 @@ export class Conversation extends EventTarget {
     this.#setBusy(true);
     row.status = "pending";
     this.#emit("row", row);
-    while (row.status === "pending") {
-      await pause(POLL_MILLISECONDS);
-      await this.#loadNewest().catch((error) => {
-        if (!(error instanceof NetworkError)) throw error; // offline: keep looking
-      });
+    try {
+      while (row.status === "pending") {
+        await pause(POLL_MILLISECONDS);
+        await this.#loadNewest().catch((error) => {
+          if (!(error instanceof NetworkError)) throw error; // offline: keep looking
+        });
+      }
+    } finally {
+      this.#setBusy(false);
     }
-    this.#setBusy(false);
   }
 
   #fail(row, error) {
@@ -290,7 +297,7 @@ export class Conversation extends EventTarget {
   }
 
   #setBusy(busy) {
-    this.busy = busy;
+    this.#underWay += busy ? 1 : -1;
     this.#emit("state");
   }
 

@@ -1,7 +1,7 @@
 // The panel beside a reply: what was recalled and why, what was remembered, how the reply was tuned, what is in mind.
 
 import { contextSection } from "./context.js";
-import { button, el, icon } from "./dom.js";
+import { definitions, el, freeText, icon, smallButton } from "./dom.js";
 import { formatCount, formatShare, gettext, interpolate } from "./i18n.js";
 import { DELETED, formatValue, label } from "./labels.js";
 import { skeleton } from "./loading.js";
@@ -23,7 +23,8 @@ export class DetailsPanel {
   async show(conversation, row) {
     const shown = (this.#shown = { conversation, row });
     if (!row) {
-      this.body.replaceChildren(el("p", { class: "nothing" }, gettext("Once there is a reply, you see here what was recalled for it and why, and what was remembered.")));
+      const about = gettext("Once there is a reply, you see here what was recalled for it and why, and what was remembered.");
+      this.body.replaceChildren(el("p", { class: "nothing" }, about));
       return;
     }
     if (row.turn === undefined) this.body.replaceChildren(skeleton([50, 90, 80, 60]), skeleton([40, 85, 70]));
@@ -41,30 +42,34 @@ export class DetailsPanel {
       "div",
       { class: "list-failure", role: "alert" },
       el("p", {}, error.message),
-      button({ class: "button small", on: { click: () => this.show(conversation, row) } }, icon("retry"), gettext("Try again")),
+      smallButton("retry", gettext("Try again"), () => this.show(conversation, row)),
     );
   }
 
   #sections(conversation, row, turn) {
     if (!turn) return [el("p", { class: "nothing" }, gettext("Nothing is recorded about this reply."))];
+    const getMessage = () => this.getDraft() || lastSaid(conversation);
     return [
       this.#recalled(conversation, row, turn),
       remembered(turn),
       emotion(turn.emotion),
       strategy(turn.strategy),
       workingMemory(turn.working_memory),
-      conversation.id ? contextSection({ conversation, getMessage: () => this.getDraft() || lastSaid(conversation) }) : null,
+      contextSection({ conversation, getMessage }),
     ].filter(Boolean);
   }
 
   #recalled(conversation, row, turn) {
-    const memories = turn.memories_used ?? [];
+    const memories = turn.memories_used;
     const forgotten = (memory) => () => {
       memory.text = DELETED;
       this.show(conversation, row);
     };
-    const cards = memories.map((memory, index) => recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) }));
-    return section("recalled", gettext("Recalled"), cards.length ? cards : [nothing(gettext("Nothing was recalled for this reply."))]);
+    const cards = memories.map((memory, index) =>
+      recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) }),
+    );
+    if (!cards.length) cards.push(nothing(gettext("Nothing was recalled for this reply.")));
+    return section("recalled", gettext("Recalled"), cards);
   }
 }
 
@@ -81,13 +86,10 @@ function nothing(text) {
   return el("p", { class: "soft" }, text);
 }
 
-function facts(entries) {
-  return el("dl", { class: "facts" }, entries.map(([name, value]) => el("div", {}, el("dt", { class: "free-text" }, name), el("dd", { class: "free-text", dir: "auto" }, value))));
-}
-
 function remembered({ memory_updates: updates }) {
-  const list = updates?.length ? el("ul", { class: "updates" }, updates.map(rememberedItem)) : nothing(gettext("Nothing new was remembered."));
-  return section("remembered", gettext("Remembered"), list);
+  const title = gettext("Remembered");
+  if (!updates.length) return section("remembered", title, nothing(gettext("Nothing new was remembered.")));
+  return section("remembered", title, el("ul", { class: "updates" }, updates.map(rememberedItem)));
 }
 
 function emotion(found) {
@@ -101,16 +103,17 @@ function emotion(found) {
       bar({ value: found.confidence, full: 1, title: confidence }),
       el("span", {}, formatShare(found.confidence)),
     ),
-    found.indicators?.length ? el("ul", { class: "tags" }, found.indicators.map((word) => el("li", { class: "free-text" }, word))) : null,
+    el("ul", { class: "tags" }, found.indicators.map((word) => freeText("li", word))),
   ]);
 }
 
 function strategy(used) {
   if (!used) return null;
   const yesNo = (value) => (value ? gettext("yes") : gettext("no"));
+  const reason = interpolate(gettext("Chosen by the emotion before this message: %s."), [label("emotion", used.emotion)]);
   return section("strategy", gettext("Reply strategy"), [
-    el("p", { class: "soft" }, interpolate(gettext("Chosen by the emotion before this message: %s."), [label("emotion", used.emotion)])),
-    facts([
+    el("p", { class: "soft" }, reason),
+    definitions("facts", [
       [gettext("Tone"), label("tone", used.tone)],
       [gettext("Length"), interpolate(gettext("about %s characters"), [formatCount(used.max_length)])],
       [gettext("Uses memory"), yesNo(used.use_memory)],
@@ -127,13 +130,17 @@ function workingMemory(memory) {
   const forms = entries.filter(([key]) => key.startsWith(FORM_PREFIX));
   const variables = entries.filter(([key]) => !key.startsWith(FORM_PREFIX));
   return section("working-memory", gettext("In mind now"), [
-    facts([
+    definitions("facts", [
       [gettext("Topic"), memory.current_topic ?? "–"],
       [gettext("Messages"), formatCount(memory.turn_count)],
       ...variables.map(([name, value]) => [name, formatValue(value)]),
     ]),
-    ...forms.map(([key, form]) =>
-      el("div", { class: "kept-form" }, el("p", { class: "free-text" }, icon("form"), key.slice(FORM_PREFIX.length)), facts(Object.entries(form.fields ?? {}).map(([name, value]) => [name, formatValue(value)]))),
-    ),
+    ...forms.map(([key, form]) => keptForm(key.slice(FORM_PREFIX.length), form)),
   ]);
+}
+
+function keptForm(title, { fields }) {
+  const values = Object.entries(fields).map(([name, value]) => [name, formatValue(value)]);
+  const head = el("p", { class: "free-text" }, icon("form"), title);
+  return el("div", { class: "kept-form" }, head, definitions("facts", values));
 }

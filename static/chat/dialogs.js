@@ -1,8 +1,8 @@
 // Questions that stop the page, and notes that do not.
 
-import { byId, el, icon } from "./dom.js";
+import { byId, el, freeText, icon } from "./dom.js";
 
-/** Ask; resolves to true only for a yes. `details` are nodes under the question, or null. Esc and a click outside mean no. */
+/** Ask; resolves to true for a yes only: Esc and a click outside mean no. `details`: nodes under the question, or null. */
 export function confirm({ title, text, yes, danger = true, details = [] }) {
   const dialog = byId("confirm");
   byId("confirm-title").textContent = title;
@@ -23,8 +23,8 @@ export async function askTitle(current) {
 }
 
 /**
- * Open a modal dialog; resolves to its return value when it closes: the empty string for a cancel, which is Esc, a click
- * outside, or a button with data-close. (A submit button would not do for that: Enter in a field presses the first one.)
+ * Open a modal dialog; resolves to its return value when it closes: the empty string for a cancel, which is Esc, a
+ * click outside, or a button with data-close. (A submit button would not do: Enter in a field presses the first one.)
  */
 export function openDialog(dialog) {
   dialog.returnValue = "";
@@ -47,7 +47,8 @@ export function openDialog(dialog) {
 
 /** Show a note for a few seconds. */
 export function toast(text, { kind = "info" } = {}) {
-  const note = el("p", { class: `toast ${kind}` }, icon(kind === "problem" ? "alert" : "check"), el("span", { class: "free-text" }, text));
+  const sign = icon(kind === "problem" ? "alert" : "check");
+  const note = el("p", { class: `toast ${kind}` }, sign, freeText("span", text));
   byId("toasts").append(note);
   setTimeout(() => note.remove(), 6000);
 }

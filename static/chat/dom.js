@@ -41,6 +41,22 @@ export function iconButton(name, label, props = {}) {
   return button({ class: "icon-button", "aria-label": label, title: label, ...props }, icon(name));
 }
 
+/** Return a small button with an icon and words. `kind` is a class more, `action` names it for tests and focus. */
+export function smallButton(name, label, onClick, { kind = "", action = null } = {}) {
+  return button({ class: `button small ${kind}`, "data-action": action, on: { click: onClick } }, icon(name), label);
+}
+
+/** Return an element for text that a person or a model wrote; see .free-text in base.css. */
+export function freeText(tag, text, kind = "") {
+  return el(tag, { class: `free-text ${kind}`, dir: "auto" }, text);
+}
+
+/** Return a list of named values, `[[name, value], …]`, of the class `kind`. */
+export function definitions(kind, entries) {
+  const items = entries.map(([name, value]) => el("div", {}, freeText("dt", name), freeText("dd", value)));
+  return el("dl", { class: kind }, items);
+}
+
 /** Return the element with this id; the page is broken without it, so its absence is an error. */
 export function byId(id) {
   const element = document.getElementById(id);

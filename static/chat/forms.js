@@ -6,7 +6,10 @@ import { gettext, interpolate } from "./i18n.js";
 
 const TEMPLATES = [
   { title: gettext("Travel plan"), fields: [gettext("Destination"), gettext("Date"), gettext("Who comes along")] },
-  { title: gettext("Preferences"), fields: [gettext("How to address me"), gettext("Style of replies"), gettext("Interests")] },
+  {
+    title: gettext("Preferences"),
+    fields: [gettext("How to address me"), gettext("Style of replies"), gettext("Interests")],
+  },
   { title: "", fields: [""] },
 ];
 
@@ -18,9 +21,10 @@ export class FormDialog {
     this.title = byId("form-title");
     this.rows = byId("form-rows");
     this.problem = byId("form-problem");
-    byId("form-templates").append(
-      ...TEMPLATES.map((template) => button({ class: "chip", on: { click: () => this.#fill(template) } }, template.title || gettext("Your own"))),
-    );
+    for (const template of TEMPLATES) {
+      const choose = () => this.#fill(template);
+      byId("form-templates").append(button({ class: "chip", on: { click: choose } }, template.title || gettext("Your own")));
+    }
     byId("add-field").addEventListener("click", () => this.#addRow().querySelector("input").focus());
     byId("form-editor").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -53,11 +57,13 @@ export class FormDialog {
         },
       },
     });
+    const input = (kind, text, maxlength, label, placeholder) =>
+      el("input", { class: `field-input ${kind}`, value: text, maxlength, "aria-label": label, placeholder });
     const row = el(
       "div",
       { class: "form-row" },
-      el("input", { class: "field-input name", value: name, maxlength: 100, "aria-label": gettext("Name of the field"), placeholder: gettext("Field") }),
-      el("input", { class: "field-input value", value, maxlength: 2000, "aria-label": gettext("Value"), placeholder: gettext("Value") }),
+      input("name", name, 100, gettext("Name of the field"), gettext("Field")),
+      input("value", value, 2000, gettext("Value"), gettext("Value")),
       remove,
     );
     this.rows.append(row);

@@ -10,7 +10,8 @@ export function skeleton(widths) {
     line.style.inlineSize = `${width}%`;
     return line;
   });
-  return el("div", { class: "skeleton", role: "status" }, el("span", { class: "visually-hidden" }, gettext("Loading")), lines);
+  const said = el("span", { class: "visually-hidden" }, gettext("Loading"));
+  return el("div", { class: "skeleton", role: "status" }, said, lines);
 }
 
 /** Return the three dots of a reply that has not begun. */

@@ -6,7 +6,7 @@ import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { DetailsPanel } from "./details.js";
 import { showProblem } from "./dialogs.js";
-import { button, byId, el, icon } from "./dom.js";
+import { button, byId, el, freeText } from "./dom.js";
 import { FormDialog } from "./forms.js";
 import { gettext } from "./i18n.js";
 import { MessagesView } from "./messages.js";
@@ -69,7 +69,7 @@ function navigate(id, { replace = false, temporary = false } = {}) {
   if (address !== location.pathname) history[replace ? "replaceState" : "pushState"](null, "", address);
   open(id, { temporary });
   panels.closeSidebar();
-  composer.focus();
+  if (matchMedia("(hover: hover)").matches) composer.focus(); // on a phone a keyboard would cover the conversation
 }
 
 function open(id, { temporary = false } = {}) {
@@ -141,6 +141,7 @@ function showHead() {
 function showState() {
   const { state, busy, rows } = conversation;
   composer.busy = busy || state === "missing";
+  byId("open-forms").disabled = busy || state === "missing";
   favourites.hidden = !rows.length;
   placeholder.replaceChildren(...placeholderFor(state, rows));
   placeholder.hidden = !placeholder.firstChild;
@@ -148,7 +149,9 @@ function showState() {
 
 function placeholderFor(state, rows) {
   if (rows.length) return [];
-  if (state === "new" || (state === "ready" && !rows.length)) return [welcome({ temporary: conversation.temporary, actions: welcomeActions })];
+  if (state === "new" || state === "ready") {
+    return [welcome({ temporary: conversation.temporary, actions: welcomeActions })];
+  }
   if (state === "missing") {
     return [
       problem(
@@ -163,7 +166,7 @@ function placeholderFor(state, rows) {
       problem(
         gettext("The conversation could not be loaded"),
         conversation.problem.message,
-        button({ class: "button primary", on: { click: () => run(conversation.load()) } }, icon("retry"), gettext("Try again")),
+        button({ class: "button primary", on: { click: () => run(conversation.load()) } }, gettext("Try again")),
       ),
     ];
   }
@@ -171,7 +174,7 @@ function placeholderFor(state, rows) {
 }
 
 function problem(title, text, action) {
-  return el("div", { class: "welcome", role: "alert" }, el("h2", {}, title), el("p", { class: "soft free-text" }, text), action);
+  return el("div", { class: "welcome", role: "alert" }, el("h2", {}, title), freeText("p", text, "soft"), action);
 }
 
 const welcomeActions = {
@@ -202,7 +205,8 @@ function setUpKeys() {
   const apple = /Mac|iPhone|iPad/.test(navigator.platform);
   byId("new-session-keys").textContent = apple ? "⌘K" : "Ctrl K";
   document.addEventListener("keydown", (event) => {
-    if (!(apple ? event.metaKey : event.ctrlKey) || event.key.toLowerCase() !== "k" || event.altKey || event.shiftKey) return;
+    const pressed = (apple ? event.metaKey : event.ctrlKey) && !event.altKey && !event.shiftKey;
+    if (!pressed || event.key.toLowerCase() !== "k") return;
     event.preventDefault();
     if (!document.querySelector("dialog[open]")) navigate(null);
   });
@@ -237,8 +241,8 @@ favourites.addEventListener("click", () => run(toggleFavourites()));
 byId("toggle-details").addEventListener("click", () => panels.detailsOpen && showDetails(detailsRow));
 // Whatever makes the page go away (a reload, the log-in page), what was not sent is found in the composer again.
 addEventListener("pagehide", () => {
-  const unsent = conversation.rows.filter((row) => row.role === "user" && row.status === "unsent").map((row) => row.content);
-  if (unsent.length) composer.text = [...unsent, composer.text].filter(Boolean).join("\n");
+  const unsent = conversation.rows.filter((row) => row.role === "user" && row.status === "unsent");
+  if (unsent.length) composer.text = [...unsent.map((row) => row.content), composer.text].filter(Boolean).join("\n");
 });
 addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null));
 

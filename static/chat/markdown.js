@@ -76,7 +76,9 @@ function renderBlock(lines, depth) {
   const { kind } = lines;
   if (kind === "code") return renderCode(lines);
   if (kind === "rule") return el("hr");
-  if (kind === "heading") return el("p", { class: "heading", role: "heading", "aria-level": 4 }, renderInline(lines[0].match(HEADING)[2]));
+  if (kind === "heading") {
+    return el("p", { class: "heading", role: "heading", "aria-level": 4 }, renderInline(lines[0].match(HEADING)[2]));
+  }
   if (kind === "list") return renderList(lines, depth);
   if (kind === "quote") {
     const inner = lines.map((line) => line.match(QUOTE)?.[1] ?? line).join("\n");
@@ -115,9 +117,10 @@ function renderList(lines, depth) {
 function renderItem(lines, depth) {
   const text = lines.join("\n").trimEnd();
   if (depth >= DEEPEST) return el("li", { dir: "auto" }, text);
-  const nodes = splitBlocks(text).map((block) =>
-    block.kind === "paragraph" ? el("span", { class: "item-text" }, renderInline(block.join("\n"))) : renderBlock(block, depth + 1),
-  );
+  const nodes = splitBlocks(text).map((block) => {
+    if (block.kind !== "paragraph") return renderBlock(block, depth + 1);
+    return el("span", { class: "item-text" }, renderInline(block.join("\n")));
+  });
   return el("li", { dir: "auto" }, nodes);
 }
 

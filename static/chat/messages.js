@@ -1,6 +1,6 @@
 // The conversation in the middle: rows of a Conversation as elements, kept up with as they change.
 
-import { button, el, icon, iconButton } from "./dom.js";
+import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
@@ -108,7 +108,8 @@ export class MessagesView {
       wanted.push(this.#rowNode(row));
     }
     if (this.onlyFavourites && !rows.length && conversation.state === "ready") {
-      wanted.push(el("p", { class: "nothing" }, gettext("No favourites here yet. The star below a message makes it one.")));
+      const about = gettext("No favourites here yet. The star below a message makes it one.");
+      wanted.push(el("p", { class: "nothing" }, about));
     }
     this.#place(wanted);
     if (follow) this.scrollToEnd();
@@ -116,10 +117,11 @@ export class MessagesView {
   }
 
   #place(wanted) {
+    const { children } = this.container;
     wanted.forEach((node, index) => {
-      if (this.container.children[index] !== node) this.container.insertBefore(node, this.container.children[index] ?? null);
+      if (children[index] !== node) this.container.insertBefore(node, children[index] ?? null);
     });
-    while (this.container.children.length > wanted.length) this.container.lastElementChild.remove();
+    while (children.length > wanted.length) this.container.lastElementChild.remove();
   }
 
   #dayNode(label) {
@@ -146,16 +148,18 @@ export class MessagesView {
     node.toggleAttribute("data-selected", row === this.#selected);
     node.setAttribute("aria-busy", String(streaming));
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.action : null;
-    node.replaceChildren(el("span", { class: "visually-hidden" }, SPEAKERS[row.role]()), this.#bodyOf(row, node), ...this.#below(row));
+    const speaker = el("span", { class: "visually-hidden" }, SPEAKERS[row.role]);
+    node.replaceChildren(speaker, this.#bodyOf(row, node), ...this.#below(row));
     if (focused) node.querySelector(`[data-action="${focused}"]`)?.focus();
     if (follow) this.scrollToEnd();
   }
 
   #bodyOf(row, node) {
     if (row.role === "form") return formCard(row.form);
-    if (row.role === "user") return el("div", { class: "bubble free-text", dir: "auto" }, row.content);
+    if (row.role === "user") return freeText("div", row.content, "bubble");
     if (row.role === "summary") {
-      return el("details", { class: "summary" }, el("summary", {}, gettext("Summary of what was said before")), el("div", { class: "free-text" }, row.content));
+      const title = el("summary", {}, gettext("Summary of what was said before"));
+      return el("details", { class: "summary" }, title, freeText("div", row.content));
     }
     if (row.status === "streaming" && !row.content) return thinking();
     // The body of a reply stays the same element while it grows, so that text someone selects in it stays selected.
@@ -178,18 +182,20 @@ export class MessagesView {
 
   #failure(row) {
     const unsent = row.status === "unsent";
+    const title = unsent ? gettext("Not sent.") : gettext("No reply.");
     const reason = row.error ?? gettext("The model did not answer.");
     return el(
       "div",
       { class: "failure", role: "alert" },
       icon("alert"),
-      el("p", { class: "free-text" }, el("strong", {}, unsent ? gettext("Not sent.") : gettext("No reply.")), " ", reason),
-      button({ class: "button small", "data-action": "retry", on: { click: () => this.#conversation.retry(row) } }, icon("retry"), gettext("Try again")),
-      unsent ? button({ class: "button small", "data-action": "edit", on: { click: () => this.actions.onEdit(row) } }, icon("pencil"), gettext("Edit")) : null,
+      el("p", { class: "free-text" }, el("strong", {}, title), " ", reason),
+      smallButton("retry", gettext("Try again"), () => this.#conversation.retry(row), { action: "retry" }),
+      unsent ? smallButton("pencil", gettext("Edit"), () => this.actions.onEdit(row), { action: "edit" }) : null,
     );
   }
 
   #toolbar(row) {
+    const time = row.createTime;
     const star = iconButton("star", gettext("Favourite"), {
       "aria-pressed": String(row.favourite),
       "data-action": "favourite",
@@ -202,14 +208,15 @@ export class MessagesView {
       row.role === "assistant" ? this.#memoryChip(row) : null,
       star,
       navigator.clipboard ? copyButton(row) : null,
-      el("time", { datetime: row.createTime.toISOString(), title: formatMoment(row.createTime) }, formatClock(row.createTime)),
+      el("time", { datetime: time.toISOString(), title: formatMoment(time) }, formatClock(time)),
     );
   }
 
   #memoryChip(row) {
-    const selected = row === this.#selected;
+    const open = () => this.actions.onDetails(row);
+    const selected = String(row === this.#selected);
     return button(
-      { class: "memory-chip", "aria-pressed": String(selected), "data-action": "details", on: { click: () => this.actions.onDetails(row) } },
+      { class: "memory-chip", "aria-pressed": selected, "data-action": "details", on: { click: open } },
       icon("memory"),
       describeMemory(row.turn),
     );
@@ -235,10 +242,10 @@ export class MessagesView {
 }
 
 const SPEAKERS = {
-  user: () => gettext("You said:"),
-  assistant: () => gettext("Jiyi said:"),
-  summary: () => gettext("Summary:"),
-  form: () => gettext("You submitted a form:"),
+  user: gettext("You said:"),
+  assistant: gettext("Jiyi said:"),
+  summary: gettext("Summary:"),
+  form: gettext("You submitted a form:"),
 };
 
 function describeMemory(turn) {
@@ -264,7 +271,7 @@ function copyButton(row) {
   return copy;
 }
 
-function formCard(form) {
-  const fields = Object.entries(form.fields).map(([name, value]) => el("div", {}, el("dt", { class: "free-text" }, name), el("dd", { class: "free-text" }, value)));
-  return el("div", { class: "bubble form-card" }, el("p", { class: "form-card-title free-text" }, icon("form"), form.title), el("dl", {}, fields));
+function formCard({ title, fields }) {
+  const head = el("p", { class: "form-card-title free-text" }, icon("form"), title);
+  return el("div", { class: "bubble form-card" }, head, definitions("", Object.entries(fields)));
 }

@@ -17,11 +17,12 @@ export class Panels {
     this.backdrop = byId("backdrop");
     byId("open-sidebar").addEventListener("click", () => this.openSidebar());
     byId("close-sidebar").addEventListener("click", () => this.closeSidebar());
-    byId("toggle-details").addEventListener("click", () => (this.detailsOpen ? this.closeDetails() : this.openDetails()));
+    byId("toggle-details").addEventListener("click", () => this.toggleDetails());
     byId("close-details").addEventListener("click", () => this.closeDetails());
     this.backdrop.addEventListener("click", () => this.closeOverlays());
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("dialog[open], :popover-open")) this.closeOverlays();
+      const others = document.querySelector("dialog[open], :popover-open"); // these close themselves
+      if (event.key === "Escape" && !others) this.closeOverlays();
     });
     for (const query of [NARROW, COMPACT]) query.addEventListener("change", () => this.#settle());
     if (!COMPACT.matches && !wasClosed()) this.details.hidden = false;
@@ -61,6 +62,11 @@ export class Panels {
     if (!COMPACT.matches) remember(true);
     this.#settle();
     this.#restoreFocus();
+  }
+
+  toggleDetails() {
+    if (this.detailsOpen) this.closeDetails();
+    else this.openDetails();
   }
 
   closeOverlays() {

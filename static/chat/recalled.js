@@ -1,6 +1,6 @@
 // One recalled memory and why it was recalled: the components of its score (SPEC, K5) as bars with plain words.
 
-import { button, el } from "./dom.js";
+import { button, el, freeText } from "./dom.js";
 import { formatScore, gettext } from "./i18n.js";
 import { DELETED, label } from "./labels.js";
 import { forgetButton } from "./remembered.js";
@@ -56,16 +56,13 @@ const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
 export function bar({ value, full, title }) {
   const fill = el("span", { class: "bar-fill" });
   fill.style.setProperty("--share", Math.max(0, Math.min(1, value / full)));
-  return el(
-    "span",
-    { class: "bar", role: "meter", "aria-label": title, "aria-valuemin": 0, "aria-valuemax": Number(full.toFixed(3)), "aria-valuenow": value },
-    fill,
-  );
+  const range = { "aria-valuemin": 0, "aria-valuemax": Number(full.toFixed(3)), "aria-valuenow": value };
+  return el("span", { class: "bar", role: "meter", "aria-label": title, ...range }, fill);
 }
 
 /** Return a card for one of `memories_used[]`; `open` shows its components from the start. */
 export function recalledCard(memory, { open = false, onForgotten }) {
-  const title = gettext("Score");
+  const score = bar({ value: memory.score, full: FULL_SCORE, title: gettext("Score") });
   const deleted = memory.text === DELETED;
   return el(
     "details",
@@ -73,8 +70,8 @@ export function recalledCard(memory, { open = false, onForgotten }) {
     el(
       "summary",
       {},
-      el("span", { class: "memory-text free-text", dir: "auto" }, deleted ? gettext("(deleted)") : memory.text),
-      el("span", { class: "memory-score" }, bar({ value: memory.score, full: FULL_SCORE, title }), el("b", {}, formatScore(memory.score))),
+      freeText("span", deleted ? gettext("(deleted)") : memory.text, "memory-text"),
+      el("span", { class: "memory-score" }, score, el("b", {}, formatScore(memory.score))),
     ),
     components(memory),
     el(
@@ -90,8 +87,9 @@ function components(memory) {
   const about = el("p", { class: "about", "aria-live": "off" }, gettext("Point at a bar to read what it means."));
   const rows = COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => {
     const explain = () => (about.textContent = component.about);
+    const on = { mouseenter: explain, focus: explain, click: explain };
     return button(
-      { class: "component", "aria-description": component.about, "data-component": component.name, on: { mouseenter: explain, focus: explain, click: explain } },
+      { class: "component", "aria-description": component.about, "data-component": component.name, on },
       el("span", {}, component.title),
       bar({ value: memory[component.name], full: component.full, title: component.title }),
       el("b", {}, formatScore(memory[component.name])),

@@ -2,7 +2,7 @@
 
 import { ApiError, NetworkError, api } from "./api.js";
 import { confirm, showProblem, toast } from "./dialogs.js";
-import { button, el, icon } from "./dom.js";
+import { el, freeText, smallButton } from "./dom.js";
 import { gettext, interpolate, ngettext } from "./i18n.js";
 import { DELETED, formatValue, label } from "./labels.js";
 
@@ -39,13 +39,14 @@ export function rememberedItem(update) {
         el(
           "div",
           { class: "update-actions" },
-          button({ class: "button small primary", on: { click: decide(api.acceptMemory, "accepted") } }, icon("check"), gettext("Accept")),
-          button({ class: "button small", on: { click: decide(api.rejectMemory, "rejected") } }, icon("close"), gettext("Reject")),
+          smallButton("check", gettext("Accept"), decide(api.acceptMemory, "accepted"), { kind: "primary" }),
+          smallButton("close", gettext("Reject"), decide(api.rejectMemory, "rejected")),
         ),
       );
     } else {
       const text = `${update.key}: ${formatValue(update.value)}`;
-      item.append(el("div", { class: "update-actions" }, forgetButton({ id: update.id, text, onForgotten: () => settle("forgotten") })));
+      const forget = forgetButton({ id: update.id, text, onForgotten: () => settle("forgotten") });
+      item.append(el("div", { class: "update-actions" }, forget));
     }
   };
   render();
@@ -60,12 +61,13 @@ async function catchUp(update, settle) {
     if (status !== "pending") settle(status === "rejected" ? "rejected" : "accepted");
   } catch (error) {
     if (error.status === 404) settle("forgotten");
-    else if (!(error instanceof ApiError || error instanceof NetworkError)) throw error; // unanswered: it stays undecided
+    else if (!(error instanceof ApiError || error instanceof NetworkError)) throw error; // else it stays undecided
   }
 }
 
 function entry({ key, value }) {
-  return el("p", { class: "free-text", dir: "auto" }, el("span", { class: "soft" }, key), " ", el("strong", {}, formatValue(value)));
+  const what = el("span", { class: "soft" }, key);
+  return el("p", { class: "free-text", dir: "auto" }, what, " ", el("strong", {}, formatValue(value)));
 }
 
 const OUTCOMES = { accepted: gettext("Accepted"), rejected: gettext("Rejected"), forgotten: gettext("Forgotten") };
@@ -79,7 +81,7 @@ export function forgetButton({ id, text, onForgotten }) {
       const sure = await confirm({
         title: gettext("Forget this?"),
         text: gettext("It is deleted for good, with its history, and not learned again from what was said before."),
-        details: [el("blockquote", { class: "free-text", dir: "auto" }, text), copies.length ? copiesChoice(copies, alsoCopies) : null],
+        details: [freeText("blockquote", text), copies.length ? copiesChoice(copies, alsoCopies) : null],
         yes: gettext("Forget"),
       });
       if (!sure) return;
@@ -91,13 +93,19 @@ export function forgetButton({ id, text, onForgotten }) {
     toast(gettext("Forgotten."));
     onForgotten();
   };
-  return button({ class: "button small quiet", on: { click: forget } }, icon("trash"), gettext("Forget"));
+  return smallButton("trash", gettext("Forget"), forget, { kind: "quiet" });
 }
 
 function copiesChoice(copies, checkbox) {
-  const title = interpolate(ngettext("It also stands in %s other place. Remove it there, too", "It also stands in %s other places. Remove it there, too", copies.length), [copies.length]);
-  const places = copies.map(({ kind, field, text }) =>
-    el("li", { class: "free-text" }, el("span", { class: "soft" }, kind === "working" ? gettext("In mind now") : gettext("Long-term memory")), ` ${field.replace(/^hitl_/, "")}: ${text}`),
+  const title = ngettext(
+    "It also stands in %s other place. Remove it there, too",
+    "It also stands in %s other places. Remove it there, too",
+    copies.length,
   );
-  return el("div", { class: "copies" }, el("label", {}, checkbox, title), el("ul", {}, places));
+  const places = copies.map(({ kind, field, text }) => {
+    const place = kind === "working" ? gettext("In mind now") : gettext("Long-term memory");
+    return el("li", { class: "free-text" }, el("span", { class: "soft" }, place), ` ${field.replace(/^hitl_/, "")}: ${text}`);
+  });
+  const choice = el("label", {}, checkbox, interpolate(title, [copies.length]));
+  return el("div", { class: "copies" }, choice, el("ul", {}, places));
 }

@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { askTitle, confirm, showProblem } from "./dialogs.js";
-import { button, el, icon, iconButton } from "./dom.js";
+import { button, el, icon, iconButton, smallButton } from "./dom.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
 
@@ -79,7 +79,7 @@ export class SessionList {
     const nodes = groups.map(({ label, items }) => el("section", {}, el("h2", {}, label), el("ul", {}, items)));
     if (this.#problem) nodes.push(this.#failure());
     else if (this.#count === null) nodes.push(skeleton([80, 65, 90, 55]));
-    else if (!this.sessions.length) nodes.push(el("p", { class: "nothing" }, gettext("Your conversations will be listed here.")));
+    else if (!groups.length) nodes.push(el("p", { class: "nothing" }, gettext("Your conversations will be listed here.")));
     // While a page is on its way there is no sentinel: when it comes back into view, it asks for the next one.
     if (!this.#loading && !this.#problem && this.sessions.length !== this.#count) nodes.push(this.sentinel);
     this.container.replaceChildren(...nodes);
@@ -88,6 +88,7 @@ export class SessionList {
 
   #item(session) {
     const title = session.title || gettext("New conversation");
+    const current = session.id === this.#active ? "page" : null;
     const open = (event) => {
       if (event.metaKey || event.ctrlKey || event.shiftKey) return; // a new tab or window: the link does it
       event.preventDefault();
@@ -98,7 +99,7 @@ export class SessionList {
       { "data-session": session.id },
       el(
         "a",
-        { href: `/s/${session.id}`, "aria-current": session.id === this.#active ? "page" : null, title, on: { click: open } },
+        { href: `/s/${session.id}`, "aria-current": current, title, on: { click: open } },
         session.temporary ? icon("temporary") : null,
         el("bdi", {}, title),
       ),
@@ -115,7 +116,7 @@ export class SessionList {
       "div",
       { class: "list-failure", role: "alert" },
       el("p", {}, this.#problem.message),
-      button({ class: "button small", on: { click: () => this.loadMore() } }, icon("retry"), gettext("Try again")),
+      smallButton("retry", gettext("Try again"), () => this.loadMore()),
     );
   }
 
@@ -127,8 +128,13 @@ export class SessionList {
   }
 
   #openMenu(session, anchor) {
-    const item = (name, label, action, kind = "") =>
-      button({ class: `menu-item ${kind}`, role: "menuitem", on: { click: () => (this.menu.hidePopover(), action()) } }, icon(name), label);
+    const item = (name, label, action, kind = "") => {
+      const choose = () => {
+        this.menu.hidePopover();
+        action();
+      };
+      return button({ class: `menu-item ${kind}`, role: "menuitem", on: { click: choose } }, icon(name), label);
+    };
     this.menu.replaceChildren(
       item("pencil", gettext("Rename"), () => this.#rename(session)),
       item("trash", gettext("Delete"), () => this.#delete(session), "danger"),
@@ -156,7 +162,7 @@ export class SessionList {
   async #delete(session) {
     const sure = await confirm({
       title: gettext("Delete this conversation?"),
-      text: gettext("Its messages and working memory are deleted for good. Long-term memories stay; you can forget each of them by itself."),
+      text: gettext("Its messages and working memory are deleted for good. What was remembered from it stays."),
       yes: gettext("Delete"),
     });
     if (!sure) return;

@@ -10,6 +10,9 @@ const SUGGESTIONS = [
   gettext("What do you remember about me?"),
 ];
 
+const LASTING = gettext("And beside every reply you see what I recalled and why. You can correct it, or make me forget.");
+const TEMPORARY = gettext("No memory is read or written, and the conversation is deleted once it is idle.");
+
 /** `actions`: {onSuggestion(text), onTemporary(value)}. */
 export function welcome({ temporary, actions }) {
   const toggle = button(
@@ -28,9 +31,13 @@ export function welcome({ temporary, actions }) {
     { class: "welcome" },
     el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : "memory")),
     el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("What you tell me, I remember")),
-    el("p", { class: "soft" }, temporary ? gettext("No memory is read or written, and the conversation is deleted once it is idle.") : gettext("And beside every reply you see what I recalled and why. You can correct it, or make me forget.")),
-    temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => el("li", {}, button({ class: "suggestion", on: { click: () => actions.onSuggestion(text) } }, text)))),
+    el("p", { class: "soft", id: "temporary-about" }, temporary ? TEMPORARY : LASTING),
+    temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => suggestion(text, actions))),
     toggle,
-    el("p", { class: "visually-hidden", id: "temporary-about" }, gettext("It reads and writes no memory and is deleted once it is idle.")),
   );
+}
+
+function suggestion(text, actions) {
+  const choose = () => actions.onSuggestion(text);
+  return el("li", {}, button({ class: "suggestion", on: { click: choose } }, text));
 }
