@@ -10,7 +10,9 @@ import environ
 from django.utils.translation import gettext_lazy as _
 
 from apps.core.embedded import urls as embedded
+from apps.core.logs import make_logging
 from apps.core.secret_key import get_secret_key
+from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -41,7 +43,6 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "django_htmx",
     "django_structlog",
     "django_prometheus",
     "apps.core",
@@ -62,8 +63,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "apps.core.logging.RequestLogMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
+    "apps.core.request_log.RequestLogMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -231,24 +231,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# Logs: ids, never text (R3)
+# Logs: IDs, never text (R3)
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {
-        "django_structlog": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        "openai": {"level": "WARNING"},
-    },
-}
-
-UNFOLD = {
-    "SITE_TITLE": "Jiyi 记忆",
-    "SITE_HEADER": "Jiyi 记忆",
-    "SITE_SYMBOL": "neurology",
-    "SHOW_HISTORY": True,
-    "SHOW_LANGUAGES": True,
-}
+LOG_LEVEL = env.str("LOG_LEVEL", default="") or "WARNING"
+LOGGING = make_logging(level=LOG_LEVEL, as_json=env.bool("LOG_JSON", default=False))

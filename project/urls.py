@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
+from django.templatetags.static import static
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from apps.core.health import healthz
@@ -13,6 +15,7 @@ urlpatterns = [
     path("memory/", include("apps.memory.urls")),
     path("login", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
+    path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),

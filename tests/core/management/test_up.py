@@ -52,17 +52,24 @@ class Up:
                 return error.code, error.read().decode()
 
     def find_pid(self, words: str) -> int:
-        """The process ID of the child of ours (not a child of a child) with ``words`` in its command."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        commands = find_processes(self.folder)
-        (pid,) = [int(child) for child in children if words in commands.get(int(child), "")]
+        """The process ID of the child of ours (not a child of a child) with ``words`` in its command, once it runs."""
+        found: list[int] = []
+
+        def look() -> bool:
+            children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+            commands = find_processes(self.folder)
+            found[:] = [int(child) for child in children if words in commands.get(int(child), "")]
+            return bool(found)
+
+        wait_until(look)
+        (pid,) = found
         return pid
 
 
 def make_environment(folder: Path) -> dict[str, str]:
     """An environment in which nothing but the data folder is given, whatever the tests' own has."""
     nothing = dict.fromkeys(("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "HOST", "PORT"), "")
-    return {**os.environ, **nothing, "JIYI_DATA_DIR": str(folder)}
+    return {**os.environ, **nothing, "JIYI_DATA_DIR": str(folder), "LOG_LEVEL": "INFO"}
 
 
 def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

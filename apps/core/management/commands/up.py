@@ -82,14 +82,14 @@ def _get_programs(listener: socket.socket) -> list[Program]:
         Program(
             name="worker",
             command=[
-                *(*celery, "worker", "--concurrency", "2", "--loglevel", "INFO"),
+                *(*celery, "worker", "--concurrency", "2", "--loglevel", settings.LOG_LEVEL),
                 *("--without-gossip", "--without-mingle", "--without-heartbeat"),  # there is one worker
             ],
             # Finish what runs; what takes too long goes back to the queue.
             stop_signals=(signal.SIGTERM, signal.SIGQUIT),
             nice=5,
         ),
-        Program(name="beat", command=[*celery, "beat", "--loglevel", "INFO", "--pidfile", ""], nice=5),
+        Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=5),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Logs tell what happened to which ID, and never what was said (R3)."""
+"""A log line for each request that tells what happened to which ID, and never what was said (R3)."""
 
 from __future__ import annotations
 
