@@ -186,6 +186,8 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
+CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=0) or None
+"""Upper bound of one answer; none leaves it to the server."""
 
 # The turn
 

@@ -39,7 +39,7 @@ class MemoryUpdateAnswer(BaseModel):
 class TurnAnswer(BaseModel):
     """The single answer of a turn; `response` stands first, so that its text streams at once (E5)."""
 
-    response: str
+    response: str = Field(min_length=1)
     emotion: EmotionAnswer
     topic: str | None
     context_variables: dict[str, Any]

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
@@ -118,12 +119,14 @@ class TurnRun:
                 pieces.append(text)
                 self._events.put_nowait(Delta(text))
 
+        limit = settings.CHAT_MAX_TOKENS
         if turn.strategy is None:
-            async for piece in model.stream(ModelRequest(messages=turn.context.messages)):
+            async for piece in model.stream(ModelRequest(messages=turn.context.messages, max_tokens=limit)):
                 send(clean_text(piece))
             return "".join(pieces), None
         field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
-        request = ModelRequest(messages=turn.context.messages, response_format=get_turn_format(tuple(turn.table)))
+        answer_format = get_turn_format(tuple(turn.table))
+        request = ModelRequest(messages=turn.context.messages, response_format=answer_format, max_tokens=limit)
         async for piece in model.stream(request):
             send(field.feed(piece))
         decoded = field.close()
