@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
+from apps.core.http import server_error
 
 pytestmark = pytest.mark.django_db
 
@@ -84,3 +85,24 @@ def test_the_memory_panel_is_linked_for_staff(browser: Client, mei: User, is_sta
 
 def test_only_reading_methods_are_allowed(browser: Client) -> None:
     assert browser.post("/").status_code == 405
+
+
+def test_a_form_without_its_token_gets_a_page_that_says_what_to_do() -> None:
+    client = Client(enforce_csrf_checks=True)
+    response = client.post("/login", {"username": "mei"}, headers={"accept-language": "zh-CN"})
+    assert response.status_code == 403
+    assert "表单已过期" in response.content.decode()
+
+
+def test_the_page_of_a_server_error_needs_no_user_and_no_database(
+    rf: RequestFactory, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(0):
+        page = server_error(rf.get("/"))
+    assert page.status_code == 500
+    assert "Nothing you said before is lost." in page.content.decode()
+
+
+def test_api_errors_stay_json(rf: RequestFactory) -> None:
+    answer = server_error(rf.get("/chat/sessions"))
+    assert json.loads(answer.content)["error"]["code"] == "internal_error"

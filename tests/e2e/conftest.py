@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, expect
 
 from apps.accounts.models import User
 from apps.core.catalogs import compile_catalogs
@@ -82,6 +82,10 @@ def new_context(
     contexts: list[BrowserContext] = []
     mistakes: list[str] = []
 
+    def note_blocked(line: ConsoleMessage) -> None:
+        if "Content Security" in line.text:
+            mistakes.append(line.text)
+
     def make(
         *, language: str = "zh-CN", size: tuple[int, int] = (1440, 900), dark: bool = False, **options: Any
     ) -> BrowserContext:
@@ -95,7 +99,7 @@ def new_context(
         )
         context.set_default_timeout(TIMEOUT_MS)
         context.on("weberror", lambda error: mistakes.append(str(error.error)))
-        context.on("console", lambda line: "Content Security" in line.text and mistakes.append(line.text))
+        context.on("console", note_blocked)
         contexts.append(context)
         return context
 

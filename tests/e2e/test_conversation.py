@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.utils import timezone
@@ -244,6 +246,25 @@ def test_a_long_history_opens_at_its_end_and_grows_upwards(open_chat: Callable[.
     expect(chat.messages).to_have_count(120)
     numbers = [int(text) for text in re.findall(r"第 (\d+) 条", chat.page.locator("#messages").inner_text())]
     assert numbers == list(range(1, 121))
+
+
+def test_sessions_are_listed_by_day_and_page_by_page(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    now = timezone.now()
+    ages = [timedelta(0)] * 2 + [timedelta(days=1)] * 50 + [timedelta(days=3)] * 3 + [timedelta(days=400)] * 5
+    Session.objects.bulk_create(
+        Session(user=mei, title=f"会话 {number}", last_active_at=now - age - timedelta(microseconds=number))
+        for number, age in enumerate(ages)
+    )
+    chat = open_chat()
+    expect(chat.page.locator("#sessions h2").nth(1)).to_have_text("昨天")
+    expect(chat.sessions).to_have_count(40)
+    chat.sessions.last.scroll_into_view_if_needed()
+    expect(chat.sessions).to_have_count(60)
+    month = timezone.localtime(now - timedelta(days=400), ZoneInfo("Asia/Shanghai"))
+    headings = ["今天", "昨天", "过去 7 天", f"{month.year}年{month.month}月"]
+    expect(chat.page.locator("#sessions h2")).to_have_text(headings)
+    titles = chat.sessions.get_by_role("link").all_inner_texts()
+    assert titles == [f"会话 {number}" for number in range(60)]
 
 
 def test_another_persons_session_is_not_shown(open_chat: Callable[..., ChatPage], db: None) -> None:
