@@ -78,7 +78,7 @@ function lastSaid(conversation) {
 }
 
 /** Return a section of the panel under a heading. */
-export function section(name, title, children) {
+function section(name, title, children) {
   return el("section", { class: "detail", "data-section": name }, el("h3", {}, title), children);
 }
 

@@ -19,7 +19,7 @@ function startOfDay(date) {
 }
 
 /** Return how many days of the calendar `date` lies before `now`; rounding absorbs days of 23 or 25 hours. */
-export function daysAgo(date, now = new Date()) {
+function daysAgo(date, now = new Date()) {
   return Math.round((startOfDay(now) - startOfDay(date)) / DAY);
 }
 

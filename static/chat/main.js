@@ -64,10 +64,10 @@ const messages = new MessagesView({
 });
 
 /** Go to a session, or to a new conversation where `id` is null. */
-function navigate(id, { replace = false, temporary = false } = {}) {
+function navigate(id, { replace = false } = {}) {
   const address = id ? `/s/${id}` : "/";
   if (address !== location.pathname) history[replace ? "replaceState" : "pushState"](null, "", address);
-  open(id, { temporary });
+  open(id);
   panels.closeSidebar();
   if (matchMedia("(hover: hover)").matches) composer.focus(); // on a phone a keyboard would cover the conversation
 }

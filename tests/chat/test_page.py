@@ -23,7 +23,7 @@ def mei(settings: Any) -> User:
 
 
 @pytest.fixture
-def browser(mei: User) -> Client:
+def mei_client(mei: User) -> Client:
     client = Client()
     client.force_login(mei)
     return client
@@ -42,31 +42,31 @@ def test_strangers_are_sent_to_the_log_in_page(path: str) -> None:
     assert response["Location"] == f"/login?next={path}"
 
 
-def test_the_page_knows_the_session_of_its_address(browser: Client) -> None:
-    assert read_page_data(browser.get("/").content)["sessionId"] is None
+def test_the_page_knows_the_session_of_its_address(mei_client: Client) -> None:
+    assert read_page_data(mei_client.get("/").content)["sessionId"] is None
     session = "2c5ea4c0-4067-11e9-8bad-9b1deb4d3b7d"
-    assert read_page_data(browser.get(f"/s/{session}").content)["sessionId"] == session
-    assert browser.get("/s/nonsense").status_code == 404
+    assert read_page_data(mei_client.get(f"/s/{session}").content)["sessionId"] == session
+    assert mei_client.get("/s/nonsense").status_code == 404
 
 
 @pytest.mark.spec("C8")
-def test_the_page_is_told_whether_a_time_zone_was_chosen(browser: Client, mei: User) -> None:
+def test_the_page_is_told_whether_a_time_zone_was_chosen(mei_client: Client, mei: User) -> None:
     update_settings(user=None, changes={"memory.timezone": "Asia/Tokyo"})
-    assert read_page_data(browser.get("/").content)["timezoneIsSet"] is False
+    assert read_page_data(mei_client.get("/").content)["timezoneIsSet"] is False
     update_settings(user=mei, changes={"memory.timezone": "UTC"})
-    assert read_page_data(browser.get("/").content)["timezoneIsSet"] is True
+    assert read_page_data(mei_client.get("/").content)["timezoneIsSet"] is True
 
 
-def test_the_page_says_which_model_answers(browser: Client, settings: Any) -> None:
-    assert "由内置演示模型回复。" in browser.get("/", headers={"accept-language": "zh-CN"}).content.decode()
+def test_the_page_says_which_model_answers(mei_client: Client, settings: Any) -> None:
+    assert "由内置演示模型回复。" in mei_client.get("/", headers={"accept-language": "zh-CN"}).content.decode()
     settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "http://127.0.0.1:9/v1", "qwen"
-    page = browser.get("/", headers={"accept-language": "zh-CN"}).content.decode()
+    page = mei_client.get("/", headers={"accept-language": "zh-CN"}).content.decode()
     assert "由 qwen 回复。" in page
     assert "model-help" not in page
 
 
-def test_the_page_may_load_and_run_only_our_own_files(browser: Client) -> None:
-    response = browser.get("/")
+def test_the_page_may_load_and_run_only_our_own_files(mei_client: Client) -> None:
+    response = mei_client.get("/")
     policy = response["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
@@ -77,14 +77,14 @@ def test_the_page_may_load_and_run_only_our_own_files(browser: Client) -> None:
 
 
 @pytest.mark.parametrize(("is_staff", "shown"), [(True, True), (False, False)])
-def test_the_memory_panel_is_linked_for_staff(browser: Client, mei: User, is_staff: bool, shown: bool) -> None:
+def test_the_memory_panel_is_linked_for_staff(mei_client: Client, mei: User, is_staff: bool, shown: bool) -> None:
     mei.is_staff = is_staff
     mei.save()
-    assert ('href="/admin/"' in browser.get("/").content.decode()) is shown
+    assert ('href="/admin/"' in mei_client.get("/").content.decode()) is shown
 
 
-def test_only_reading_methods_are_allowed(browser: Client) -> None:
-    assert browser.post("/").status_code == 405
+def test_only_reading_methods_are_allowed(mei_client: Client) -> None:
+    assert mei_client.post("/").status_code == 405
 
 
 def test_a_form_without_its_token_gets_a_page_that_says_what_to_do() -> None:
