@@ -45,13 +45,18 @@ def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]
 def read_chunk(chunk: object) -> tuple[str, bool]:
     """Return a stream event's text and whether it has a finish reason; what is not as expected counts as no text.
 
-    Usage events have no choices, role and reasoning events no content.
+    `chunk` is any JSON value. Usage events have no choices, role and reasoning events no content.
     """
-    choices = getattr(chunk, "choices", None)
-    if not isinstance(choices, list) or not choices:
-        return "", False
-    content = getattr(getattr(choices[0], "delta", None), "content", None)
-    return content if isinstance(content, str) else "", bool(getattr(choices[0], "finish_reason", None))
+    match chunk:
+        case {"choices": [dict() as choice, *_]}:
+            finished = bool(choice.get("finish_reason"))
+        case _:
+            return "", False
+    match choice:
+        case {"delta": {"content": str() as text}}:
+            return text, finished
+        case _:
+            return "", finished
 
 
 def read_completion(body: bytes) -> str:
