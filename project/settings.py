@@ -53,18 +53,18 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django_prometheus.middleware.PrometheusBeforeMiddleware",
-    "django.middleware.security.SecurityMiddleware",
+    "apps.core.middleware.PrometheusBeforeMiddleware",
+    "apps.core.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.locale.LocaleMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "apps.core.request_log.RequestLogMiddleware",
-    "django_prometheus.middleware.PrometheusAfterMiddleware",
+    "apps.core.middleware.SessionMiddleware",
+    "apps.core.middleware.LocaleMiddleware",
+    "apps.core.middleware.CommonMiddleware",
+    "apps.core.middleware.CsrfViewMiddleware",
+    "apps.core.middleware.AuthenticationMiddleware",
+    "apps.core.middleware.MessageMiddleware",
+    "apps.core.middleware.XFrameOptionsMiddleware",
+    "apps.core.middleware.RequestLogMiddleware",
+    "apps.core.middleware.PrometheusAfterMiddleware",
 ]
 
 ROOT_URLCONF = "project.urls"
@@ -136,7 +136,7 @@ REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": K
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "knox.auth.TokenAuthentication",
+        "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -161,6 +161,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.core.schema.describe_errors",
+    ],
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
@@ -235,5 +239,6 @@ X_FRAME_OPTIONS = "DENY"
 
 # Logs: IDs, never text (R3)
 
+DJANGO_STRUCTLOG_USER_ID_FIELD = None  # reading it would cost two queries in every request of a browser
 LOG_LEVEL = env.str("LOG_LEVEL", default="") or "WARNING"
 LOGGING = make_logging(level=LOG_LEVEL, as_json=env.bool("LOG_JSON", default=False))
