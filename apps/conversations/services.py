@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_message, get_session, group_rounds
-from apps.conversations.types import OpenRound, Round
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Round
 from apps.core.errors import Conflict, NotFound
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
@@ -132,7 +132,7 @@ def open_round(
         "said_at": said_at,
         "now": now,
         "lease": now + lease,
-        "title": " ".join(content.split())[:60],
+        "title": _make_title(content),
         "session": session_id,
         "user": user.pk,
         "message": message_id,
@@ -168,6 +168,12 @@ def open_round(
         temporary=temporary,
     )
     return opened, rounds
+
+
+def _make_title(content: str) -> str:
+    """Return the beginning of a message, on one line."""
+    line = " ".join(content.split())
+    return line if len(line) <= MAX_AUTO_TITLE_CHARS else f"{line[: MAX_AUTO_TITLE_CHARS - 1].rstrip()}…"
 
 
 def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:

@@ -8,6 +8,8 @@ from datetime import datetime
 
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
+MAX_AUTO_TITLE_CHARS = 60
+"""Of a title that an untitled session takes from its first message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,12 @@ def test_an_untitled_session_takes_its_title_from_the_first_message(alice: ApiCl
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "旅行"
 
 
+def test_a_long_first_message_is_cut_in_the_title(alice: ApiClient):
+    session = alice.new_session()
+    alice.say(session, "长" * 100)
+    assert alice.get(f"/chat/sessions/{session}").json()["title"] == "长" * 59 + "…"
+
+
 @pytest.mark.parametrize("body", [{}, {"title": 1}, {"title": None}, {"title": "x" * 201}])
 def test_a_bad_title_is_refused(alice: ApiClient, body: object):
     session = alice.new_session(title="t")

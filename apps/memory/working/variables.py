@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -19,16 +19,20 @@ class Variables:
     written: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, values: Mapping[str, Any], written: list[list[str]]) -> Variables:
-        """Restore the order that jsonb lost; a value nobody noted the writing of counts as the oldest."""
-        times = {key: at for key, at in written if key in values}
+    def load(cls, values: Mapping[str, Any], written: list[list[Any]]) -> Variables:
+        """Restore the order that jsonb lost, also that of a form's fields.
+
+        A value nobody noted the writing of counts as the oldest.
+        """
+        times = {key: at for key, at, *_names in written if key in values}
         unknown = {key: "" for key in values if key not in times}
         times = {**unknown, **times}
-        return cls(values={key: values[key] for key in times}, written=times)
+        names = {key: names[0] for key, _at, *names in written if names}
+        return cls(values={key: _order_fields(values[key], names.get(key, ())) for key in times}, written=times)
 
-    def dump_written(self) -> list[list[str]]:
-        """Return the times in order, as kept beside the values."""
-        return [[key, at] for key, at in self.written.items()]
+    def dump_written(self) -> list[list[Any]]:
+        """Return key and time in order, as kept beside the values; for a form the names of its fields too."""
+        return [[key, at, *_list_fields(self.values[key])] for key, at in self.written.items()]
 
     @property
     def forms(self) -> dict[str, Any]:
@@ -39,6 +43,18 @@ class Variables:
     def plain(self) -> dict[str, Any]:
         """The variables that are no forms."""
         return {key: value for key, value in self.values.items() if not is_form(key)}
+
+
+def _list_fields(value: Any) -> list[list[str]]:
+    return [list(value["fields"])] if isinstance(value, dict) and isinstance(value.get("fields"), dict) else []
+
+
+def _order_fields(value: Any, names: Iterable[str]) -> Any:
+    if not _list_fields(value):
+        return value
+    fields = value["fields"]
+    order = {name: fields[name] for name in names if name in fields}
+    return {**value, "fields": {**order, **fields}}
 
 
 def is_form(key: str) -> bool:

@@ -85,5 +85,15 @@ def test_the_order_survives_a_store_that_sorts_keys():
     assert list(Variables.load(stored, current.dump_written()).values) == ["zebra", "apple", "hitl_b", "hitl_a"]
 
 
+@pytest.mark.spec("H3")
+def test_so_does_the_order_of_a_forms_fields():
+    form = {"fields": {"目的地": "北京", "date": "周末", "人数": 2}, "timestamp": NOW.isoformat()}
+    current = written(hitl_行程=form)
+    stored = {"hitl_行程": {**form, "fields": dict(sorted(form["fields"].items()))}}
+    loaded = Variables.load(stored, current.dump_written()).values["hitl_行程"]
+    assert list(loaded["fields"]) == ["目的地", "date", "人数"]
+    assert loaded == form
+
+
 def test_removing_an_unknown_variable_changes_nothing():
     assert remove(written(a=1), "b") == written(a=1)
