@@ -19,7 +19,7 @@ from apps.core.errors import JiyiError
 from apps.core.text.fold import normalize_key
 from apps.memory.long_term.selectors import search_text
 from apps.memory.long_term.validation import check_fields
-from apps.memory.models import ForgottenKey, LongTermMemory, Status, WorkingMemory
+from apps.memory.models import SEARCH_FIELDS, ForgottenKey, LongTermMemory, Status, WorkingMemory
 from apps.memory.services import create_memory, forget_memories, forget_working_memory, update_memory
 
 EDITABLE = ("category", "key", "value", "confidence", "source")
@@ -72,7 +72,7 @@ class LongTermMemoryAdmin(ModelAdmin):
         return Truncator(json.dumps(memory.value, ensure_ascii=False)).chars(80)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LongTermMemory]:
-        queryset: QuerySet[LongTermMemory] = super().get_queryset(request).defer("search_vector")
+        queryset: QuerySet[LongTermMemory] = super().get_queryset(request).defer(*SEARCH_FIELDS)
         return queryset
 
     def get_fields(self, request: HttpRequest, obj: LongTermMemory | None = None) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -36,11 +37,16 @@ class Status(models.TextChoices):
     EVICTED = "evicted", _("evicted")
 
 
+SEARCH_FIELDS = ("search_vector", "words")
+"""What only search reads of a memory; too large to be fetched with every row."""
+
+
 class LongTermMemory(models.Model):
     """One long-term memory (L1): a `key`, any JSON `value`, and how sure we are of it.
 
     `normalized_key` and `normalized_value` are the forms in which identity and sameness are decided (L3);
-    `search_vector` holds the index terms of key and value (K3). Services fill all three.
+    `search_vector` holds the index terms of key and value (K3), `words` the words they are scored by (K4). Services
+    fill all four, with `apps.memory.long_term.ledger.set_text`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -93,6 +99,7 @@ class LongTermMemory(models.Model):
     normalized_key = models.TextField(editable=False)
     normalized_value = models.TextField(editable=False)
     search_vector = SearchVectorField(editable=False)
+    words = ArrayField(models.TextField(), editable=False)
 
     class Meta:
         db_table = "long_term_memory"

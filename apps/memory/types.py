@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,10 @@ class ScoreWeights:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An active long-term memory that may be relevant, with the fields of L1 that retrieval or its reader needs."""
+    """An active long-term memory that may be relevant, with the fields of L1 that retrieval or its reader needs.
+
+    ``words``: the words of key and value, as they were stored with the memory (`apps.memory.text.list_words`).
+    """
 
     id: uuid.UUID
     session_id: uuid.UUID | None
@@ -36,6 +39,7 @@ class Candidate:
     updated_at: datetime
     last_accessed: datetime
     access_count: int
+    words: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

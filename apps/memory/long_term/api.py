@@ -68,7 +68,7 @@ class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
         code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
         return Response(LongTermMemorySerializer(memory).data, status=code)
 
-    @extend_schema(operation_id="memory_long_term_clear", responses=DeletedSerializer, filters=False)
+    @extend_schema(operation_id="memory_long_term_clear", responses={200: DeletedSerializer}, filters=False)
     def delete(self, request: Request) -> Response:
         return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
 
@@ -98,7 +98,7 @@ class LongTermMemoryView(APIView):
 
     @extend_schema(
         parameters=[OpenApiParameter("copies", bool, description="Also remove what …/copies lists.")],
-        responses=DeletedSerializer,
+        responses={200: DeletedSerializer},
     )
     def delete(self, request: Request, memory_id: str) -> Response:
         user, asked = get_user(request), read_uuid(memory_id)

@@ -10,7 +10,7 @@ from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.changes import list_items
 from apps.memory.long_term.types import MemoryCopy
-from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.models import SEARCH_FIELDS, LongTermMemory, WorkingMemory
 
 LONG_TERM, WORKING = "long_term", "working"
 
@@ -40,7 +40,7 @@ def _forms(value: Any) -> set[str]:
 def _list_long_term(user: User, memories: Sequence[LongTermMemory]) -> Iterator[MemoryCopy]:
     values = [memory.normalized_value for memory in memories if not isinstance(memory.value, bool)]
     rows = LongTermMemory.objects.filter(user=user, normalized_value__in=values)
-    rows = rows.exclude(id__in=[memory.id for memory in memories]).defer("search_vector")
+    rows = rows.exclude(id__in=[memory.id for memory in memories]).defer(*SEARCH_FIELDS)
     for row in rows.order_by("-created_at", "-id"):
         yield MemoryCopy(kind=LONG_TERM, id=row.id, field=row.key, text=json_text(row.value))
 

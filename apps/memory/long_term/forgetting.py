@@ -14,7 +14,7 @@ from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values, record_forgotten
 from apps.memory.long_term.ledger import lock_memories
 from apps.memory.long_term.types import Forgotten, MemoryCopy
-from apps.memory.models import LongTermMemory, Status
+from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
 from apps.memory.working.services import update_working_memory
 
 # What a memory superseded, directly or not, is its history. Links end where the last item of a list was taken away, so
@@ -45,7 +45,7 @@ def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: b
     """
     wanted = list(dict.fromkeys(ids))
     lock_memories(user)
-    found = list(LongTermMemory.objects.filter(user=user, id__in=wanted).defer("search_vector"))
+    found = list(LongTermMemory.objects.filter(user=user, id__in=wanted).defer(*SEARCH_FIELDS))
     doomed = [memory.id for memory in found]
     if copies:
         found_copies = list_copies(user, found)

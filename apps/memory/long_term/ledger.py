@@ -16,10 +16,13 @@ from django.db.models import Func, TextField, Value
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
-from apps.core.text.json_text import json_text
 from apps.memory.long_term.changes import Claim, Decision, list_claims
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
-from apps.memory.models import LongTermMemory, Status
+from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
+from apps.memory.text import join_text, list_words
+
+TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIELDS)
+"""The fields that `set_text` sets: what saves one of them must save them all."""
 
 _CURRENT = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
 
@@ -41,12 +44,13 @@ def lock_name(user: User) -> str:
 
 
 def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:
-    """Set key and value together with the forms derived from them: identity, sameness (L3) and index terms (K3)."""
+    """Set key and value with what is derived from them: identity, sameness (L3), index terms (K3) and words (K4)."""
     memory.key, memory.value = key, value
     memory.normalized_key, memory.normalized_value = normalize_key(key), normalize_value(value)
-    terms = index_terms(f"{key}\n{json_text(value)}")
+    text = join_text(key=key, value=value)
+    memory.words = list_words(text)
     memory.search_vector = Func(
-        Value(terms, output_field=ArrayField(TextField())),
+        Value(index_terms(text), output_field=ArrayField(TextField())),
         function="array_to_tsvector",
         output_field=SearchVectorField(),
     )
@@ -91,7 +95,7 @@ class Ledger:
         self._changed: dict[UUID, LongTermMemory] = {}
         self._actions: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
         rows = LongTermMemory.objects.filter(user=user, normalized_key__in=self._keys, status__in=_CURRENT)
-        for row in rows.defer("search_vector").order_by("created_at", "id"):
+        for row in rows.defer(*SEARCH_FIELDS).order_by("created_at", "id"):
             self._place(row)
 
     def _place(self, row: LongTermMemory) -> None:

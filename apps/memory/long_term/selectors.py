@@ -12,14 +12,14 @@ from apps.core.errors import NotFound
 from apps.core.text.fold import normalize_key
 from apps.core.text.index_terms import keyword_query
 from apps.core.text.keywords import extract_keywords
-from apps.memory.models import LongTermMemory
+from apps.memory.models import SEARCH_FIELDS, LongTermMemory
 
 _MAX_SEARCH_KEYWORDS = 50
 
 
 def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
     """Return a memory of any status, or raise `NotFound` for none and for another person's."""
-    memory = LongTermMemory.objects.filter(user=user, id=memory_id).defer("search_vector").first()
+    memory = LongTermMemory.objects.filter(user=user, id=memory_id).defer(*SEARCH_FIELDS).first()
     if memory is None:
         raise NotFound("There is no such memory.")
     return memory
@@ -27,12 +27,12 @@ def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
 
 def get_memories_by_id(user: User, ids: Collection[UUID]) -> dict[UUID, LongTermMemory]:
     """Return those of the user's memories, of any status, that still exist."""
-    return LongTermMemory.objects.filter(user=user).defer("search_vector").in_bulk(list(ids))
+    return LongTermMemory.objects.filter(user=user).defer(*SEARCH_FIELDS).in_bulk(list(ids))
 
 
 def list_memories(user: User) -> QuerySet[LongTermMemory]:
     """Return the person's memories of every status, newest first."""
-    return LongTermMemory.objects.filter(user=user).defer("search_vector").order_by("-created_at", "-id")
+    return LongTermMemory.objects.filter(user=user).defer(*SEARCH_FIELDS).order_by("-created_at", "-id")
 
 
 def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongTermMemory]:

@@ -16,7 +16,7 @@ from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.fold import normalize_key
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, find_forgotten, keep_learnable
-from apps.memory.long_term.ledger import Ledger, lock_memories, lock_name, set_text
+from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, lock_memories, lock_name, set_text
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
@@ -188,7 +188,7 @@ def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], no
     if "key" in changes or "value" in changes:
         set_text(memory, key=key, value=value)
         clear_forgotten(user=user, normalized_key=memory.normalized_key, value=value)
-        fields += ["key", "value", "normalized_key", "normalized_value", "search_vector"]
+        fields += TEXT_FIELDS
     memory.save(update_fields=fields)
     return memory
 
@@ -231,8 +231,7 @@ def accept_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemo
     ledger.settle(memory.normalized_key, claims=claims)
     ledger.save()
     if result is not None:
-        fields = ["status", "mode", "value", "normalized_value", "search_vector", "updated_at"]
-        memory.save(update_fields=fields)
+        memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
     return memory
 
 

@@ -25,7 +25,7 @@ logger = structlog.get_logger(__name__)
 
 _FIELDS = (
     *("id", "session_id", "message_id", "category", "key", "value", "confidence", "source"),
-    *("created_at", "updated_at", "last_accessed", "access_count"),
+    *("created_at", "updated_at", "last_accessed", "access_count", "words"),
 )
 _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.core.text.fold import fold
-from apps.core.text.json_text import json_text
-from apps.core.text.matching import match_words, word_parts
-from apps.memory.types import CorpusStatistics, Recall, ScoredMemory, ScoreWeights
+from apps.core.text.matching import word_parts
+from apps.memory.text import join_text
+from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory, ScoreWeights
 
 WHOLE_WORD = 1.0
 INSIDE_A_WORD = 0.7
@@ -23,22 +23,18 @@ FREQUENCY_UNKNOWN = 0.5
 """Frequency score while no candidate was used more than once: nothing can be told yet (K5)."""
 
 
-SEGMENTED_CHARACTERS = 2_000
-"""How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryText:
-    """The text of a memory as keywords are matched against it: the distinct words it begins with, the folded whole."""
+    """The text of a memory as keywords are matched against it: the words stored with it, and the folded whole."""
 
     words: frozenset[str]
     whole: str
 
 
-def read_memory_text(*, key: str, value: object) -> MemoryText:
-    """The words and the folded text of a memory's key and value."""
-    whole = fold(f"{key}\n{json_text(value)}")
-    return MemoryText(words=frozenset(match_words(whole[:SEGMENTED_CHARACTERS])), whole=whole)
+def read_memory_text(candidate: Candidate) -> MemoryText:
+    """The words and the folded text of a candidate's key and value."""
+    text = join_text(key=candidate.key, value=candidate.value)
+    return MemoryText(words=frozenset(candidate.words), whole=fold(text))
 
 
 def match_keyword(keyword: str, *, text: MemoryText) -> float:
@@ -110,7 +106,7 @@ def rank_candidates(
     max_access_count = max((candidate.access_count for candidate in recall.candidates), default=0)
     ranked: list[ScoredMemory] = []
     for candidate in recall.candidates:
-        text = read_memory_text(key=candidate.key, value=candidate.value)
+        text = read_memory_text(candidate)
         modes = {keyword: match_keyword(keyword, text=text) for keyword in keywords}
         keyword_score = compute_keyword_score(modes=modes, idfs=idfs)
         if keyword_score == 0.0:

@@ -35,7 +35,7 @@ class WorkingMemoryView(APIView):
         )
         return Response(WorkingMemorySerializer(snapshot).data)
 
-    @extend_schema(responses=DeletedSerializer)
+    @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, session_id: str) -> Response:
         deleted = services.forget_working_memory(user=get_user(request), session_id=read_uuid(session_id))
         return Response({"deleted": deleted})

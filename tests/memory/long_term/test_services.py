@@ -222,6 +222,25 @@ def test_accepting_an_addition_adds_to_the_list_as_it_is_by_then(user: User) -> 
     assert found.candidate.id == pending
 
 
+@pytest.mark.spec("K4")
+def test_the_stored_words_are_those_of_the_text_whoever_wrote_it(user: User) -> None:
+    def words() -> list[str]:
+        memory = LongTermMemory.objects.get(user=user, status="active")
+        return memory.words
+
+    create(user, "您的顏色", "紅色的花, my dog's favorite")
+    assert words() == ["我", "的", "颜色", "红色", "花", "dog", "favorite"]
+    create(user, "您的顏色", ["花生", "花生"])
+    assert words() == ["我", "的", "颜色", "花生"]
+    memory = LongTermMemory.objects.get(user=user, status="active")
+    update_memory(user=user, memory_id=memory.id, changes={"key": "Allergies"}, now=LATER)
+    assert words() == ["allergies", "花生"]
+    update_memory(user=user, memory_id=memory.id, changes={"value": ["螃蟹"]}, now=LATER)
+    assert words() == ["allergies", "螃蟹"]
+    accept_memory(user=user, memory_id=propose(user, "allergies", "Milk", mode="add"), now=LATER)
+    assert words() == ["allergies", "螃蟹", "milk"]
+
+
 @pytest.mark.spec("L3")
 def test_accepting_a_removal_leaves_the_rest_or_nothing(user: User) -> None:
     LongTermMemoryFactory(user=user, key="pets", value=["cat", "dog"])

@@ -18,6 +18,7 @@ from apps.memory.retrieval.scoring import (
     rank_candidates,
     read_memory_text,
 )
+from apps.memory.text import join_text, list_words
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory, ScoreWeights
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -36,7 +37,8 @@ def make_candidate(key: str, value: Any, **fields: Any) -> Candidate:
         "last_accessed": NOW,
         "access_count": 0,
     }
-    return Candidate(key=key, value=value, **defaults | fields)
+    words = list_words(join_text(key=key, value=value))
+    return Candidate(key=key, value=value, words=words, **defaults | fields)
 
 
 def rank(
@@ -83,11 +85,11 @@ def rank(
     ],
 )
 def test_match_modes(keyword: str, key: str, value: Any, mode: float) -> None:
-    assert match_keyword(keyword, text=read_memory_text(key=key, value=value)) == mode
+    assert match_keyword(keyword, text=read_memory_text(make_candidate(key, value))) == mode
 
 
 def test_a_long_memory_is_cut_into_words_at_its_beginning_only() -> None:
-    text = read_memory_text(key="猫", value="字 " * 1_000 + "颜色" + "龘" * 30_000)
+    text = read_memory_text(make_candidate("猫", "字 " * 1_000 + "颜色" + "龘" * 30_000))
     assert len(text.whole) == 32_004
     assert [match_keyword(word, text=text) for word in ("猫", "字", "颜色", "咖啡")] == [1.0, 1.0, 0.7, 0.0]
 
