@@ -18,6 +18,6 @@ def join_text(*, key: str, value: object) -> str:
 def list_words(text: str) -> list[str]:
     """The distinct words that a memory's text begins with, as `extract_keywords` makes those of a message (K4).
 
-    Segmentation takes about twenty times as long as all the rest of scoring: it is done once, when a memory is written.
+    Segmentation takes several times as long as all the rest of scoring: it is done once, when a memory is written.
     """
     return list(dict.fromkeys(match_words(fold(text)[:SEGMENTED_CHARACTERS])))
