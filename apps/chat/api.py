@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
@@ -62,7 +61,16 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The same key again in this session returns the first outcome; nothing is stored twice.",
 )
-TURN_RESPONSES = {201: TurnSerializer, (200, "text/event-stream"): OpenApiTypes.STR}
+TURN_EVENT = {
+    "type": "object",
+    "description": "One server-sent event; `data` is JSON: `{user_message}`, `{text}`, a Turn, or an Error.",
+    "required": ["event", "data"],
+    "properties": {
+        "event": {"type": "string", "enum": ["start", "delta", "done", "error"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+}
+TURN_RESPONSES = {201: TurnSerializer, (200, "text/event-stream"): TURN_EVENT}
 
 
 # Sessions
@@ -95,7 +103,7 @@ class SessionView(APIView):
         session = rename_session(user=get_user(request), session_id=read_uuid(session_id), **body.validated_data)
         return Response(SessionSerializer(session).data)
 
-    @extend_schema(responses=DeletedSerializer)
+    @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the session with its messages and working memory; long-term memories stay (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})

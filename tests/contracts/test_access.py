@@ -1,0 +1,123 @@
+"""Who is let in: nobody without a valid token or a logged-in session with its CSRF token, at any endpoint."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from health_check.checks import Database
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import create_token
+from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
+
+OPEN = {
+    "/login": 200,
+    "/healthz": 200,
+    "/metrics": 200,
+    "/api/schema": 200,
+    "/api/docs": 200,
+    "/texts.js": 200,
+    "/favicon.ico": 302,
+    "/i18n/setlang/": 302,
+}
+"""What answers GET without an account: nothing of it is anybody's. `/metrics` counts for all, and names nobody."""
+
+CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405}
+"""Pages that send a visitor to the log-in page, and leaving, which takes a POST."""
+
+CALLS = list_api_calls()
+CHANGES = [(route, method) for route, method in CALLS if method != "get"]
+BAD_HEADERS = {
+    "no header": None,
+    "no token": "Bearer",
+    "another scheme": "Basic YTpi",
+    "an unknown token": "Bearer " + "0" * 64,
+    "two tokens": "Bearer a b",
+    "no ASCII": "Bearer " + "记忆".encode().decode("latin-1"),  # as servers pass bytes on
+    "no UTF-8": "Bearer \xff\xfe",
+    "a long one": "Bearer " + "x" * 5000,
+}
+
+
+def path_of(route: Route) -> str:
+    """The route's path for an object that nobody has."""
+    return route.path(**dict.fromkeys(route.parameters, uuid.UUID(int=0)))
+
+
+def call(client: Client, method: str, path: str, **headers: str) -> Any:
+    """Send a request with an empty JSON object."""
+    body = {} if method == "get" else {"data": "{}", "content_type": "application/json"}
+    return getattr(client, method)(path, headers=headers, **body)
+
+
+def assert_error(response: Any, *, status: int, code: str) -> None:
+    """The response is an error in the one shape."""
+    assert response.status_code == status
+    body = response.json()
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message", "fields"}
+    assert body["error"]["code"] == code
+
+
+@pytest.mark.parametrize(("route", "method"), CALLS, ids=name_call)
+def test_every_endpoint_asks_for_an_account(route: Route, method: str):
+    response = call(Client(), method, path_of(route))
+    assert_error(response, status=401, code="unauthenticated")
+    assert response["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("path", ["/memory/settings", f"/chat/sessions/{uuid.UUID(int=0)}/messages"])
+@pytest.mark.parametrize("header", BAD_HEADERS.values(), ids=BAD_HEADERS)
+def test_a_bad_token_is_none(header: str | None, path: str):
+    headers = {"Authorization": header} if header is not None else {}
+    assert_error(call(Client(), "get", path, **headers), status=401, code="unauthenticated")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_token_counts_until_it_expires_or_its_owner_is_locked_out():
+    user = User.objects.create_user("alice")
+    headers = {"Authorization": f"Bearer {create_token(user=user)}"}
+    client = Client()
+    assert call(client, "get", "/memory/settings", **headers).status_code == 200
+    User.objects.update(is_active=False)
+    assert_error(call(client, "get", "/memory/settings", **headers), status=401, code="unauthenticated")
+    User.objects.update(is_active=True)
+    ApiToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
+    assert_error(call(client, "get", "/memory/settings", **headers), status=401, code="unauthenticated")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("route", "method"), CHANGES, ids=name_call)
+def test_a_logged_in_session_changes_nothing_without_its_csrf_token(route: Route, method: str):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_user("alice"))
+    assert_error(call(client, method, path_of(route)), status=403, code="forbidden")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_logged_in_session_with_its_csrf_token_may_do_what_a_token_may():
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.create_user("alice"))
+    client.get("/")
+    token = client.cookies["csrftoken"].value
+    assert call(client, "post", "/chat/sessions", **{"X-CSRFToken": token}).status_code == 201
+    foreign = {"X-CSRFToken": token, "Origin": "https://elsewhere.example"}
+    assert_error(call(client, "post", "/chat/sessions", **foreign), status=403, code="forbidden")
+    assert call(client, "get", "/chat/sessions").json()["count"] == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("route", [route for route in list_routes() if not route.methods], ids=name_call)
+def test_what_is_open_to_everybody_is_named_here(route: Route, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("apps.core.health.PARTS", {"database": Database})  # no worker runs here
+    expected = {**OPEN, **CLOSED_PAGES}
+    response = Client().get(path_of(route))
+    assert response.status_code == expected[route.template]
+    if expected[route.template] == 302 and route.template in CLOSED_PAGES:
+        assert response["Location"].startswith("/login?next=")

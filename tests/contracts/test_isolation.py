@@ -1,0 +1,115 @@
+"""Two people against every endpoint: what is one's is not there for the other, and nobody but its owner changes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.contracts.routes import Route, list_api_calls, name_call
+from tests.contracts.world import SECRET, World, build_world, dump
+from tests.support.http_server import ApiClient
+
+MEMORY = {"category": "fact", "key": "k", "value": "v"}
+BODIES: dict[tuple[str, str], Any] = {
+    ("session", "patch"): {"title": "taken over"},
+    ("messages", "post"): {"content": "你好"},
+    ("forms", "post"): {"title": "行程安排", "fields": {"destination": "北京"}},
+    ("message", "patch"): {"is_collected": True},
+    ("memory", "put"): MEMORY,
+    ("memory", "patch"): {"value": "taken over"},
+    ("working-memory", "patch"): {"current_topic": "taken over"},
+}
+"""What to send where a body is needed, so that its owner is served."""
+
+CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post")}
+OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters]
+COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
+
+
+@pytest.fixture
+def world(alice: ApiClient) -> World:
+    """One of everything, Alice's."""
+    return build_world(alice)
+
+
+def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
+    """Call the route for Alice's object."""
+    return client.request(method, route.path(**world.values(route)), json=BODIES.get((route.name, method)))
+
+
+@pytest.mark.parametrize(("route", "method"), OBJECT_CALLS, ids=name_call)
+def test_an_object_is_there_for_its_owner_only(
+    alice: ApiClient, bob: ApiClient, world: World, route: Route, method: str
+):
+    before = dump(alice.user)
+    refused = send(bob, route, method, world)
+    assert refused.status_code == 404
+    assert refused.json()["error"]["code"] == "not_found"
+    assert SECRET not in refused.text
+    assert dump(alice.user) == before
+    assert send(alice, route, method, world).status_code == (201 if (route.name, method) in CREATED else 200)
+
+
+def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bob: ApiClient, world: World):
+    before = dump(alice.user)
+    missing = {"deleted": 0, "missing": [world.pending]}
+    empty_page = {"count": 0, "next": None, "previous": None, "results": []}
+    assert bob.get("/chat/sessions").json() == empty_page
+    assert bob.get("/memory/long-term?status=all").json() == empty_page
+    assert bob.get("/memory/long-term?status=all&search=violet").json() == empty_page
+    assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
+    assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
+    assert bob.delete("/memory/long-term").json() == {"deleted": 0}
+    assert bob.get("/memory/settings").json()["memory.timezone"] == "UTC"
+    assert bob.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
+    assert bob.post("/chat/sessions", json={"title": "Bob's"}).status_code == 201
+    assert bob.post("/memory/long-term", json={**MEMORY, "key": f"key {SECRET}"}).status_code == 201
+    assert dump(alice.user) == before
+    assert alice.get("/chat/sessions").json()["count"] == 1
+    assert alice.get("/memory/long-term?status=all").json()["count"] == 2
+    assert len(alice.get("/memory/long-term/search", params={"q": SECRET}).json()["results"]) == 1
+    assert alice.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
+
+
+def test_the_test_above_covers_every_endpoint_without_an_id():
+    assert {
+        ("sessions", "get"),
+        ("sessions", "post"),
+        ("memories", "get"),
+        ("memories", "post"),
+        ("memories", "delete"),
+        ("memories-batch-delete", "post"),
+        ("memories-search", "get"),
+        ("settings", "get"),
+        ("settings", "patch"),
+    } == COLLECTION_CALLS
+
+
+def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
+    alice: ApiClient, bob: ApiClient, world: World
+):
+    before = dump(alice.user)
+    assert bob.get(f"/memory/long-term/search?q=violet&session_id={world.session}").status_code == 404
+    assert bob.post("/memory/long-term", json={**MEMORY, "session_id": world.session}).status_code == 404
+    assert bob.get("/memory/long-term?status=all").json()["count"] == 0
+    assert dump(alice.user) == before
+
+
+def test_what_one_person_said_is_not_recalled_for_another(alice: ApiClient, bob: ApiClient, world: World):
+    before = dump(alice.user)
+    turn = bob.say(bob.new_session(), f"{SECRET}?").raise_for_status().json()
+    assert turn["memories_used"] == []
+    assert dump(alice.user) == before
+
+
+def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world: World):
+    assert {name for name, rows in dump(alice.user).items() if rows} == {
+        "accounts.ApiToken.user",
+        "accounts.Setting.user",
+        "chat.Turn.user",
+        "conversations.Message.user",
+        "conversations.Session.user",
+        "memory.LongTermMemory.user",
+        "memory.WorkingMemory.user",
+    }

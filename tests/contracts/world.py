@@ -1,0 +1,81 @@
+"""One person with one of everything, made through the services that production uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.apps import apps
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.conversations.services import create_session, fail_round, open_round
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.services import create_memory, record_entries, record_form
+from tests.contracts.routes import Route
+from tests.support.http_server import ApiClient
+
+SECRET = "紫罗兰 violet"
+"""Occurs in every text of the person and nowhere else."""
+
+
+@dataclass(frozen=True)
+class World:
+    """The IDs of what a person has. `failed` is a message that can be retried, `pending` a memory to accept."""
+
+    session: str
+    reply: str
+    failed: str
+    pending: str
+
+    def values(self, route: Route) -> dict[str, str]:
+        """What to fill into the route's path, so that its owner is served."""
+        message = self.reply if route.name == "turn" else self.failed
+        known = {"session_id": self.session, "message_id": message, "memory_id": self.pending}
+        return {name: known[name] for name in route.parameters}
+
+
+def build_world(client: ApiClient) -> World:
+    """Give the client's user one of everything."""
+    user, now = client.user, timezone.now()
+    session = create_session(user=user, title=SECRET, temporary=False)
+    reply = client.say(str(session.id), SECRET).raise_for_status().json()["assistant_message"]["id"]
+    opened, _window = open_round(
+        user=user,
+        session_id=session.id,
+        content=SECRET,
+        idempotency_key=None,
+        window_limit=20,
+        said_at=now,
+        now=now,
+        lease=timedelta(minutes=1),
+    )
+    fail_round(opened=opened)
+    record_form(user=user, session_id=session.id, title="偏好设置", fields={"colour": SECRET}, now=now)
+    create_memory(user=user, category="fact", key=f"key {SECRET}", value=SECRET, session_id=session.id, now=now)
+    entry = ProposedEntry(category="fact", key="guess", value=SECRET, source="inferred", confidence=0.5)
+    (update,) = record_entries(
+        user=user,
+        entries=[entry],
+        session_id=session.id,
+        message_id=opened.message_id,
+        said_at=now,
+        message_text=SECRET,
+        auto_accept_confidence=0.7,
+        now=now,
+    )
+    update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
+    return World(session=str(session.id), reply=reply, failed=str(opened.message_id), pending=str(update.id))
+
+
+def dump(user: User) -> dict[str, list[dict[str, Any]]]:
+    """Every row of every table that belongs to the user, found by its foreign key, so that new tables are in it."""
+    rows = {}
+    for model in apps.get_models():
+        for field in model._meta.get_fields():
+            if field.many_to_one and field.related_model is User and field.concrete:
+                mine = model._default_manager.filter(**{field.name: user}).order_by("pk")
+                rows[f"{model._meta.label}.{field.name}"] = list(mine.values())
+    return rows
