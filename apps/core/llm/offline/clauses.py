@@ -22,7 +22,7 @@ _BOUNDARY = re.compile(
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
     r"| and (?=(?:also )?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
     r"|,? but | [-–—]{1,3} |——"
-    r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
+    r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过(?!敏)|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
 )
 
 _ITEM = re.compile(r"(?:(?![我你您他她它的了是很不也就都吗吧呢在有叫])[\u3400-\u9fff□《》]){2,6}[.。!\s]*")

@@ -1,26 +1,32 @@
-"""What is known about the user in one call, how to find the answer to a question in it, and how to say it."""
+"""What is known about the user in one call, and how to find the answer to a question in it."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 
 from apps.core.llm.offline.clauses import is_instruction
 from apps.core.llm.offline.language import fold_in_place
-from apps.core.llm.offline.lexicon import load_lexicon, load_lexicons
-from apps.core.llm.offline.phrases import Phrases, join_list
+from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.prompt import Memory, Prompt
 from apps.core.llm.offline.questions import Question
-from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.statements import name_key, read_statements
 from apps.core.llm.offline.topics import drop_vague
 from apps.core.text.fold import normalize_key
 from apps.core.text.keywords import extract_keywords
 
-_SHOWN_ITEMS = 6
+_NEXT_BEST = {
+    "name": ("preferred_name",),
+    "age": ("birthday",),
+    "job": ("employer",),
+    "employer": ("job",),
+    "school": ("study_place",),
+    "study_place": ("school",),
+}
+"""What tells something when the thing asked for is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,60 +59,37 @@ def gather_known(prompt: Prompt) -> tuple[Memory, ...]:
 
 
 def find_answers(question: Question, known: Sequence[Memory]) -> tuple[Memory, ...]:
-    """The memories that answer `question`: by meaning, then by the words of their key, then by those of their value."""
+    """The memories that answer `question`: by meaning, or all about the relative, or by the words of the question."""
     if question.concept:
         wanted = Meaning(question.concept, question.about, _in_english(question.attribute))
-        answers = tuple(memory for memory in known if _same_meaning(get_meaning(memory.key), wanted))
-        if answers:
-            return answers
+        answers = [memory for memory in known if _answers(memory, wanted)]
+        for concept in () if answers else _NEXT_BEST.get(wanted.concept, ()):
+            answers += [memory for memory in known if get_meaning(memory.key) == replace(wanted, concept=concept)]
+        return _narrow(answers, question.kind)
+    if question.about:
+        return tuple(memory for memory in known if get_meaning(memory.key).about == question.about)
     keywords = drop_vague(question.keywords)
-    by_key = [memory for memory in known if memory.key and keywords & drop_vague(extract_keywords(memory.key))]
-    if by_key or question.concept:
-        return tuple(by_key[:1])
-    return tuple(memory for memory in known if keywords & _words_of(memory))[:1]
+    return tuple(memory for memory in known if keywords and all(_occurs(word, memory) for word in keywords))[:1]
+
+
+def _narrow(answers: Sequence[Memory], kind: str) -> tuple[Memory, ...]:
+    """Of the pets the dogs, of what one likes what one likes to drink; everything, if none says that it is one."""
+    if not kind:
+        return tuple(answers)
+    of_kind = [[item for item in memory.items if kind.rstrip("s") in fold_in_place(item)] for memory in answers]
+    narrowed = [replace(memory, value=items) for memory, items in zip(answers, of_kind, strict=True) if items]
+    return tuple(narrowed or answers)
 
 
 def find_related(message: str, known: Iterable[Memory]) -> Memory | None:
     """The first memory that shares a telling word with `message`."""
     keywords = drop_vague(extract_keywords(message))
-    return next((memory for memory in known if keywords & _words_of(memory)), None)
+    return next((memory for memory in known if any(_occurs(word, memory) for word in keywords)), None)
 
 
 def find_by_concept(concept: str, known: Iterable[Memory]) -> Memory | None:
     """The user's own memory of `concept`, in whichever language it was kept."""
     return next((memory for memory in known if get_meaning(memory.key) == Meaning(concept)), None)
-
-
-def say_memory(memory: Memory, phrases: Phrases) -> str:
-    """`memory` as a clause in the second person, without a full stop; a text of several sentences as it is."""
-    if not memory.key:
-        return memory.items[0].rstrip("。. ")
-    meaning = get_meaning(memory.key)
-    return _say(meaning, key=memory.key, items=memory.items, phrases=phrases)
-
-
-def say_entry(entry: Entry, phrases: Phrases) -> str:
-    """`entry` as a clause in the second person."""
-    items = tuple(entry.value) if isinstance(entry.value, list) else (entry.value,)
-    meaning = get_meaning(entry.key)
-    if entry.mode == "remove":
-        concept = load_lexicon(phrases.language).concepts[entry.concept]
-        return concept.unsay.format(value=join_list(items, phrases))
-    return _say(meaning, key=entry.key, items=items, phrases=phrases)
-
-
-def _say(meaning: Meaning, *, key: str, items: Sequence[str], phrases: Phrases) -> str:
-    value = join_list(items[:_SHOWN_ITEMS], phrases)
-    concept = load_lexicon(phrases.language).concepts.get(meaning.concept)
-    if concept is None or meaning.about:
-        shown = re.sub(r"^(?:你的|我的|您的|my |your )", "", key.strip(), flags=re.IGNORECASE)
-        name = "generic_relative" if meaning.about else "generic"
-        return phrases.say(name, key=shown.replace("_", " "), value=value)
-    attribute = meaning.attribute
-    if phrases.language == "zh":
-        attribute = {english: chinese for chinese, english in _load_attributes().items()}.get(attribute, attribute)
-    # The value may contain braces: fill it in last, and only once.
-    return concept.say.replace("{attribute}", attribute).replace("{value}", value)
 
 
 def get_meaning(key: str) -> Meaning:
@@ -134,22 +117,30 @@ def _find_meaning(normalized: str) -> Meaning:
 def _load_keys() -> tuple[dict[str, Meaning], tuple[str, ...]]:
     exact: dict[str, Meaning] = {}
     for lexicon in load_lexicons():
-        for name, concept in lexicon.concepts.items():
-            if "{" in concept.key:
+        # Several concepts may share a key: it stands for the one that can be asked for.
+        for name, concept in sorted(lexicon.concepts.items(), key=lambda item: not item[1].ask):
+            if "{" in concept.key or concept.pointing:
                 continue
-            exact.setdefault(normalize_key(concept.key), Meaning(name))
-            if concept.relative:
-                for relation in set(lexicon.relations.values()):
-                    whose = f"{relation}的{concept.key}" if lexicon.language == "zh" else f"{relation}'s {concept.key}"
-                    exact.setdefault(normalize_key(whose), Meaning(name, about=relation))
+            keys = (concept.key, *concept.aliases)
+            exact |= {normalize_key(key): Meaning(name) for key in reversed(keys) if normalize_key(key) not in exact}
+            for relation in set(lexicon.relations.values()) if concept.relative else ():
+                for key in {*keys, concept.relative_key}:
+                    whose = normalize_key(name_key(key, about=relation, language=lexicon.language))
+                    exact.setdefault(whose, Meaning(name, about=relation))
     return exact, tuple(normalize_key(prefix) for prefix in ("最喜欢的", "喜欢的", "favorite", "favourite"))
 
 
-def _same_meaning(known: Meaning, wanted: Meaning) -> bool:
-    if wanted.concept == "likes" and not wanted.about:
+def _answers(memory: Memory, wanted: Meaning) -> bool:
+    known = get_meaning(memory.key)
+    if wanted == Meaning("likes"):
         return known.concept in ("likes", "favorite", "favorite_color") and not known.about
     if wanted.concept == "favorite" and wanted.attribute == "color":
         return known.concept == "favorite_color"
+    if wanted.concept == "attribute":
+        return normalize_key(memory.key) in (
+            normalize_key(wanted.attribute),
+            normalize_key(in_chinese(wanted.attribute)),
+        )
     return known == wanted
 
 
@@ -157,8 +148,9 @@ def _in_english(attribute: str) -> str:
     return _spell_attributes().get(normalize_key(attribute), attribute)
 
 
-def _is_attribute(key: str) -> bool:
-    return normalize_key(key) in _spell_attributes()
+def in_chinese(attribute: str) -> str:
+    """The Chinese name of an `attribute` that is kept under its English one; any other as it is."""
+    return {english: chinese for chinese, english in _load_attributes().items()}.get(attribute, attribute)
 
 
 @lru_cache(maxsize=1)
@@ -173,5 +165,9 @@ def _load_attributes() -> dict[str, str]:
     return table
 
 
-def _words_of(memory: Memory) -> set[str]:
-    return drop_vague(extract_keywords(" ".join((memory.key, *memory.items)), limit=50))
+def _occurs(word: str, memory: Memory) -> bool:
+    """Whether `word` occurs in `memory`; Chinese words in one another too, as 过生日 and 生日 do."""
+    words = drop_vague(extract_keywords(" ".join((memory.key, *memory.items)), limit=50))
+    if word.isascii():
+        return word in words
+    return any(word in other or (other in word and len(other) > 1) for other in words)

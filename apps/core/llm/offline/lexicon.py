@@ -23,7 +23,11 @@ class Concept:
     """One thing a person may tell about themselves, in one language.
 
     ``key``: the memory's key, ``{attribute}`` filled in from the sentence. ``value``: the kind of value, which decides
-    how it is checked. ``also``: the concept of a second value in the same pattern. ``tell``, ``my``, ``whole``,
+    how it is checked. ``also``: the concept of a second value in the same pattern. ``aliases``: keys under
+    which others keep the same. ``relative_key``: the key after the name of a relative. ``stored``: what is kept, with
+    ``{value}`` in it. ``say``: how it is said to the user, and ``forms`` of values that are said in a way of their own.
+    ``wanted``: what one asks for ("where you live"), and ``wanted_kind`` where the question
+    names a ``{kind}`` ("your {kind}'s name"). ``tell``, ``my``, ``whole``,
     ``untell``: patterns by the place where they start. ``request``: counts in a question too ("could you be brief?").
     ``explicit``: only when the user asks to remember. ``relative``: may be told of a family member. ``pointing``: said
     of the relative or pet mentioned just before ("we have a dog, his name is Rex").
@@ -36,7 +40,13 @@ class Concept:
     mode: Mode
     value: str
     also: str
+    aliases: tuple[str, ...]
+    relative_key: str
+    stored: str
     say: str
+    forms: tuple[tuple[re.Pattern[str], str], ...]
+    wanted: str
+    wanted_kind: str
     unsay: str
     tell: tuple[re.Pattern[str], ...]
     my: tuple[re.Pattern[str], ...]
@@ -53,10 +63,12 @@ class Concept:
 class Lexicon:
     """All tables of one language.
 
-    ``pointing``: words that mean nothing outside the conversation (it, you, 这个). ``at_hand``: how a thing begins that
-    is liked only as it lies before one's eyes ("I love the colors"). ``relations``: from each word for a relative to
-    the one used in keys. ``tells`` matches where any pattern of any concept does: most clauses tell nothing, and one
-    attempt is ten times quicker than two hundred.
+    ``correction``: a clause that takes back what was just said, and ``corrected`` the one after it, with the right
+    value. ``follow_up``: a question that repeats the one before about somebody else, ``who``. ``pointing``: words that
+    mean nothing outside the conversation (it, you, 这个). ``at_hand``: how a thing begins that is liked only as it lies
+    before one's eyes ("I love the colors"). ``relations``: from each word for a relative to the one used in keys.
+    ``tells`` matches where any pattern of any concept does: most clauses tell nothing, and one attempt is ten times
+    quicker than two hundred.
     """
 
     language: Language
@@ -70,6 +82,9 @@ class Lexicon:
     hypothetical: re.Pattern[str]
     question: re.Pattern[str]
     tag: re.Pattern[str]
+    correction: re.Pattern[str]
+    corrected: re.Pattern[str]
+    follow_up: re.Pattern[str]
     instruction: re.Pattern[str]
     vague: re.Pattern[str]
     pointing: re.Pattern[str]
@@ -123,6 +138,9 @@ def load_lexicon(language: Language) -> Lexicon:
         hypothetical=re.compile(table["hypothetical"]),
         question=re.compile(table["question"]),
         tag=re.compile(table["tag"]),
+        correction=re.compile(table["correction"]),
+        corrected=re.compile(table["corrected"]),
+        follow_up=re.compile(table["follow_up"]),
         instruction=re.compile(table["instruction"]),
         vague=re.compile(table["vague"]),
         pointing=re.compile(table["pointing"]),
@@ -164,7 +182,16 @@ def _compile(name: str, row: Mapping[str, Any], *, macros: Mapping[str, str], la
         mode=row.get("mode", "replace"),
         value=row.get("value", "text"),
         also=row.get("also", ""),
+        aliases=tuple(row.get("aliases", ())),
+        relative_key=row.get("relative_key", row["key"]),
+        stored=row.get("stored", "{value}"),
         say=row["say"],
+        forms=tuple(
+            (re.compile(_MACRO.sub(lambda found: macros[found.group(1)], pattern)), text)
+            for pattern, text in row.get("forms", ())
+        ),
+        wanted=row.get("wanted", ""),
+        wanted_kind=row.get("wanted_kind", row.get("wanted", "")),
         unsay=row.get("unsay", ""),
         tell=compile_all(row.get("tell", ()), verb=True),
         my=compile_all(row.get("my", ())),

@@ -46,7 +46,7 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
     # The message after a form only stands in for one; it says nothing of the user.
     message = "" if submitted else prompt.message
     phrases = load_phrases(_choose_language(prompt))
-    entries = read_statements(message)
+    entries = read_statements(message, before=read_statements(prompt.history[-1]) if prompt.history else ())
     excerpt = take_excerpt(message)
     emotion = read_emotion(excerpt)
     topic = prompt.submitted.title if prompt.submitted else read_topic(excerpt, phrases, feelings=emotion.indicators)
@@ -70,7 +70,9 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
 
 def _choose_language(prompt: Prompt) -> Language:
     if prompt.submitted is None:
-        return detect_language(prompt.message)
+        # "666" and "？" are in no language: the conversation goes on in its own.
+        said = next((text for text in (prompt.message, *reversed(prompt.history)) if any(map(str.isalpha, text))), "")
+        return detect_language(said)
     return detect_language(" ".join((prompt.submitted.title, *map(str, prompt.submitted.fields.values()))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from apps.core.llm.offline.emotion import Emotion
@@ -12,17 +13,19 @@ from apps.core.llm.offline.knowledge import (
     find_related,
     gather_known,
     get_meaning,
-    say_entry,
-    say_memory,
 )
 from apps.core.llm.offline.language import fold_in_place
 from apps.core.llm.offline.phrases import Phrases
 from apps.core.llm.offline.prompt import Form, Memory, Prompt
-from apps.core.llm.offline.questions import Question, read_question
+from apps.core.llm.offline.questions import Question, read_questions
 from apps.core.llm.offline.statements import Entry
+from apps.core.llm.offline.wording import say_entry, say_memory, say_wanted
 from apps.core.text.fold import normalize_key, normalize_value
 
 _SAID_AT_ONCE = 5
+_EDGE = " \n\t,.!?~。…"
+_COURTESIES = ("greeting", "wellbeing", "praise", "thanks", "farewell", "assent")
+_PART = re.compile(r"[,!?;~。…\n]+|\.(?=\s|$)")
 _GLAD = {"happy", "excited", "grateful"}
 
 
@@ -56,29 +59,27 @@ def _say_all(
         yield from _say_form(prompt.submitted, phrases, asking=asking)
         return
     known = gather_known(prompt)
-    folded = fold_in_place(prompt.message).strip(" \n\t,.!?~。…")
-    opening = folded.replace("!", ",").replace("。", ",").split(",")[0].strip()
-    greeted = phrases.hears("greeting", opening)
+    folded = fold_in_place(prompt.message).strip(_EDGE)
+    parts = [part.strip(_EDGE) for part in _PART.split(folded) if part.strip(_EDGE)]
+    greeted = bool(parts) and phrases.hears("greeting", parts[0])
     if greeted:
         name = _find_name(entries, known)
         yield phrases.say("greeting_named", name=name) if name else texts["greeting"]
-    question = read_question(prompt.message)
-    answered = list(_answer(prompt, question, folded, known, phrases, entries=entries))
+    courtesies = list(_return_courtesies(parts, phrases))
+    small_talk = all(any(phrases.hears(cue, part) for cue in _COURTESIES) for part in parts)
+    answered = [] if small_talk else list(_answer(prompt, folded, known, phrases, entries=entries))
     felt = phrases.emotions.get(emotion.primary) or phrases.tones.get(prompt.strategy.tone)
-    if felt and not answered and not greeted and not _is_courtesy(folded, phrases):
+    if felt and not (answered or greeted or courtesies):
         yield felt
     yield from _acknowledge(entries, prompt.memories, phrases)
     yield from answered
-    if answered:
+    yield from courtesies
+    if answered or courtesies:
         return
     if entries:
         if asking:
             yield texts["ask_remember"]
-    elif phrases.hears("thanks", folded):
-        yield texts["thanked"]
-    elif phrases.hears("farewell", folded):
-        yield texts["farewell"]
-    elif greeted and phrases.hears("greeting", folded):
+    elif greeted and len(parts) == 1:
         if asking:
             yield texts["ask_today"]
     else:
@@ -88,6 +89,15 @@ def _say_all(
             yield _say_related(related, phrases)
         if asking:
             yield texts["ask_more"]
+
+
+def _return_courtesies(parts: Sequence[str], phrases: Phrases) -> Iterator[str]:
+    """Answers to thanks, to a farewell and to "how are you"; each part of a message may be one."""
+    for cue in _COURTESIES[1:-1]:
+        if any(phrases.hears(cue, part) for part in parts):
+            yield phrases.texts[f"on_{cue}"]
+    if parts and all(phrases.hears("assent", part) for part in parts):
+        yield phrases.texts["on_assent"]
 
 
 def _find_name(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
@@ -100,51 +110,66 @@ def _find_name(entries: Sequence[Entry], known: Sequence[Memory]) -> str:
     return ""
 
 
-def _is_courtesy(folded: str, phrases: Phrases) -> bool:
-    return any(phrases.hears(cue, folded) for cue in ("greeting", "thanks", "farewell"))
-
-
 def _answer(
-    prompt: Prompt,
-    question: Question | None,
-    folded: str,
-    known: Sequence[Memory],
-    phrases: Phrases,
-    *,
-    entries: Sequence[Entry],
+    prompt: Prompt, folded: str, known: Sequence[Memory], phrases: Phrases, *, entries: Sequence[Entry]
 ) -> Iterator[str]:
+    """What is replied to questions and requests; nothing when there are none."""
     texts = phrases.texts
-    if phrases.hears("who", folded):
+    questions = read_questions(prompt.message, earlier=prompt.history)
+    if phrases.hears("forget", folded):
+        yield texts["cannot_forget"]
+    elif phrases.hears("opinion", folded):
+        yield texts["no_opinion"]
+    elif any(question.concept or question.about for question in questions):
+        yield from _answer_all(questions, known, phrases)
+    elif phrases.hears("who", folded):
         yield texts["who"]
         yield texts["connect"]
     elif phrases.hears("summaries", folded):
-        said = phrases.texts["clause_join"].join(prompt.session_summaries[:3])
+        said = texts["clause_join"].join(prompt.session_summaries[:3])
         yield phrases.say("summaries", said=said) if said else texts["no_summaries"]
     elif phrases.hears("everything", folded):
         said = texts["clause_join"].join(say_memory(memory, phrases) for memory in known[:_SAID_AT_ONCE])
-        yield phrases.say("everything", said=said) if said else texts["nothing_yet"]
-    elif question is not None and question.concept:
-        answers = find_answers(question, known)
-        yield from (_say_recalled(memory, phrases) for memory in answers)
-        if not answers and question.attribute:
-            yield phrases.say(f"unknown_{question.concept}", attribute=question.attribute)
-        elif not answers:
-            yield texts["unknown"]
+        yield phrases.say("everything", said=said) if said else texts["nothing_now"]
+        yield texts["see_all"]
     elif phrases.hears("work", folded) and not entries:
-        yield texts["cannot"]
-        if related := find_related(prompt.message, known):
-            yield _say_related(related, phrases)
-        yield texts["connect"]
-    elif question is not None:
-        answers = find_answers(question, known)
-        yield from (_say_recalled(memory, phrases) for memory in answers)
-        if not answers:
-            yield texts["unknown"] if phrases.hears("remembering", folded) or not entries else texts["heard_plain"]
+        yield from _decline(prompt.message, known, phrases)
+    elif phrases.hears("about_model", folded):
+        yield texts["no_self"]
+    elif questions:
+        if phrases.hears("remembering", folded) or not entries:
+            yield from _answer_all(questions, known, phrases)
     elif prompt.message.rstrip().endswith(("?", "？")):
-        yield texts["cannot"]
-        if related := find_related(prompt.message, known):
-            yield _say_related(related, phrases)
-        yield texts["connect"]
+        yield from _decline(prompt.message, known, phrases)
+
+
+def _answer_all(questions: Sequence[Question], known: Sequence[Memory], phrases: Phrases) -> Iterator[str]:
+    """One sentence for each thing that is known, then what is not, in one sentence, then what is near to that."""
+    said: list[Memory] = []
+    wanted: list[str] = []
+    missed: list[Question] = []
+    for question in questions:
+        answers = find_answers(question, known)
+        said += [memory for memory in answers if memory not in said]
+        if not answers:
+            missed.append(question)
+            wanted += [say_wanted(question, phrases)] if question.concept else []
+    yield from (_say_recalled(memory, phrases) for memory in said)
+    if wanted:
+        yield phrases.say("unknown", wanted=phrases.texts["unknown_join"].join(dict.fromkeys(wanted)))
+    elif missed and not said:
+        yield phrases.texts["unsure"]
+    related = (find_related(" ".join(question.keywords), known) for question in missed)
+    near = next((memory for memory in related if memory and memory not in said), None)
+    if near:
+        yield _say_related(near, phrases)
+
+
+def _decline(message: str, known: Sequence[Memory], phrases: Phrases) -> Iterator[str]:
+    yield phrases.texts["cannot"]
+    if related := find_related(message, known):
+        yield _say_related(related, phrases)
+    yield phrases.texts["connect"]
 
 
 def _say_recalled(memory: Memory, phrases: Phrases) -> str:

@@ -7,7 +7,7 @@ what others are or like, except plain facts about the user's family and pets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -63,11 +63,14 @@ class _Subject:
     possessed: int | None = None
 
 
-def read_statements(text: str) -> list[Entry]:
-    """Return what `text`, a message of the user, states about its writer, in order, merged by key."""
+def read_statements(text: str, *, before: Sequence[Entry] = ()) -> list[Entry]:
+    """Return what `text`, a message of the user, states about its writer, in order, merged by key.
+
+    ``before``: what the message before it stated, which this one may correct (不对，是南京).
+    """
     entries: list[Entry] = []
     seen: set[str] = set()
-    reader = _Reader()
+    reader = _Reader(before)
     for sentence in split_clauses(text):
         reader.begin_sentence()
         for clause in sentence:
@@ -100,27 +103,41 @@ def is_name_of(bare: str, named: str) -> bool:
 class _Reader:
     """Reads the clauses of one message in order: who is spoken of carries over to clauses that do not say."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Sequence[Entry]) -> None:
         self.lexicons = load_lexicons()
+        self.latest = before[-1] if before else None
+        self.taking_back = False
         self.speaking_of: Literal["user", "other", "nobody"] = "nobody"
         self.mentioned: _Subject | None = None
         self.user_is_subject = False
         self.asked_to_remember = False
         self.left_unread = False
+        self.introduced: _Subject | None = None
 
     def begin_sentence(self) -> None:
         """Forget the grammatical subject; who is spoken of stays."""
         self.user_is_subject = False
+        self.introduced = None
 
     def read(self, clause: Clause) -> Iterator[Entry]:
         if clause.supposes or is_instruction(clause.folded, self.lexicons):
             return
+        corrects, self.taking_back = self.taking_back, False
         for lexicon in self.lexicons:
             if not lexicon.script.search(clause.folded):
                 continue
+            if lexicon.correction.search(clause.folded):
+                self.taking_back = True
+                return
+            if corrects and (corrected := self._correct(clause, lexicon)):
+                yield corrected
+                return
             opening = lexicon.prelude.match(clause.folded)
             start = opening.end() if opening else 0
             subject = _read_subject(clause, lexicon, start=start)
+            if subject.kind == "elided" and self.introduced:
+                # 我有一个妹妹，在上海读大学: the sister does.
+                subject = replace(self.introduced, start=subject.start, end=subject.end)
             if subject.kind == "elided" and self.speaking_of == "other":
                 subject = replace(subject, kind="other")
             found = list(self._read_predicate(clause, lexicon, subject=subject))
@@ -128,8 +145,22 @@ class _Reader:
             if subject.kind in ("relative", "pet"):
                 self.mentioned = subject
             if found:
+                self.latest = found[-1]
                 yield from found
                 return
+        self.latest = None
+
+    def _correct(self, clause: Clause, lexicon: Lexicon) -> Entry | None:
+        """The latest entry with the value that `clause` puts in its place; lists are corrected by saying so in full."""
+        found = lexicon.corrected.search(clause.folded)
+        if not found or clause.asks or not self.latest or self.latest.mode != "replace":
+            return None
+        concept = lexicon.concepts.get(self.latest.concept)
+        values = read_values(clause.text[slice(*found.span("value"))], concept, lexicon) if concept else ()
+        if not concept or not values:
+            return None
+        self.latest = replace(self.latest, value=concept.stored.replace("{value}", values[0]))
+        return self.latest
 
     def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject, found: bool) -> None:
         """Note who the next clause is about if it does not say."""
@@ -209,6 +240,7 @@ class _Reader:
             subject = self.mentioned
         if not values or any(is_instruction(value.lower(), self.lexicons) for value in values):
             return
+        values = tuple(concept.stored.replace("{value}", value) for value in values)
         source: Source = "user_stated"
         if lexicon.hedge.search(clause.folded, 0, found.span("value")[0] if "value" in groups else found.end()):
             source = "inferred"
@@ -230,6 +262,8 @@ class _Reader:
             base = replace(base, key=concept.key.replace("{attribute}", attribute), attribute=attribute)
         elif "{attribute}" in concept.key:
             return
+        if concept.name in ("family", "children"):
+            self.introduced = _introduce(groups["value"], lexicon)
         if concept.value == "member":
             self.mentioned = _Subject(kind="pet", start=0, end=0, name=groups["value"])
             if concept.name == "children":
@@ -244,7 +278,8 @@ class _Reader:
             yield base
         if concept.also and groups.get("also"):
             second = lexicon.concepts[concept.also]
-            for value in read_values(groups["also"], second, lexicon)[:1]:
+            for raw in read_values(groups["also"], second, lexicon)[:1]:
+                value = second.stored.replace("{value}", raw)
                 entry = replace(base, concept=second.name, category=second.category, key=second.key, value=value)
                 if subject.kind == "relative":
                     yield from _tell_of_other(entry, subject, lexicon)
@@ -292,6 +327,12 @@ def _read_subject(clause: Clause, lexicon: Lexicon, *, start: int) -> _Subject:
     return _Subject(kind="user" if user else "elided", start=start, end=user.end() if user else start)
 
 
+def _introduce(member: str, lexicon: Lexicon) -> _Subject | None:
+    """The relative of whom a Chinese sentence goes on to speak without naming them again; English names them."""
+    name = lexicon.relations.get(member) if lexicon.language == "zh" else None
+    return _Subject(kind="relative", start=0, end=0, name=name) if name else None
+
+
 def _may_be_told(concept: Concept, subject: _Subject) -> bool:
     return (subject.kind == "relative" and concept.relative) or (subject.kind == "pet" and concept.name == "name")
 
@@ -305,9 +346,14 @@ def _tell_of_other(entry: Entry, subject: _Subject, lexicon: Lexicon) -> Iterato
         item = f"{entry.value}（{subject.name}）" if lexicon.language == "zh" else f"{entry.value} ({subject.name})"
         yield replace(entry, concept=listed.name, key=listed.key, category=listed.category, value=[item], mode="add")
     elif subject.kind == "relative":
-        key = lexicon.concepts["name"].key if named else entry.key
-        whose = f"{subject.name}的{key}" if lexicon.language == "zh" else f"{subject.name}’s {key}".replace("’", "'")
+        key = lexicon.concepts["name" if named else entry.concept].relative_key
+        whose = name_key(key, about=subject.name, language=lexicon.language)
         yield replace(entry, key=whose, category="fact", about=subject.name)
+
+
+def name_key(key: str, *, about: str, language: Language) -> str:
+    """The key of what `key` is for the relative `about`: 妈妈的生日, "mother's birthday"."""
+    return f"{about}的{key}" if language == "zh" else f"{about}'s {key}"
 
 
 def _read_groups(groups: dict[str, str], concept: Concept, lexicon: Lexicon) -> tuple[str, ...]:

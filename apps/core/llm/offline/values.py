@@ -114,7 +114,8 @@ def _read_introduction(raw: str, lexicon: Lexicon) -> str:
     folded = fold_in_place(name)
     full_name = 2 <= len(folded) <= 3 and lexicon.words["surname"].pattern.find(folded[0]) >= 0
     if (full_name and not lexicon.words["name_blocked"].match(folded[-1])) or _CHINESE_INTRODUCTION.fullmatch(folded):
-        return name if not _CHINESE_NAME_BLOCKED.search(folded) else ""
+        described = _CHINESE_NAME_BLOCKED.search(folded) or lexicon.words["not_a_name"].fullmatch(folded)
+        return "" if described else name
     return ""
 
 

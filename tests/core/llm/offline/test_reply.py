@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
 from apps.core.llm.types import PromptMessage
 from tests.core.llm.offline.prompts import ask, remember, reply
 
@@ -30,11 +31,11 @@ KATE = remember(favorite_color="teal", home="Boston", name="Kate", likes=["hikin
         ("我住在哪里？", "你住在北京。"),
         ("我叫什么名字？", "你叫林晓雨。"),
         ("我对什么过敏？", "你对花生过敏。"),
-        ("我家的猫叫什么", "你养了咪咪（猫）。"),
-        ("我妈妈是做什么的？", "你妈妈的职业是医生。"),
+        ("我家的猫叫什么", "你的猫叫咪咪。"),
+        ("我妈妈是做什么的？", "你妈妈是医生。"),
         ("我喜歡的顏色是什麼？", "你喜欢蓝色。"),
-        ("我最喜欢的电影是什么？", "我还不知道你喜欢的电影是什么。告诉我，我就会记住。"),
-        ("我的生日是哪天？", "这个我还不知道。告诉我，我就会记住。"),
+        ("我最喜欢的电影是什么？", "你喜欢的电影我还不知道，告诉我，我就会记住。"),
+        ("我的生日是哪天？", "你的生日我还不知道，告诉我，我就会记住。"),
     ],
 )
 def test_chinese_questions_are_answered_from_memory_or_not_at_all(question: str, answer: str) -> None:
@@ -48,13 +49,155 @@ def test_chinese_questions_are_answered_from_memory_or_not_at_all(question: str,
         ("Which colour do I like?", "You like teal."),
         ("Where do I live?", "You live in Boston."),
         ("Do you remember my name?", "Your name is Kate."),
-        ("What is my dog's name?", "Your pets: Rex (dog)."),
+        ("What is my dog's name?", "Your dog is called Rex."),
         ("What's my favourite movie?", "I don't know your favorite movie yet. Tell me and I'll remember it."),
-        ("When is my birthday?", "I don't know that yet. Tell me and I'll remember it."),
+        ("When is my birthday?", "I don't know your birthday yet. Tell me and I'll remember it."),
     ],
 )
 def test_english_questions_are_answered_from_memory_or_not_at_all(question: str, answer: str) -> None:
     assert reply(question, memories=KATE) == answer
+
+
+UNKNOWN_ZH = "我还不知道，告诉我，我就会记住。"
+FAMILY = remember(妈妈的工作="医生", 妹妹的居住地="上海", 女朋友的名字="小雨", 妹妹的生日="3月1日")
+WORK = remember(**{"allergic to": ["peanuts"], "lives in": "Boston"}, job="nurse", pets=["Rex (dog)", "Luna (cat)"])
+
+
+@pytest.mark.parametrize(
+    ("message", "memories", "answer"),
+    [
+        ("我住在哪里？还有我对什么过敏？", LIN, "你住在北京。你对花生过敏。"),
+        ("我住在哪里？还有我对什么过敏？", remember(过敏=["花生"]), f"你对花生过敏。你住在哪里{UNKNOWN_ZH}"),
+        ("我叫什么？多大了？", [], f"你叫什么名字、你多大{UNKNOWN_ZH}"),
+        ("我喜歡吃什麼？我住在哪裡？", LIN, "你喜欢吃火锅。你住在北京。"),
+        ("What's my name and where do I live?", KATE, "Your name is Kate. You live in Boston."),
+        (
+            "What am I allergic to? And how old am I?",
+            WORK,
+            "You are allergic to peanuts. I don't know how old you are yet. Tell me and I'll remember it.",
+        ),
+        ("where do I live and what's my cat called", WORK, "You live in Boston. Your cat is called Luna."),
+        ("what do I do?", WORK, "You are a nurse."),
+    ],
+)
+def test_each_part_of_a_message_is_answered_as_far_as_it_is_known(
+    message: str, memories: list[dict[str, Any]], answer: str
+) -> None:
+    assert reply(message, memories=memories) == answer
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("我妈妈是做什么的？我妹妹呢？", f"你妈妈是医生。你妹妹做什么工作{UNKNOWN_ZH}我记得你妹妹住在上海。"),
+        ("我妹妹在哪里住？那我妈妈呢？", f"你妹妹住在上海。你妈妈住在哪里{UNKNOWN_ZH}我记得你妈妈是医生。"),
+        ("那我妹妹呢？", "你妹妹住在上海。你妹妹的生日是3月1日。"),
+        ("妈妈过敏的是什么", f"你妈妈对什么过敏{UNKNOWN_ZH}我记得你妈妈是医生。"),
+    ],
+)
+def test_a_relative_is_not_mistaken_for_another_or_the_user(message: str, answer: str) -> None:
+    assert reply(message, memories=FAMILY) == answer
+
+
+def test_a_bare_follow_up_repeats_the_question_of_an_earlier_message() -> None:
+    zh = (PromptMessage("user", "我妹妹的生日是哪天？"), PromptMessage("assistant", "你妹妹的生日是3月1日。"))
+    assert reply("那我妈妈呢？", earlier=zh) == f"你妈妈的生日{UNKNOWN_ZH}"
+    en = (PromptMessage("user", "Where do I live?"), PromptMessage("assistant", "You live in Boston."))
+    told = reply("and my sister?", earlier=en, memories=remember(**{"sister's home": "Leeds"}))
+    assert told == "Your sister lives in Leeds."
+
+
+@pytest.mark.parametrize(
+    ("message", "memories", "answer"),
+    [
+        ("我的护照号呢", remember(护照号="E123"), "你的护照号是E123。"),
+        ("我的车牌号是多少", remember(车牌号="粤B12345"), "你的车牌号是粤B12345。"),
+        ("我什么时候过生日", remember(生日="5月20日"), "你的生日是5月20日。"),
+        ("我能吃什么？", remember(饮食习惯=["不吃辣", "素食主义者"]), "你不吃辣；你是素食主义者。"),
+        ("我多大了", remember(年龄="28岁"), "你28岁。"),
+        ("我多大了", remember(年龄=28), "你28岁。"),
+        ("我多大了", remember(生日="1990年3月"), "你的生日是1990年3月。"),
+        ("我在哪里上学", remember(学校="北京大学"), "你的学校是北京大学。"),
+        ("我在哪个城市", remember(居住城市="上海"), "你住在上海。"),
+        ("Where do I work?", remember(employer="Siemens"), "You work at Siemens."),
+        ("what do I do for a living?", remember(job="run a small bakery"), "You run a small bakery."),
+        ("what is my job", remember(job="architect"), "You are an architect."),
+        ("do I like jazz?", KATE, "You like teal. You like hiking and jazz."),
+    ],
+)
+def test_what_the_prompt_holds_is_never_called_unknown(
+    message: str, memories: list[dict[str, Any]], answer: str
+) -> None:
+    assert reply(message, memories=memories) == answer
+
+
+@pytest.mark.parametrize("lexicon", load_lexicons(), ids=lambda lexicon: lexicon.language)
+def test_everything_that_can_be_asked_for_can_be_called_unknown(lexicon: Lexicon) -> None:
+    other = next(table for table in load_lexicons() if table is not lexicon)
+    asked = {name for name, concept in (*lexicon.concepts.items(), *other.concepts.items()) if concept.ask}
+    assert {name for name in asked if not lexicon.concepts[name].wanted} == set()
+
+
+@pytest.mark.spec("L6")
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("忘掉我的住址", "我自己删不掉记忆"),
+        ("把我的生日删掉", "我自己删不掉记忆"),
+        ("你能帮我删除我的名字吗", "我自己删不掉记忆"),
+        ("怎么删除我的记忆？", "我自己删不掉记忆"),
+        ("Forget where I live", "I can't delete memories myself"),
+        ("Could you please delete my birthday?", "I can't delete memories myself"),
+        ("How do I erase what you know?", "I can't delete memories myself"),
+    ],
+)
+def test_asked_to_forget_it_says_how_its_owner_can(message: str, told: str) -> None:
+    answer = ask(message, memories=LIN)
+    assert answer["response"].startswith(told)
+    assert "记忆管理" in answer["response"] or "memory panel" in answer["response"]
+    assert answer["memory_update"]["entries"] == []
+
+
+@pytest.mark.parametrize("message", ["我忘了带钥匙", "I forgot my umbrella today", "never mind, forget it", "算了"])
+def test_forgetting_something_else_is_no_wish_to_delete(message: str) -> None:
+    said = reply(message)
+    assert "删不掉" not in said
+    assert "delete" not in said
+
+
+def test_asked_what_it_remembers_it_names_what_came_to_mind_and_where_the_rest_is() -> None:
+    see_all = "我记住的一切都在「记忆管理」里，可以查看、更正和删除。"
+    assert reply("你记得我什么？", memories=remember(居住地="北京")) == f"此刻想起的有：你住在北京。{see_all}"
+    assert reply("你還記得我什麼？") == f"我只会想起和你的话有关的事，这句话没有让我想起什么。{see_all}"
+    assert reply("What do you know about me?", memories=remember(job="nurse")) == (
+        "This comes to mind now: you are a nurse. "
+        "All I remember is in the memory panel, where you can see, correct and delete it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("谢谢你听我说", "不客气。"),
+        ("谢谢，再见！", "不客气。再见，下次见面我还会记得你告诉我的事。"),
+        ("thanks, bye!", "You're welcome. Goodbye! I'll still remember what you told me when you come back."),
+        ("好的", "好。"),
+        ("ok", "Alright."),
+        ("你真好", "谢谢你这么说。"),
+        ("How are you?", "Hello! I'm fine, thanks for asking."),
+        ("你喜欢什么？", "我是离线演示模型，没有自己的生活和喜好。"),
+        ("我该不该辞职？", "这个我没法替你判断，不过我愿意听你多说说。"),
+        ("Should I quit my job?", "I can't judge that for you, but I'm glad to listen."),
+    ],
+)
+def test_small_talk(message: str, answer: str) -> None:
+    assert reply(message, strategy=QUIET) == answer
+
+
+def test_signs_without_words_are_answered_in_the_language_of_the_conversation() -> None:
+    zh = (PromptMessage("user", "我住在北京"), PromptMessage("assistant", "记住了：你住在北京。"))
+    assert reply("？", earlier=zh, strategy=QUIET) == "我在听。"
+    assert reply("...", strategy=QUIET) == "I'm listening."
 
 
 def test_a_memory_in_one_language_answers_a_question_in_the_other() -> None:
