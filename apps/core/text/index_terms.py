@@ -13,6 +13,9 @@ from apps.core.text.matching import bigrams, stem, strip_possessive, word_parts
 from apps.core.text.pronouns import normalize_pronouns
 from apps.core.text.segment import cjk_runs, search_words
 
+MIN_STEM_PREFIX = 5
+"""Shorter stems begin too many unrelated words (run: rung)."""
+
 MAX_TERM_CHARACTERS = 64
 """Longer terms are cut, in texts and in queries alike; PostgreSQL allows 2,046 bytes, which is 511 characters."""
 
@@ -55,9 +58,14 @@ def keyword_query(keyword: str) -> str:
 def recall_query(keywords: Sequence[str]) -> str:
     """The tsquery literal that finds texts with any of `keywords`, or only a part of one (K4). "" without keywords."""
     literals: Iterable[str] = (
-        literal for keyword in keywords for literal in (keyword_query(keyword), *map(_quote, word_parts(keyword)))
+        literal for keyword in keywords for literal in (keyword_query(keyword), *map(_part_query, word_parts(keyword)))
     )
     return " | ".join(dict.fromkeys(literals))
+
+
+def _part_query(part: str) -> str:
+    """The literal for a part of a keyword; a long English stem may go on: allerg(ic) finds allerg(ies)."""
+    return f"{_quote(part)}:*" if part.isascii() and len(part) >= MIN_STEM_PREFIX else _quote(part)
 
 
 def _quote(term: str) -> str:

@@ -32,6 +32,7 @@ def test_queries() -> None:
     assert keyword_query("pyth") == "'pyth':*"
     assert recall_query(["编程语言", "颜色"]) == "'编程语言':* | '编程' | '程语' | '语言' | '颜色':*"
     assert recall_query(["running"]) == "'running':* | 'run'"
+    assert recall_query(["allergic"]) == "'allergic':* | 'allerg':*"
     assert recall_query([]) == ""
 
 

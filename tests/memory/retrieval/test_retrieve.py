@@ -64,6 +64,7 @@ def test_pronouns_match_each_other(user: User, remember: Remember, key: str, mes
         ("Which 语言 do I use", "编程语言", "Python"),
         ("what about my DOG", "dog's name", "Rex"),
         ("猫", "我的猫", "咪咪"),
+        ("What am I allergic to?", "allergies", "peanuts"),
     ],
 )
 def test_finds(user: User, remember: Remember, message: str, key: str, value: str) -> None:
