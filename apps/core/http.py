@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.views import defaults
 from rest_framework import exceptions, status
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
@@ -24,7 +25,7 @@ from rest_framework.views import APIView
 from apps.core.db import in_database, release_connections
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
 
-API_PREFIXES = ("/api/", "/chat/", "/memory/", "/profile", "/summaries", "/v1/", "/mcp", "/healthz", "/metrics")
+API_ROOTS = frozenset({"api", "chat", "memory", "profile", "summaries", "v1", "mcp", "healthz", "metrics"})
 CODES = {
     status.HTTP_400_BAD_REQUEST: "invalid",
     status.HTTP_401_UNAUTHORIZED: "unauthenticated",
@@ -85,16 +86,27 @@ def _first(reasons: Any) -> Any:
     return reasons
 
 
+def _is_api(request: HttpRequest) -> bool:
+    return request.path.split("/", 2)[1] in API_ROOTS
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what Django itself refuses (a host it does not serve, too many parameters) as `page_not_found` does."""
+    if _is_api(request):
+        return JsonResponse(error_body("invalid", "This request is not acceptable."), status=400)
+    return defaults.bad_request(request, exception)
+
+
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404 in the API's shape under its paths, with a page elsewhere."""
-    if request.path.startswith(API_PREFIXES):
+    if _is_api(request):
         return JsonResponse(error_body("not_found", "There is nothing here."), status=404)
     return render(request, "404.html", status=404)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500 in the API's shape under its paths, with a page elsewhere."""
-    if request.path.startswith(API_PREFIXES):
+    if _is_api(request):
         message = "Something went wrong on our side. The log has the details."
         return JsonResponse(error_body("internal_error", message), status=500)
     return render(request, "500.html", status=500)

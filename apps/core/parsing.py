@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
+from django.conf import settings
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.core.errors import InvalidInput
+from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden
 
 
@@ -20,7 +21,8 @@ class JSONOnly(BaseContentNegotiation):
     """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
-        return next((p for p in parsers if p.media_type == (request.content_type or "").split(";")[0].strip()), None)
+        media_type = (request.content_type or "").split(";")[0].strip().lower()
+        return next((parser for parser in parsers if parser.media_type == media_type), None)
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -32,14 +34,19 @@ class JSONOnly(BaseContentNegotiation):
 class StrictJSONParser(BaseParser):
     """Reads a JSON body; refuses what a database or another client could not read back.
 
-    400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates (SPEC, API).
+    400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates; 413 for more than
+    `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes, which Django holds only its own parsers to (SPEC, API).
     """
 
     media_type = "application/json"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        body = stream.read(limit + 1)
+        if len(body) > limit:
+            raise TooLarge(f"The body has over {limit:,} bytes.")
         try:
-            value = json.loads(stream.read(), parse_constant=_refuse_constant)
+            value = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
         refuse_forbidden(value)

@@ -138,14 +138,16 @@ def update_working_memory(
     if row is None:
         raise NotFound(NO_WORKING_MEMORY)
     current = Variables.load(row.context_variables, row.written)
-    for key, value in changes.get("context_variables", {}).items():
-        if value is None:
-            current = remove(current, key)
-            continue
-        written = write(current, key, value, now=now, max_bytes=settings.working_max_bytes)
+    variables = changes.get("context_variables", {})
+    limit = settings.working_max_bytes
+    for key, value in variables.items():
+        written = remove(current, key) if value is None else write(current, key, value, now=now, max_bytes=limit)
         if written is None:
-            raise TooLarge(f"{key} passes the limit of {settings.working_max_bytes} bytes of context variables.")
+            raise TooLarge(f"{key} passes the limit of {limit} bytes of context variables.")
         current = written
+    if any(value is not None and key not in current.values for key, value in variables.items()):
+        # One had to make way for another of the same request: all of it is stored, or nothing.
+        raise TooLarge(f"Together the variables pass the limit of {limit} bytes.")
     row.current_topic = changes.get("current_topic", row.current_topic)
     return _save(row, current, now=now)
 

@@ -1,0 +1,100 @@
+"""What no endpoint takes: bodies that are too large, no JSON, or not what their type says; hosts of others."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+from apps.conversations.models import Session
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def headers() -> dict[str, str]:
+    """Those of a user with a token."""
+    return {"Authorization": f"Bearer {create_token(user=User.objects.create_user('alice'))}"}
+
+
+def assert_error(response: Any, *, status: int, code: str) -> None:
+    """The response is an error in the one shape."""
+    assert response.status_code == status
+    assert set(response.json()) == {"error"}
+    assert set(response.json()["error"]) == {"code", "message", "fields"}
+    assert response.json()["error"]["code"] == code
+
+
+def post(path: str, body: bytes, headers: dict[str, str], content_type: str = "application/json") -> Any:
+    """Send these very bytes."""
+    return Client().post(path, data=body, content_type=content_type, headers=headers)
+
+
+@pytest.mark.parametrize("path", ["/chat/sessions", f"/chat/messages/{uuid.UUID(int=0)}/retry"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b'{"title": NaN}',
+        b'{"title": "a\\u0000"}',
+        b'{"title": "\\ud800"}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"1" * 5000,
+    ],
+    ids=["cut", "NaN", "U+0000", "lone surrogate", "no UTF-8", "deep", "huge number"],
+)
+def test_a_body_that_is_no_plain_json_is_refused(path: str, body: bytes, headers: dict[str, str]):
+    assert_error(post(path, body, headers), status=400, code="invalid")
+    assert not Session.objects.exists()
+
+
+def test_a_body_over_the_limit_is_refused_however_it_is_read(headers: dict[str, str], settings: Any):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    fits, passes = (b'{"title": "' + b"x" * length + b'"}' for length in (87, 88))
+    assert post("/chat/sessions", fits, headers).status_code == 201
+    assert_error(post("/chat/sessions", passes, headers), status=413, code="too_large")
+    assert Session.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json", 201),
+        ("Application/JSON; charset=UTF-8", 201),
+        ("text/plain", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("multipart/form-data; boundary=x", 415),
+    ],
+)
+def test_only_json_is_read_however_its_type_is_spelt(headers: dict[str, str], content_type: str, status: int):
+    response = post("/chat/sessions", b'{"title": "x"}', headers, content_type)
+    assert response.status_code == status
+    if status == 415:
+        assert_error(response, status=415, code="unsupported_media_type")
+
+
+def test_what_django_itself_refuses_has_the_one_shape_too(headers: dict[str, str]):
+    client = Client()
+    assert_error(
+        client.get("/memory/settings", headers={**headers, "Host": "evil.example"}), status=400, code="invalid"
+    )
+    too_many = "&".join(f"p{number}=1" for number in range(1001))
+    assert_error(client.get(f"/memory/long-term?{too_many}", headers=headers), status=400, code="invalid")
+    page = client.get("/login", headers={"Host": "evil.example"})
+    assert (page.status_code, page["Content-Type"]) == (400, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/", "/chat/sessions/", "/memory", "/api", "/v1/nothing", "/healthz/"])
+def test_nothing_at_a_path_of_the_api_has_the_one_shape(path: str):
+    assert_error(Client().get(path), status=404, code="not_found")
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/chats", "/profiles/x"])
+def test_nothing_at_another_path_is_a_page(path: str):
+    response = Client().get(path)
+    assert (response.status_code, response["Content-Type"]) == (404, "text/html; charset=utf-8")
