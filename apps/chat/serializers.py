@@ -10,12 +10,13 @@ from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.working.serializers import WorkingMemorySerializer
 
 MAX_FORM_TITLE_CHARS = 100
 
 
-class MessageRequest(serializers.Serializer[Any]):
+class MessageRequest(KnownFieldsSerializer):
     """A new message. `stream`: answer as ``text/event-stream``."""
 
     content = StrictCharField(trim_whitespace=False)
@@ -29,11 +30,11 @@ class MessageRequest(serializers.Serializer[Any]):
         return content
 
 
-class RetryRequest(serializers.Serializer[Any]):
+class RetryRequest(KnownFieldsSerializer):
     stream = StrictBooleanField(required=False, default=False)
 
 
-class FormRequest(serializers.Serializer[Any]):
+class FormRequest(KnownFieldsSerializer):
     """A filled-in form (H1)."""
 
     title = StrictCharField(max_length=MAX_FORM_TITLE_CHARS)

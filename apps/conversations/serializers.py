@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -12,9 +10,10 @@ from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
 
 
-class SessionSerializer(serializers.ModelSerializer[Session]):
+class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Session]):
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS, default="")
     temporary = StrictBooleanField(required=False, default=False)
 
@@ -24,7 +23,7 @@ class SessionSerializer(serializers.ModelSerializer[Session]):
         read_only_fields = ("id", "created_at", "last_active_at")
 
 
-class SessionChangeSerializer(serializers.Serializer[Any]):
+class SessionChangeSerializer(KnownFieldsSerializer):
     title = StrictCharField(allow_blank=True, max_length=MAX_TITLE_CHARS)
 
 
@@ -54,5 +53,5 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
         return get_shown_status(message, now=timezone.now())
 
 
-class MessageChangeSerializer(serializers.Serializer[Any]):
+class MessageChangeSerializer(KnownFieldsSerializer):
     is_collected = StrictBooleanField()

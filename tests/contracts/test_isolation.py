@@ -22,6 +22,16 @@ BODIES: dict[tuple[str, str], Any] = {
 }
 """What to send where a body is needed, so that its owner is served."""
 
+WITH_BODY: dict[tuple[str, str], Any] = {
+    **BODIES,
+    ("sessions", "post"): {},
+    ("retry", "post"): {},
+    ("memories", "post"): MEMORY,
+    ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
+    ("settings", "patch"): {},
+}
+"""All that takes a body, and an acceptable one."""
+
 CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post")}
 OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters]
 COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
@@ -51,6 +61,22 @@ def test_an_object_is_there_for_its_owner_only(
     assert send(alice, route, method, world).status_code == (201 if (route.name, method) in CREATED else 200)
 
 
+@pytest.mark.parametrize(
+    ("route", "method"),
+    [(route, method) for route, method in list_api_calls() if (route.name, method) in WITH_BODY],
+    ids=name_call,
+)
+def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(
+    alice: ApiClient, world: World, route: Route, method: str
+):
+    body = {**WITH_BODY[route.name, method], "vlaue": 1}
+    before = dump(alice.user)
+    response = alice.request(method, route.path(**world.values(route)), json=body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
+    assert "vlaue" in response.json()["error"]["fields"]
+    assert dump(alice.user) == before
+
+
 def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bob: ApiClient, world: World):
     before = dump(alice.user)
     missing = {"deleted": 0, "missing": [world.pending]}
@@ -72,7 +98,9 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert alice.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
 
 
-def test_the_test_above_covers_every_endpoint_without_an_id():
+def test_the_tests_above_cover_every_endpoint():
+    changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
+    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post")}
     assert {
         ("sessions", "get"),
         ("sessions", "post"),
