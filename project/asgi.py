@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from django.core.asgi import get_asgi_application
@@ -16,3 +17,7 @@ from apps.core.text.segment import warm_up  # noqa: E402
 
 warm_up()
 get_chat_model()
+
+# The dictionaries stay for good: the garbage collector need not walk their million objects again and again.
+gc.collect()
+gc.freeze()
