@@ -65,11 +65,16 @@ def find_answers(question: Question, known: Sequence[Memory]) -> tuple[Memory, .
         answers = [memory for memory in known if _answers(memory, wanted)]
         for concept in () if answers else _NEXT_BEST.get(wanted.concept, ()):
             answers += [memory for memory in known if get_meaning(memory.key) == replace(wanted, concept=concept)]
+        if question.concept == "name" and question.about and not answers:
+            # The name of a child is kept with the children: 乐乐（儿子）.
+            listed = [memory for memory in known if get_meaning(memory.key) == Meaning("children")]
+            return tuple(memory for memory in _narrow(listed, question.about) if question.about in str(memory.value))
         return _narrow(answers, question.kind)
     if question.about:
         return tuple(memory for memory in known if get_meaning(memory.key).about == question.about)
-    keywords = drop_vague(question.keywords)
-    return tuple(memory for memory in known if keywords and all(_occurs(word, memory) for word in keywords))[:1]
+    if not drop_vague(question.keywords):
+        return ()
+    return tuple(memory for memory in known if all(_occurs(word, memory) for word in question.keywords))[:1]
 
 
 def _narrow(answers: Sequence[Memory], kind: str) -> tuple[Memory, ...]:
@@ -167,7 +172,7 @@ def _load_attributes() -> dict[str, str]:
 
 def _occurs(word: str, memory: Memory) -> bool:
     """Whether `word` occurs in `memory`; Chinese words in one another too, as 过生日 and 生日 do."""
-    words = drop_vague(extract_keywords(" ".join((memory.key, *memory.items)), limit=50))
+    words = extract_keywords(" ".join((memory.key, *memory.items)), limit=50)
     if word.isascii():
         return word in words
     return any(word in other or (other in word and len(other) > 1) for other in words)

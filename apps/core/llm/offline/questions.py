@@ -20,6 +20,8 @@ _LOOKED_BACK = 3
 _REQUEST = re.compile(
     r"^(?:请|你)?(?:告诉我|说说|说一?下|猜猜|还?记得)|^(?:please )?(?:tell me|remind me|guess|recall)"
 )
+_AND = re.compile(r"和|、|与| and ")
+_ABOUT = re.compile(r"^(?:请|你)?(?:(?:跟我)?(?:说说|讲讲|聊聊)|介绍一?下)|\btell me about\b")
 _SOMEONE = re.compile(r"[我你您他她它]")
 _ENGLISH_OTHERS = (
     (r"\bdoes my (?:{relation})\b", "do i"),
@@ -57,7 +59,7 @@ def read_questions(text: str, *, earlier: Sequence[str] = ()) -> tuple[Question,
                 continue
             if follow_up := _read_follow_up(clause, asked=questions, earlier=earlier):
                 questions.append(follow_up)
-            elif clause.asks or _REQUEST.search(clause.folded):
+            elif clause.asks or _REQUEST.search(clause.folded) or _ABOUT.search(clause.folded):
                 questions += _read_asking(clause, elided=bool(questions))
     return tuple(dict.fromkeys(questions))[:MOST_QUESTIONS]
 
@@ -78,6 +80,10 @@ def _read_follow_up(clause: Clause, *, asked: Sequence[Question], earlier: Seque
 
 def _read_asking(clause: Clause, *, elided: bool) -> list[Question]:
     """The questions of a clause that asks; with `elided`, one that names nobody is about the user as the last was."""
+    for lexicon in load_lexicons() if _ABOUT.search(clause.folded) else ():
+        relation = lexicon.relation.search(clause.folded)
+        if relation and relation.end() == len(clause.folded):
+            return [Question("", about=lexicon.relations[relation.group()])]
     for lexicon in load_lexicons():
         if questions := _find_concepts(clause, lexicon, elided=elided):
             return questions
@@ -93,7 +99,8 @@ def _find_concepts(clause: Clause, lexicon: Lexicon, *, elided: bool) -> list[Qu
         opening = lexicon.prelude.match(asked)
         asked = "我" + asked[opening.end() if opening else 0 :]
     questions = _match_concepts(asked, lexicon)
-    if relation := lexicon.relation.search(asked):
+    relation = lexicon.relation.search(asked)
+    if relation and not asked[: relation.start()].removesuffix("的").endswith(("你", "您")):
         about = lexicon.relations[relation.group()]
         # The name of a child is kept with the children.
         listed = bool(lexicon.words["child"].fullmatch(about)) and any(q.concept == "children" for q in questions)
@@ -114,9 +121,9 @@ def _match_concepts(asked: str, lexicon: Lexicon) -> list[Question]:
             start, end = found.span()
             if all(end <= other_start or start >= other_end for other_start, other_end, _ in taken):
                 groups = found.groupdict()
-                attribute = spell_uniformly((groups.get("attribute") or "").strip())
-                question = Question(concept.name, attribute=attribute, kind=groups.get("kind") or "")
-                taken.append((start, end, question))
+                for attribute in _AND.split(groups.get("attribute") or ""):
+                    named = spell_uniformly(attribute.strip())
+                    taken.append((start, end, Question(concept.name, attribute=named, kind=groups.get("kind") or "")))
                 break
     return [question for *_, question in sorted(taken, key=lambda match: match[0])]
 

@@ -122,6 +122,8 @@ def _answer(
         yield texts["no_opinion"]
     elif any(question.concept or question.about for question in questions):
         yield from _answer_all(questions, known, phrases)
+    elif phrases.hears("to_remember", folded) and not entries and not prompt.message.rstrip().endswith(("?", "？")):
+        yield texts["not_stored"]
     elif phrases.hears("who", folded):
         yield texts["who"]
         yield texts["connect"]

@@ -144,6 +144,10 @@ class _Reader:
             self._follow(clause, lexicon, subject=subject, found=bool(found))
             if subject.kind in ("relative", "pet"):
                 self.mentioned = subject
+            if subject.kind == "relative" and lexicon.language == "zh":
+                self.introduced = subject
+            elif subject.kind in ("user", "other") and not (found and self.introduced):
+                self.introduced = None
             if found:
                 self.latest = found[-1]
                 yield from found
@@ -262,6 +266,8 @@ class _Reader:
             base = replace(base, key=concept.key.replace("{attribute}", attribute), attribute=attribute)
         elif "{attribute}" in concept.key:
             return
+        if subject.kind == "user":
+            self.introduced = None
         if concept.name in ("family", "children"):
             self.introduced = _introduce(groups["value"], lexicon)
         if concept.value == "member":
@@ -352,8 +358,10 @@ def _tell_of_other(entry: Entry, subject: _Subject, lexicon: Lexicon) -> Iterato
 
 
 def name_key(key: str, *, about: str, language: Language) -> str:
-    """The key of what `key` is for the relative `about`: 妈妈的生日, "mother's birthday"."""
-    return f"{about}的{key}" if language == "zh" else f"{about}'s {key}"
+    """The key of what `key` is for the relative `about`: 妈妈的生日, 妹妹上学的地方, "mother's birthday"."""
+    if language == "en":
+        return f"{about}'s {key}"
+    return f"{about}{key}" if "的" in key else f"{about}的{key}"
 
 
 def _read_groups(groups: dict[str, str], concept: Concept, lexicon: Lexicon) -> tuple[str, ...]:

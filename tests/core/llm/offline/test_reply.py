@@ -92,6 +92,9 @@ def test_each_part_of_a_message_is_answered_as_far_as_it_is_known(
         ("我妈妈是做什么的？我妹妹呢？", f"你妈妈是医生。你妹妹做什么工作{UNKNOWN_ZH}我记得你妹妹住在上海。"),
         ("我妹妹在哪里住？那我妈妈呢？", f"你妹妹住在上海。你妈妈住在哪里{UNKNOWN_ZH}我记得你妈妈是医生。"),
         ("那我妹妹呢？", "你妹妹住在上海。你妹妹的生日是3月1日。"),
+        ("说说我妹妹", "你妹妹住在上海。你妹妹的生日是3月1日。"),
+        ("说说我妹妹的生日", "你妹妹的生日是3月1日。"),
+        ("你妹妹住在哪里？", "我是离线演示模型，没有自己的生活和喜好。"),
         ("妈妈过敏的是什么", f"你妈妈对什么过敏{UNKNOWN_ZH}我记得你妈妈是医生。"),
     ],
 )
@@ -107,12 +110,28 @@ def test_a_bare_follow_up_repeats_the_question_of_an_earlier_message() -> None:
     assert told == "Your sister lives in Leeds."
 
 
+def test_asked_about_a_relative_it_tells_all_it_knows_of_them() -> None:
+    known = remember(**{"sister's home": "Leeds", "sister's job": "nurse", "brother's home": "York"})
+    assert reply("Tell me about my sister", memories=known) == "Your sister lives in Leeds. Your sister is a nurse."
+
+
 @pytest.mark.parametrize(
     ("message", "memories", "answer"),
     [
         ("我的护照号呢", remember(护照号="E123"), "你的护照号是E123。"),
         ("我的车牌号是多少", remember(车牌号="粤B12345"), "你的车牌号是粤B12345。"),
         ("我什么时候过生日", remember(生日="5月20日"), "你的生日是5月20日。"),
+        (
+            "我最喜欢的歌手和电影是什么？",
+            remember(喜欢的歌手="周杰伦", 喜欢的电影="活着"),
+            "你喜欢的歌手是周杰伦。你喜欢的电影是活着。",
+        ),
+        ("我儿子叫什么名字", remember(孩子=["乐乐（儿子）", "朵朵（女儿）"]), "你的儿子叫乐乐。"),
+        (
+            "what does my dog love?",
+            remember(pets=["Rex (dog)"]),
+            "I don't know that. I remember that your dog is called Rex.",
+        ),
         ("我能吃什么？", remember(饮食习惯=["不吃辣", "素食主义者"]), "你不吃辣；你是素食主义者。"),
         ("我多大了", remember(年龄="28岁"), "你28岁。"),
         ("我多大了", remember(年龄=28), "你28岁。"),
@@ -178,6 +197,8 @@ def test_asked_what_it_remembers_it_names_what_came_to_mind_and_where_the_rest_i
 @pytest.mark.parametrize(
     ("message", "answer"),
     [
+        ("帮我记一下，周三下午三点开会", "这句话我没能记下来，换成“我的……是……”这样的说法再告诉我，我就能记住。"),
+        ("Remind me to call mom", 'I couldn\'t store that. Put it like "my … is …" and I will.'),
         ("谢谢你听我说", "不客气。"),
         ("谢谢，再见！", "不客气。再见，下次见面我还会记得你告诉我的事。"),
         ("thanks, bye!", "You're welcome. Goodbye! I'll still remember what you told me when you come back."),
