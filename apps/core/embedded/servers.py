@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from apps.core.embedded.keeper import READY, SERVERS
@@ -17,6 +20,9 @@ from apps.core.embedded.locks import try_lock
 
 _PROJECT = Path(__file__).resolve().parents[3]
 _GONE_SECONDS = 15.0
+_REVIVE_PAUSE_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
 
 
 class ServersUnavailable(Exception):
@@ -54,10 +60,7 @@ def _hold(name: str, *, layout: DataLayout, durable: bool) -> Iterator[None]:
     try:
         with layout.users_lock(name).open("w") as users:
             fcntl.flock(users, fcntl.LOCK_SH)  # waits while a keeper is about to end
-            with layout.start_lock(name).open("w") as start:
-                fcntl.flock(start, fcntl.LOCK_EX)
-                if not SERVERS[name](layout, durable).is_ready():
-                    _start_keeper(name, layout=layout, durable=durable)
+            _start_unless_ready(name, layout=layout, durable=durable)
             try:
                 yield
             finally:
@@ -65,6 +68,43 @@ def _hold(name: str, *, layout: DataLayout, durable: bool) -> Iterator[None]:
     finally:
         if last:
             _wait_until_gone(layout.keeper_lock(name))
+
+
+@contextmanager
+def revive_servers(data_dir: Path | str, *, names: Iterable[str], durable: bool = True) -> Iterator[None]:
+    """Bring back, for the time of the block, the servers of `hold_servers` whose keeper was killed.
+
+    A keeper restarts its server; this is for what takes both along, such as the kernel when memory runs out.
+    """
+    layout, stopping = DataLayout.at(data_dir), threading.Event()
+    for name in names:
+        revive = partial(_revive, name, layout=layout, durable=durable, stopping=stopping)
+        threading.Thread(target=revive, name=f"revive-{name}", daemon=True).start()
+    try:
+        yield
+    finally:
+        stopping.set()
+
+
+def _revive(name: str, *, layout: DataLayout, durable: bool, stopping: threading.Event) -> None:
+    while not stopping.is_set():
+        with layout.keeper_lock(name).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # waits until neither the keeper nor its server is left
+        if stopping.is_set():
+            return
+        try:
+            _start_unless_ready(name, layout=layout, durable=durable)
+            _log.warning("The keeper of %s was gone; there is another", name)
+        except ServersUnavailable as error:
+            _log.error("%s", error)
+            stopping.wait(_REVIVE_PAUSE_SECONDS)
+
+
+def _start_unless_ready(name: str, *, layout: DataLayout, durable: bool) -> None:
+    with layout.start_lock(name).open("w") as start:
+        fcntl.flock(start, fcntl.LOCK_EX)
+        if not SERVERS[name](layout, durable).is_ready():
+            _start_keeper(name, layout=layout, durable=durable)
 
 
 def _start_keeper(name: str, *, layout: DataLayout, durable: bool) -> None:

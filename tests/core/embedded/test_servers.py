@@ -22,7 +22,7 @@ from apps.core.embedded.keeper import SERVERS
 from apps.core.embedded.layout import DataLayout
 from apps.core.embedded.locks import try_lock
 from apps.core.embedded.process import Account, spawn
-from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
+from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.core.embedded.urls import database_url, redis_url
 from tests.support.processes import find_processes, wait_until
 
@@ -180,6 +180,23 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
         wait_until(lambda: not Path(f"/proc/{pid}").exists())
         wait_until(lambda: is_ready(tmp_path, "valkey"))
         assert get_server_pid(tmp_path) != pid
+
+
+def test_a_killed_keeper_is_replaced_where_somebody_revives_servers(tmp_path: Path) -> None:
+    with (
+        hold_servers(tmp_path, names=["valkey"], durable=False),
+        revive_servers(tmp_path, names=["valkey"], durable=False),
+    ):
+        before = get_server_pid(tmp_path)
+        for _ in range(2):
+            (keeper,) = [pid for pid, command in find_processes(tmp_path).items() if "embedded.keeper" in command]
+            os.kill(keeper, signal.SIGKILL)
+            wait_until(lambda pid=before: not Path(f"/proc/{pid}").exists())  # type: ignore[misc]
+            wait_until(lambda: is_ready(tmp_path, "valkey"))
+            before, earlier = get_server_pid(tmp_path), before
+            assert before != earlier
+    assert are_gone(tmp_path, "valkey")
+    assert find_processes(tmp_path) == {}
 
 
 def test_a_stale_process_id_that_now_belongs_to_somebody_else_does_no_harm(cluster: Path) -> None:

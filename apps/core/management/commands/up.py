@@ -20,7 +20,7 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from apps.core.catalogs import compile_catalogs
 from apps.core.embedded.layout import DataLayout
 from apps.core.embedded.locks import try_lock
-from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
+from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.core.embedded.supervisor import Program, Supervisor
 
 _GRACEFUL_SECONDS = 5
@@ -44,6 +44,7 @@ class Command(BaseCommand):
                 _lock_out_others(layout),
                 _listen(options["host"], options["port"]) as listener,
                 hold_servers(layout.root, names=get_missing_servers()),
+                revive_servers(layout.root, names=get_missing_servers()),
             ):
                 call_command("migrate", interactive=False, verbosity=1 if options["verbosity"] > 1 else 0)
                 compile_catalogs(settings.LOCALE_PATHS)
