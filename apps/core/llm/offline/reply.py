@@ -124,6 +124,9 @@ def _answer(
         yield from _answer_all(questions, known, phrases)
     elif phrases.hears("to_remember", folded) and not entries and not prompt.message.rstrip().endswith(("?", "？")):
         yield texts["not_stored"]
+    elif questions and phrases.hears("how_kept", folded):
+        yield texts["how_kept"]
+        yield texts["see_all"]
     elif phrases.hears("who", folded):
         yield texts["who"]
         yield texts["connect"]

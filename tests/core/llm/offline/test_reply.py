@@ -215,6 +215,21 @@ def test_small_talk(message: str, answer: str) -> None:
     assert reply(message, strategy=QUIET) == answer
 
 
+@pytest.mark.parametrize("message", ["你能记住我说的话吗？", "别人能看到我的记忆吗", "怎么修改我的记忆"])
+def test_asked_how_memory_works_it_says_where_it_is(message: str) -> None:
+    assert reply(message) == (
+        "你告诉我的事会存成长期记忆，只用在你自己的对话里。我记住的一切都在「记忆管理」里，可以查看、更正和删除。"
+    )
+
+
+@pytest.mark.parametrize("message", ["Who can see my memories?", "Where is my data?", "How do I change my memories?"])
+def test_asked_how_memory_works_in_english_too(message: str) -> None:
+    assert reply(message) == (
+        "What you tell me about yourself is kept as long-term memory and used in your own conversations only. "
+        "All I remember is in the memory panel, where you can see, correct and delete it."
+    )
+
+
 def test_signs_without_words_are_answered_in_the_language_of_the_conversation() -> None:
     zh = (PromptMessage("user", "我住在北京"), PromptMessage("assistant", "记住了：你住在北京。"))
     assert reply("？", earlier=zh, strategy=QUIET) == "我在听。"
