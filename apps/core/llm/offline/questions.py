@@ -22,6 +22,10 @@ _REQUEST = re.compile(
 )
 _AND = re.compile(r"和|、|与| and ")
 _ABOUT = re.compile(r"^(?:请|你)?(?:(?:跟我)?(?:说说|讲讲|聊聊)|介绍一?下)|\btell me about\b")
+_PAST = re.compile(
+    r"(?:以前|之前|曾经|原来)(?:是|在|住|做|的)|\bused to\b|\bdid i (?:use to|ever)\b|\bmy (?:previous|former|old)\b"
+)
+"""What was, and is no more: what is remembered is how things are."""
 _SOMEONE = re.compile(r"[我你您他她它]")
 _ENGLISH_OTHERS = (
     (r"\bdoes my (?:{relation})\b", "do i"),
@@ -89,12 +93,16 @@ def _read_asking(clause: Clause, *, elided: bool) -> list[Question]:
             return questions
     resumes = elided and any(lexicon.follow_up.search(clause.folded) for lexicon in load_lexicons())
     if resumes or any(load_phrases(lexicon.language).hears("about_user", clause.folded) for lexicon in load_lexicons()):
-        return [Question("", tuple(extract_keywords(clause.text)))]
+        # As no memory of the present holds the word for the past, none is taken for the answer.
+        past = [found.group() for found in _PAST.finditer(clause.folded)]
+        return [Question("", (*extract_keywords(clause.text), *past))]
     return []
 
 
 def _find_concepts(clause: Clause, lexicon: Lexicon, *, elided: bool) -> list[Question]:
     asked = clause.folded
+    if _PAST.search(asked):
+        return []
     if elided and lexicon.language == "zh" and not _SOMEONE.search(asked) and not lexicon.relation.search(asked):
         opening = lexicon.prelude.match(asked)
         asked = "我" + asked[opening.end() if opening else 0 :]

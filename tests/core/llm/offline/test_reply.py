@@ -110,6 +110,19 @@ def test_a_bare_follow_up_repeats_the_question_of_an_earlier_message() -> None:
     assert told == "Your sister lives in Leeds."
 
 
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("我之前在哪工作", "这个我不知道。我记得你在腾讯工作。"),
+        ("我之前说过我在哪工作吗", "你在腾讯工作。"),
+        ("Where did I use to work?", "I don't know that."),
+        ("Where do I work?", "You work at 腾讯."),
+    ],
+)
+def test_what_is_now_does_not_answer_what_was(message: str, answer: str) -> None:
+    assert reply(message, memories=remember(工作单位="腾讯")) == answer
+
+
 def test_asked_about_a_relative_it_tells_all_it_knows_of_them() -> None:
     known = remember(**{"sister's home": "Leeds", "sister's job": "nurse", "brother's home": "York"})
     assert reply("Tell me about my sister", memories=known) == "Your sister lives in Leeds. Your sister is a nurse."
