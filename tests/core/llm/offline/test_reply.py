@@ -170,7 +170,6 @@ def test_everything_that_can_be_asked_for_can_be_called_unknown(lexicon: Lexicon
     assert {name for name in asked if not lexicon.concepts[name].wanted} == set()
 
 
-@pytest.mark.spec("L6")
 @pytest.mark.parametrize(
     ("message", "told"),
     [
