@@ -56,6 +56,7 @@ MIDDLEWARE = [
     "apps.core.middleware.PrometheusBeforeMiddleware",
     "apps.core.middleware.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
+    "apps.core.middleware.NoStoreMiddleware",
     "apps.core.middleware.SessionMiddleware",
     "apps.core.middleware.LocaleMiddleware",
     "apps.core.middleware.CommonMiddleware",
@@ -97,14 +98,14 @@ DATABASES = {
     "default": {
         **_database,
         "HOST": unquote(_database["HOST"]),  # a socket's folder stands percent-encoded in the URL
+        "ENGINE": "apps.core.postgresql",
         "CONN_MAX_AGE": 0,
-        "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {
             **_database.get("OPTIONS", {}),
             "pool": {
                 "min_size": 2,
                 "max_size": env.int("DATABASE_POOL_SIZE", default=16),
-                "timeout": 30,
+                "timeout": 10,  # seconds until a request that finds no connection is told to try again
             },
         },
     }

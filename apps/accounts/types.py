@@ -54,7 +54,7 @@ class MemorySettings(BaseModel):
     candidate_limit: int = _whole(50, 1, 500, "Memories that are scored for one query.")
     max_keywords: int = _whole(10, 1, 50, "Keywords taken from one message.")
     score_weights: ScoreWeights = Field(ScoreWeights(), description="Weights of the retrieval score.")
-    recency_half_life_days: Annotated[float, Field(gt=0, le=3650, strict=True)] = Field(
+    recency_half_life_days: Annotated[float, Field(ge=0.01, le=3650, strict=True)] = Field(
         7, description="Days after which the recency of a memory has halved."
     )
     context_limit: int = _whole(20, 2, 200, "Earlier messages sent to the model.")

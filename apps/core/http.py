@@ -10,9 +10,11 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import structlog
 from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.views import defaults
@@ -24,6 +26,8 @@ from rest_framework.views import APIView
 
 from apps.core.db import in_database, release_connections
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
+
+logger = structlog.get_logger(__name__)
 
 API_ROOTS = frozenset({"api", "chat", "memory", "profile", "summaries", "v1", "mcp", "healthz", "metrics"})
 CODES = {
@@ -53,6 +57,10 @@ def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | N
         return Response(error_body(exc.code, exc.message, exc.fields), status=exc.status)
     if isinstance(exc, RequestDataTooBig):
         return handle_exception(TooLarge("The request body is too large."), context)
+    if isinstance(exc, OperationalError | InterfaceError):
+        logger.error("database.unavailable", exc_info=exc)
+        body = error_body("unavailable", "The database cannot be reached at the moment. Please try again.")
+        return Response(body, status=status.HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
     if isinstance(exc, Http404):
         exc = exceptions.NotFound()
     elif isinstance(exc, DjangoPermissionDenied):

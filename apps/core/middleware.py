@@ -47,6 +47,14 @@ class SecurityMiddleware(Inline, security.SecurityMiddleware):
     pass
 
 
+class NoStoreMiddleware(Inline):
+    """Nothing personal stays in a cache on the way to the person: what says nothing of caching is not kept."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
 class SessionMiddleware(Inline, sessions.SessionMiddleware):
     def needs_thread(self, request: HttpRequest) -> bool:
         return request.session.modified  # it is saved then

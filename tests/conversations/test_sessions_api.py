@@ -180,7 +180,13 @@ def test_working_memory_can_be_edited_and_deleted(alice: ApiClient):
     too_large = alice.patch(path, json={"context_variables": {"c": 1, "big": "x" * 70_000}})
     assert (too_large.status_code, too_large.json()["error"]["code"]) == (413, "too_large")
     assert alice.get(path).json()["context_variables"] == {"b": [2]}
-    for body in ({"current_topic": 5}, {"context_variables": []}, {"turn_count": 9}, {"current_topic": "x" * 201}):
+    for body in (
+        {"current_topic": 5},
+        {"context_variables": []},
+        {"turn_count": 9},
+        {"current_topic": "x" * 201},
+        {"context_variables": {"hitl_x": "no form"}},
+    ):
         assert alice.patch(path, json=body).status_code == 400, body
     assert alice.delete(path).json() == {"deleted": 1}
     assert alice.get(path).status_code == 404

@@ -98,7 +98,4 @@ def _to_recalled(memory: ScoredMemory) -> RecalledMemory:
 def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:
     if working is None:
         return []
-    return [
-        Form(title=title, fields=value.get("fields", {}) if isinstance(value, dict) else {"": value})
-        for title, value in working.variables.forms.items()
-    ]
+    return [Form(title=title, fields=value["fields"]) for title, value in working.variables.forms.items()]

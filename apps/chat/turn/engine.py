@@ -145,8 +145,10 @@ class TurnRun:
             except (OperationalError, InterfaceError):
                 logger.warning("turn.not_marked_failed", **fields)
         if isinstance(error, ModelUnavailable):
-            logger.warning("turn.model_unavailable", reason=error.fields.get("reason"), **fields)
-            return ModelUnavailable(error.message or FAILED, fields={**error.fields, **fields})
+            # What the model's server said is for who runs this, not for who chats.
+            reason = error.fields.get("reason")
+            logger.warning("turn.model_unavailable", reason=reason, detail=error.message, **fields)
+            return ModelUnavailable(FAILED, fields={"reason": reason, **fields})
         if isinstance(error, JiyiError):
             return type(error)(error.message, fields={**error.fields, **fields})
         logger.exception("turn.failed", exc_info=error, **fields)

@@ -14,10 +14,10 @@ from django.db.models.functions import Now
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, working_ttl
 from apps.conversations.services import lock_session
-from apps.core.errors import NotFound, TooLarge
+from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory
 from apps.memory.working.selectors import NO_WORKING_MEMORY, WorkingMemorySnapshot, to_snapshot
-from apps.memory.working.variables import FORM_PREFIX, Variables, merge_from_model, remove, write
+from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, is_form, merge_from_model, remove, write
 
 # One statement, so that concurrent messages of a session each count once (W3) without holding a lock while the model
 # answers. A row that idled too long starts anew as if it had been swept (W4).
@@ -131,14 +131,18 @@ def update_working_memory(
     """Change the topic or variables by hand; variables merge key by key and null removes one, forms too (R2).
 
     `changes` may hold `current_topic` (null clears it) and `context_variables`. Raises `NotFound` without working
-    memory, `TooLarge` when a value does not fit, with nothing changed.
+    memory, `InvalidInput` for a form that is none, `TooLarge` when a value does not fit, with nothing changed.
     """
+    variables = changes.get("context_variables", {})
+    if wrong := [key for key, value in variables.items() if is_form(key) and not (value is None or holds_form(value))]:
+        raise InvalidInput(
+            "A form has fields and a timestamp (H1).", fields={key: ["Must be a form, or null."] for key in wrong}
+        )
     settings = get_settings(user)
     row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     if row is None:
         raise NotFound(NO_WORKING_MEMORY)
     current = Variables.load(row.context_variables, row.written)
-    variables = changes.get("context_variables", {})
     limit = settings.working_max_bytes
     for key, value in variables.items():
         written = remove(current, key) if value is None else write(current, key, value, now=now, max_bytes=limit)

@@ -45,12 +45,17 @@ class Variables:
         return {key: value for key, value in self.values.items() if not is_form(key)}
 
 
+def holds_form(value: Any) -> bool:
+    """Whether a value has the shape of a submitted form (H1)."""
+    return isinstance(value, dict) and set(value) == {"fields", "timestamp"} and isinstance(value["fields"], dict)
+
+
 def _list_fields(value: Any) -> list[list[str]]:
-    return [list(value["fields"])] if isinstance(value, dict) and isinstance(value.get("fields"), dict) else []
+    return [list(value["fields"])] if holds_form(value) else []
 
 
 def _order_fields(value: Any, names: Iterable[str]) -> Any:
-    if not _list_fields(value):
+    if not holds_form(value):
         return value
     fields = value["fields"]
     order = {name: fields[name] for name in names if name in fields}
