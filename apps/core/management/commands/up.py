@@ -69,13 +69,14 @@ def _disconnect() -> None:
 
 
 def _get_programs(listener: socket.socket) -> list[Program]:
-    celery = [sys.executable, "-m", "celery", "--app", "project"]
+    celery = [sys.executable, "-m", "celery", "--quiet", "--app", "project"]
     return [
         Program(
             name="web",
             # No access log: query strings hold what people search for, and logs hold no text (R3).
             command=[
                 *(sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"),
+                *("--log-level", settings.LOG_LEVEL.lower()),
                 *("--fd", str(listener.fileno()), "--timeout-graceful-shutdown", str(_GRACEFUL_SECONDS)),
             ],
             pass_fds=[listener.fileno()],
