@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from apps.accounts.models import User
@@ -20,6 +20,9 @@ from apps.core.errors import Conflict, NotFound
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
 # the session's row lock, which orders concurrent messages, is held for the shortest time possible.
+#
+# Whoever writes below a session locks it first: writers against each other (`lock_session`), closing a round only
+# against deletion, and deletion against all (`delete_sessions`). So none of them waits for another in a circle.
 OPEN_ROUND = """
 WITH opened AS (
     UPDATE chat_session
@@ -48,10 +51,13 @@ FROM said, opened
 """
 
 CLOSE_ROUND = """
-WITH answered AS (
+WITH kept AS (
+    SELECT id FROM chat_session WHERE id = %(session)s FOR KEY SHARE
+), answered AS (
     UPDATE conversation
     SET status = 'complete', emotion = %(emotion)s, lease_until = NULL
-    WHERE id = %(message)s AND status = 'pending' AND attempt = %(attempt)s
+    FROM kept
+    WHERE conversation.id = %(message)s AND session_id = kept.id AND status = 'pending' AND attempt = %(attempt)s
     RETURNING session_id, user_id, position
 )
 INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
@@ -72,8 +78,8 @@ def create_session(*, user: User, title: str = "", temporary: bool = False) -> S
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
-    """Return the session with its row locked until the transaction ends: what orders writers of one session."""
-    session = Session.objects.select_for_update().filter(user=user, id=session_id).first()
+    """Return the session, locked until the transaction ends: what orders writers of one session. Or `NotFound`."""
+    session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
     if session is None:
         raise NotFound("There is no such session.")
     return session
@@ -81,32 +87,38 @@ def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
 
 def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
     """Give the session another title."""
-    session = get_session(user, session_id)
-    session.title = title
-    session.save(update_fields=["title"])
-    return session
+    Session.objects.filter(user=user, id=session_id).update(title=title)
+    return get_session(user, session_id)
 
 
 def delete_session(*, user: User, session_id: uuid.UUID) -> int:
     """Delete the session with its messages, turns and working memory; memories stay, pointing nowhere (W4)."""
-    get_session(user, session_id).delete()
-    return 1
+    deleted = delete_sessions(Session.objects.filter(user=user, id=session_id))
+    if not deleted:
+        raise NotFound("There is no such session.")
+    return deleted
 
 
-def delete_idle_temporary_sessions() -> int:
-    """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
-    idle = Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user"))
-    ids = list(idle.values_list("id", flat=True))
+@transaction.atomic
+def delete_sessions(sessions: QuerySet[Session]) -> int:
+    """Delete these sessions as `delete_session` does; returns how many.
+
+    Locked before anything in them: a turn that closes meanwhile is either in what is deleted or finds nothing to close.
+    """
+    ids = list(sessions.order_by("id").select_for_update().values_list("id", flat=True))
     Session.objects.filter(id__in=ids).delete()
     return len(ids)
 
 
+def delete_idle_temporary_sessions() -> int:
+    """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
+    return delete_sessions(Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user")))
+
+
 def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> Message:
     """Mark a message as a favourite, or no longer (C1)."""
-    message = get_message(user, message_id)
-    message.is_collected = is_collected
-    message.save(update_fields=["is_collected"])
-    return message
+    Message.objects.filter(user=user, id=message_id).update(is_collected=is_collected)
+    return get_message(user, message_id)
 
 
 def open_round(
@@ -182,13 +194,13 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
     A pending message whose lease ran out counts as failed. Raises `Conflict` for any other, `NotFound` without it.
     """
     message = get_message(user, message_id)
+    session = lock_session(user=user, session_id=message.session_id)
     failed = Q(status=MessageStatus.FAILED) | Q(status=MessageStatus.PENDING, lease_until__lt=now)
     taken = Message.objects.filter(failed, id=message_id, attempt=message.attempt).update(
         status=MessageStatus.PENDING, attempt=F("attempt") + 1, lease_until=now + lease
     )
     if not taken:
         raise Conflict("Only a failed message can be retried.", fields={"message_id": str(message_id)})
-    session = Session.objects.get(id=message.session_id)
     return OpenRound(
         message_id=message.id,
         session_id=message.session_id,
@@ -217,6 +229,7 @@ def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: date
         reply_to_id=opened.message_id,
     )
     values: dict[str, Any] = {
+        "session": opened.session_id,
         "message": opened.message_id,
         "attempt": opened.attempt,
         "emotion": emotion,

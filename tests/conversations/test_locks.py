@@ -1,0 +1,142 @@
+"""Writers of one session at once: none deadlocks with another, and what is deleted stays deleted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.chat.tasks import delete_idle_temporary_sessions
+from apps.conversations.models import Message, Session
+from apps.conversations.services import close_round, delete_session, open_round, reopen_round
+from apps.conversations.types import OpenRound
+from apps.core.db import release_connections
+from apps.core.errors import NotFound
+from apps.memory.models import WorkingMemory
+from apps.memory.services import count_turn, record_analysis, record_form
+from tests.support.factories import SessionFactory
+
+BLOCKED = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Run = Callable[..., "Future[Any]"]
+
+
+@pytest.fixture
+def session() -> Session:
+    return SessionFactory.create()
+
+
+@pytest.fixture
+def run_until_blocked() -> Iterator[Run]:
+    """Start a function in a connection of its own; returns once it waits for a lock."""
+    with ThreadPoolExecutor(1) as pool:
+
+        def run(function: Callable[..., Any], **arguments: Any) -> Future[Any]:
+            def work() -> Any:
+                try:
+                    return function(**arguments)
+                finally:
+                    release_connections()
+
+            future = pool.submit(work)
+            with connection.cursor() as cursor:
+                while not future.done():
+                    cursor.execute(BLOCKED)
+                    if cursor.fetchone() != (0,):
+                        return future
+            pytest.fail(f"It did not have to wait: {future.exception() or future.result()}")
+
+        yield run
+
+
+def open_message(session: Session, *, lease: timedelta = timedelta(minutes=1)) -> OpenRound:
+    opened, _earlier = open_round(
+        user=session.user,
+        session_id=session.id,
+        content="你好",
+        idempotency_key=None,
+        window_limit=20,
+        said_at=timezone.now(),
+        now=timezone.now(),
+        lease=lease,
+    )
+    return opened
+
+
+def count(session: Session) -> Any:
+    return count_turn(user=session.user, session_id=session.id, now=timezone.now(), ttl_minutes=30)
+
+
+@pytest.mark.spec("W4")
+def test_a_session_deleted_while_its_reply_is_stored_goes_with_the_reply(session: Session, run_until_blocked: Run):
+    opened = open_message(session)
+    with transaction.atomic():
+        close_round(opened=opened, reply="好", emotion=None, now=timezone.now())
+        deletion = run_until_blocked(delete_session, user=session.user, session_id=session.id)
+    assert deletion.result() == 1
+    assert (Session.objects.count(), Message.objects.count()) == (0, 0)
+
+
+@pytest.mark.spec("W4")
+def test_a_session_deleted_while_a_message_is_stored_goes_with_the_message(session: Session, run_until_blocked: Run):
+    with transaction.atomic():
+        open_message(session)
+        deletion = run_until_blocked(delete_session, user=session.user, session_id=session.id)
+    assert deletion.result() == 1
+    assert (Session.objects.count(), Message.objects.count()) == (0, 0)
+
+
+@pytest.mark.spec("W4", "C6")
+def test_a_session_deleted_while_a_message_is_taken_up_again_goes_with_it(session: Session, run_until_blocked: Run):
+    opened = open_message(session, lease=timedelta(seconds=-1))
+    lease = timedelta(minutes=1)
+    with transaction.atomic():
+        reopen_round(user=session.user, message_id=opened.message_id, now=timezone.now(), lease=lease)
+        deletion = run_until_blocked(delete_session, user=session.user, session_id=session.id)
+        count(session)
+    assert deletion.result() == 1
+    assert (Message.objects.count(), WorkingMemory.objects.count()) == (0, 0)
+
+
+@pytest.mark.spec("H1", "W3")
+def test_a_form_sent_while_a_reply_is_stored_and_the_reply_are_both_kept(session: Session, run_until_blocked: Run):
+    opened, snapshot = open_message(session), count(session)
+    now = timezone.now()
+    with transaction.atomic():
+        close_round(opened=opened, reply="好", emotion=None, now=now)
+        record_analysis(
+            snapshot=snapshot, topic="旅行", variables={"a": 1}, last_emotion="happy", max_bytes=65536, now=now
+        )
+        form = run_until_blocked(
+            record_form, user=session.user, session_id=session.id, title="行程", fields={"去": "北京"}, now=now
+        )
+    assert list(form.result().variables.values) == ["a", "hitl_行程"]
+    assert (form.result().current_topic, form.result().turn_count) == ("旅行", 1)
+    assert Message.objects.filter(role="assistant").count() == 1
+
+
+@pytest.mark.spec("C7")
+def test_a_temporary_session_that_wakes_up_during_the_sweep_stays(session: Session, run_until_blocked: Run):
+    Session.objects.update(temporary=True, last_active_at=timezone.now() - timedelta(hours=1))
+    with transaction.atomic():
+        open_message(session)
+        sweep = run_until_blocked(delete_idle_temporary_sessions)
+    assert sweep.result() == 0
+    assert Message.objects.get().session == session
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["missing", "another's"])
+def test_deleting_what_is_not_ones_own_is_refused(session: Session, other: bool):
+    session_id = session.id if other else uuid.uuid4()
+    with pytest.raises(NotFound):
+        delete_session(user=User.objects.create_user("somebody"), session_id=session_id)
+    assert Session.objects.get() == session
