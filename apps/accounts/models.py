@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
 from apps.accounts.types import read_setting_problems
+from apps.core.json import ReadableJSONEncoder
 
 
 class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no types
@@ -54,7 +55,7 @@ class Setting(models.Model):
         User, verbose_name=_("user"), null=True, blank=True, on_delete=models.CASCADE, related_name="settings"
     )
     key = models.CharField(_("key"), max_length=100)
-    value = models.JSONField(_("value"))
+    value = models.JSONField(_("value"), encoder=ReadableJSONEncoder)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 
     class Meta:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
+from apps.core.json import ReadableJSONEncoder
 
 
 class EmotionCategory(models.TextChoices):
@@ -71,12 +72,12 @@ class Turn(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="turns"
     )
     model = models.CharField(_("model"), max_length=200)
-    emotion = models.JSONField(_("emotion"), null=True, blank=True)
-    strategy = models.JSONField(_("strategy"), null=True, blank=True)
-    memories_used = models.JSONField(_("memories used"), default=list, blank=True)
-    memory_updates = models.JSONField(_("memory updates"), default=list, blank=True)
-    layers = models.JSONField(_("layers"), default=list, blank=True)
-    timings = models.JSONField(_("timings"), default=dict, blank=True)
+    emotion = models.JSONField(_("emotion"), encoder=ReadableJSONEncoder, null=True, blank=True)
+    strategy = models.JSONField(_("strategy"), encoder=ReadableJSONEncoder, null=True, blank=True)
+    memories_used = models.JSONField(_("memories used"), encoder=ReadableJSONEncoder, default=list, blank=True)
+    memory_updates = models.JSONField(_("memory updates"), encoder=ReadableJSONEncoder, default=list, blank=True)
+    layers = models.JSONField(_("layers"), encoder=ReadableJSONEncoder, default=list, blank=True)
+    timings = models.JSONField(_("timings"), encoder=ReadableJSONEncoder, default=dict, blank=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
+from apps.core.json import ReadableJSONEncoder
 from apps.memory.long_term.types import Mode
 
 
@@ -71,7 +72,7 @@ class LongTermMemory(models.Model):
     )
     category = models.CharField(_("category"), max_length=10, choices=Category.choices)
     key = models.CharField(_("key"), max_length=200)
-    value = models.JSONField(_("value"))
+    value = models.JSONField(_("value"), encoder=ReadableJSONEncoder)
     confidence = models.FloatField(
         _("confidence"), default=1.0, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )
@@ -160,7 +161,7 @@ class WorkingMemory(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="working_memories"
     )
     current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
-    context_variables = models.JSONField(_("context variables"), default=dict, blank=True)
+    context_variables = models.JSONField(_("context variables"), encoder=ReadableJSONEncoder, default=dict, blank=True)
     written = models.JSONField(default=list, blank=True, editable=False)
     turn_count = models.PositiveIntegerField(_("turn count"), default=0)
     last_emotion = models.CharField(_("last emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001
