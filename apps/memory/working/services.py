@@ -64,20 +64,21 @@ def record_analysis(
     """Take over what the model found in a turn (W3); a null topic keeps the old one.
 
     `snapshot` is what the turn started from. Where somebody wrote in between, the newer row is locked and merged
-    into instead. Returns None where the working memory is gone: its owner deleted it during the turn.
+    into instead. Returns None where that working memory is gone, deleted or idled out during the turn, though the
+    session may have another by now: what was deleted must not come back with it (L6).
     """
     merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
     changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
-    unchanged = WorkingMemory.objects.filter(session_id=snapshot.session_id, revision=snapshot.revision)
-    if not unchanged.update(**changes):
+    same = WorkingMemory.objects.filter(session_id=snapshot.session_id, created_at=snapshot.created_at)
+    if not same.filter(revision=snapshot.revision).update(**changes):
         with transaction.atomic():
-            row = WorkingMemory.objects.select_for_update().filter(session_id=snapshot.session_id).first()
+            row = same.select_for_update().first()
             if row is None:
                 return None
             snapshot = to_snapshot(row)
             merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
             changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
-            WorkingMemory.objects.filter(session_id=snapshot.session_id).update(**changes)
+            same.update(**changes)
     return WorkingMemorySnapshot(
         session_id=snapshot.session_id,
         current_topic=merged["current_topic"],
