@@ -28,8 +28,8 @@ from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.client import get_chat_model
 from apps.core.llm.streaming_json import FieldStream
+from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.types import ChatModel, ModelRequest
-from apps.core.text.clean import clean_text
 
 logger = structlog.get_logger(__name__)
 
@@ -121,8 +121,10 @@ class TurnRun:
 
         limit = settings.CHAT_MAX_TOKENS
         if turn.strategy is None:
+            plain = TextStream()
             async for piece in model.stream(ModelRequest(messages=turn.context.messages, max_tokens=limit)):
-                send(clean_text(piece))
+                send(plain.feed(piece))
+            send(plain.close())
             return "".join(pieces), None
         field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
         answer_format = get_turn_format(tuple(turn.table))

@@ -1,8 +1,8 @@
 """Read the JSON object that a model answered with, however badly it is written (E5).
 
-A model may fence its answer, cut it, misquote it, repeat keys, or write 1 MB of brackets. `read_json_object` never
-raises, takes bounded time, and says whether the object had to be repaired: only JSON that needed no repair may
-become memory.
+A model may think before its answer, fence it, cut it, misquote it, repeat keys, or write 1 MB of brackets.
+`read_json_object` never raises, takes bounded time, and says whether the object had to be repaired: only JSON that
+needed no repair may become memory.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 
 from json_repair import repair_json
 
+from apps.core.llm.reasoning import remove_reasoning_before_object
 from apps.core.text.clean import clean_json
 
 MAX_REPAIRED_CHARS = 64_000
@@ -41,12 +42,13 @@ class ReadResult:
 def read_json_object(text: str) -> ReadResult:
     """Return the JSON object that `text` consists of.
 
-    A byte order mark, white space around it and a Markdown fence are removed; that is no repair. Valid JSON is taken
-    as it is (of a repeated key the last counts). Anything else goes through json-repair: cut ends, single quotes,
-    text around the object; so do NaN and numbers beyond a float's range, which come out as text or None. Arrays,
-    scalars, texts without an object, and objects nested deeper than `apps.core.text.clean.MAX_DEPTH` give None.
+    Reasoning before it (`remove_reasoning_before_object`), a byte order mark, white space around it and a Markdown
+    fence are removed; that is no repair. Valid JSON is taken as it is (of a repeated key the last counts). Anything
+    else goes through json-repair: cut ends, single quotes, text around the object; so do NaN and numbers beyond a
+    float's range, which come out as text or None. Arrays, scalars, texts without an object, and objects nested deeper
+    than `apps.core.text.clean.MAX_DEPTH` give None.
     """
-    body = _remove_fence(clean_answer(text))
+    body = _remove_fence(remove_reasoning_before_object(clean_answer(text)))
     if "{" not in body:
         return ReadResult(value=None, repaired=False)
     repaired = False

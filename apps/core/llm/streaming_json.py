@@ -1,10 +1,11 @@
 """Decode one string field of a JSON object while the object streams in (E5).
 
 The model answers ``{"response": "…", "emotion": …}`` and its reply goes out token by token. Models also fence the
-object, talk before it, order its keys as they like, forget to escape quotes, cut it, or write no JSON at all.
+object, think or talk before it, order its keys as they like, forget to escape quotes, cut it, or write no JSON at all.
 `FieldStream` turns any of these into the text for the user by these rules:
 
-1. Leading white space and a byte order mark are dropped. Text goes out as it comes, until an object begins.
+1. Reasoning, white space and byte order marks before the answer are dropped (`apps.core.llm.reasoning`). Text goes
+   out as it comes, until an object begins.
 2. An object begins at ``{`` followed by a key, or by ``}``; a Markdown fence right before it belongs to it. It is
    held back until it is known what it is.
 3. Its field, once found as a string, is the reply: its text goes out as it comes, after what went out before (a
@@ -31,7 +32,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from apps.core.llm.reading import clean_answer, read_json_object
+from apps.core.llm.reading import read_json_object
+from apps.core.llm.reasoning import ReasoningFilter
+from apps.core.llm.streaming_text import AnswerCleaner
 
 _Reading = Generator[None, None, None]
 
@@ -59,9 +62,9 @@ class DecodedField:
     """What a finished stream gave.
 
     `tail`: text that only the end made certain, to be sent as the last delta, often empty. `text`: everything, the
-    concatenation of all that `FieldStream.feed` returned and `tail`. `raw`: the whole answer as the model wrote it.
-    `source`: "field" when the text is (or ends with) the field, "raw" when the answer is no such object, "none" when
-    it is one without a usable field (`text` is empty).
+    concatenation of all that `FieldStream.feed` returned and `tail`. `raw`: the whole answer as the model wrote it,
+    without what rule 1 drops. `source`: "field" when the text is (or ends with) the field, "raw" when the answer is no
+    such object, "none" when it is one without a usable field (`text` is empty).
     """
 
     tail: str
@@ -93,7 +96,8 @@ class FieldStream:
         self._ended = False
         self._held: list[str] | None = None
         self._fresh: list[str] = []
-        self._half_pair = ""
+        self._reasoning = ReasoningFilter()
+        self._cleaner = AnswerCleaner()
         self._raw: list[str] = []
         self._text: list[str] = []
         self._source: Literal["field", "raw", "none"] = "none"
@@ -102,33 +106,28 @@ class FieldStream:
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the answer and return the text that it makes certain, possibly empty."""
-        self._raw.append(piece)
-        self._buffer = self._buffer[self._at :] + piece
-        self._at = 0
-        return self._resume()
+        return self._resume(self._reasoning.feed(piece))
 
     def close(self) -> DecodedField:
         """Tell that the answer is complete and return what it was. Nothing can be fed afterwards."""
         self._ended = True
-        tail = self._resume()
+        tail = self._resume(self._reasoning.close())
         return DecodedField(tail=tail, text="".join(self._text), raw="".join(self._raw), source=self._source)
 
-    def _resume(self) -> str:
-        """Read as far as the input goes and return the new text, cleaned (rule 7)."""
+    def _resume(self, answer: str) -> str:
+        """Read `answer`, the next part of the answer, as far as it goes; return the new text, cleaned (rule 7)."""
+        self._raw.append(answer)
+        self._buffer = self._buffer[self._at :] + answer
+        self._at = 0
         next(self._reading, None)
-        fresh = (self._half_pair + "".join(self._fresh)).replace("\0", "")
+        fresh = self._cleaner.feed("".join(self._fresh))
         self._fresh.clear()
-        self._half_pair = ""
-        if not self._ended and fresh and "\ud800" <= fresh[-1] <= "\udbff":
-            self._half_pair, fresh = fresh[-1], fresh[:-1]
-        fresh = clean_answer(fresh)
         self._text.append(fresh)
         return fresh
 
     # The grammar. Each of these generators reads on until it has what it is after, and yields when it needs input.
 
     def _read_answer(self) -> _Reading:
-        yield from self._take(_BLANK)
         while True:
             yield from self._copy(_PROSE)
             if not (yield from self._peek()):

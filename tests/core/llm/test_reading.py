@@ -27,9 +27,12 @@ JSON_LIKE = st.lists(st.sampled_from([*"{}[]\":,\\'`\n ab1-.#/*(", "```json\n", 
         "```json\n" + json.dumps(ANSWER) + "\n```",
         "```\n" + json.dumps(ANSWER) + "\n```\n",
         "```json" + json.dumps(ANSWER),
+        "<think>\n\n</think>\n\n" + json.dumps(ANSWER),
+        '<think>也许 {"response": "草稿"}？</think>\n```json\n' + json.dumps(ANSWER) + "\n```",
+        "Okay, they greet me.\n</think>\n\n" + json.dumps(ANSWER),
     ],
 )
-def test_valid_json_needs_no_repair_fenced_or_not(written: str) -> None:
+def test_valid_json_needs_no_repair_fenced_or_after_reasoning(written: str) -> None:
     assert read_json_object(written) == ReadResult(value=ANSWER, repaired=False)
 
 
@@ -53,9 +56,34 @@ def test_broken_json_is_repaired_and_says_so(written: str, value: dict[str, Any]
 
 
 @pytest.mark.spec("E5")
+@pytest.mark.parametrize("text", ["</think>", "<think>{}</think>", "a </reasoning> {b}"])
+def test_a_tag_inside_the_object_is_text(text: str) -> None:
+    written = json.dumps({"response": text})
+
+    assert read_json_object(written) == ReadResult(value={"response": text}, repaired=False)
+    assert read_json_object(f"好的：{written}") == ReadResult(value={"response": text}, repaired=True)
+
+
+@pytest.mark.spec("E5")
+def test_a_draft_before_reasoning_ends_is_not_taken_as_written_without_repair() -> None:
+    assert read_json_object('Maybe {"response": "draft"}\n</think>\n{"response": "hi"}').repaired
+
+
+@pytest.mark.spec("E5")
 @pytest.mark.parametrize(
     "written",
-    ["", "  ", "你好，很高兴认识你。", "[1, 2]", '"response"', "null", "12", "```python\nprint(1)\n```", '[{"a": 1}]'],
+    [
+        "",
+        "  ",
+        '<think>{"response": "hi"}',
+        "你好，很高兴认识你。",
+        "[1, 2]",
+        '"response"',
+        "null",
+        "12",
+        "```python\nprint(1)\n```",
+        '[{"a": 1}]',
+    ],
 )
 def test_only_an_object_counts(written: str) -> None:
     assert read_json_object(written).value is None
@@ -115,6 +143,8 @@ def test_an_object_nested_too_deep_is_none(depth: int, kept: bool) -> None:
         '{"a": "' + '\\"' * 500_000,
         "{'" + "a' " * 330_000,
         "{" * 60_000,
+        "<think></think>" * 66_000,
+        "a</think>" * 110_000,
         '{"a":' + "(" * 60_000,
         "{'" + "a' " * 5_333,
         "{" + '"' * 60_000,

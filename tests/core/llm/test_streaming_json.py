@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from apps.core.llm.reading import ReadResult, read_json_object
 from apps.core.llm.streaming_json import DecodedField, FieldStream
 
 KEYS = ("emotion", "topic", "context_variables", "memory_update")
@@ -138,6 +139,39 @@ def test_an_answer_without_a_usable_field_gives_no_text(text: str) -> None:
 
 
 @pytest.mark.spec("E5", "C6")
+def test_reasoning_before_the_answer_is_neither_shown_nor_read() -> None:
+    answer = '{"response": "你好", "topic": "天气"}'
+    deltas, decoded = decode(
+        "<thi", 'nk>先想想 {"response": "草稿"', "}</th", 'ink>\n\n{"response": "你', '好", "topic": "天气"}'
+    )
+
+    assert deltas == ["", "", "", "你", "好"]
+    assert decoded == DecodedField(tail="", text="你好", raw=answer, source="field")
+    assert read_json_object(decoded.raw) == ReadResult(value={"response": "你好", "topic": "天气"}, repaired=False)
+
+
+@pytest.mark.spec("E5", "C6")
+@pytest.mark.parametrize("text", ['<think>Hmm {"response": "hi"}', "<think>\n嗯", "<think>x</think>\n"])
+def test_an_answer_of_nothing_but_reasoning_gives_no_text(text: str) -> None:
+    assert decode_whole(text) == ("", "none")
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize("reply", ["<think>", "</think>", "<think>a</think> b", "用 <think> 标签"])
+def test_a_tag_inside_the_reply_is_text(reply: str) -> None:
+    assert decode_whole(json.dumps({"response": reply})) == (reply, "field")
+    assert decode_whole(f"<think></think>Sure: {json.dumps({'response': reply})}") == (f"Sure: {reply}", "field")
+
+
+@pytest.mark.spec("E5")
+def test_reasoning_that_nothing_opened_is_shown_but_its_answer_is_read() -> None:
+    deltas, decoded = decode("Let me think.", "\n</think>\n", '{"response": "hi", "topic": "x"}')
+
+    assert deltas == ["Let me think.", "\n</think>\n", "hi"]
+    assert read_json_object(decoded.raw) == ReadResult(value={"response": "hi", "topic": "x"}, repaired=False)
+
+
+@pytest.mark.spec("E5", "C6")
 def test_a_surrogate_pair_may_come_in_two_pieces() -> None:
     assert decode('{"response": "\ud83d', '\ude00"}')[0] == ["", "😀"]
     assert decode('{"response": "\\ud83d', "\\ude0", '0"}')[0] == ["", "", "😀"]
@@ -156,6 +190,8 @@ FRAGMENTS = st.sampled_from(
             '{"a": 1}',
             "Sure: ",
             "true",
+            "<think>",
+            "</think>",
         ),
         *("\\ud83d", "\\ude00", "\\u4f60", "\ud83d", "\ude00", "\0", "\ufeff", "你好", "1e9"),
     ]
@@ -168,13 +204,15 @@ TEXTS = st.one_of(st.lists(FRAGMENTS, max_size=30).map("".join), st.text(max_siz
 @given(TEXTS, st.lists(st.integers(0, 200)))
 @example('```json\n{"response": "a\\ud83d\\ude00 "b" , c"}', list(range(60)))
 @example(ANSWER, list(range(120)))
+@example(f"<think>{ANSWER}</think>{ANSWER}", list(range(300)))
 def test_joined_deltas_equal_the_reply_whatever_the_input_and_the_split(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     deltas, decoded = decode(*(text[start:end] for start, end in pairwise(edges)))
     _, whole = decode(text)
 
     assert "".join(deltas) + decoded.tail == decoded.text == whole.text
-    assert (decoded.source, decoded.raw) == (whole.source, text)
+    assert (decoded.source, decoded.raw) == (whole.source, whole.raw)
+    assert text.endswith(decoded.raw)
     assert "\0" not in decoded.text
     decoded.text.encode("utf-8")
 
@@ -199,7 +237,7 @@ def test_of_valid_json_the_exact_string_is_decoded(
 @pytest.mark.parametrize(
     "unit", ["你好, ", '\\"', "\\u4f60", "`", "{", '" ', "``` {", '{"a": 1} '], ids=lambda unit: f"{unit!r}"
 )
-@pytest.mark.parametrize("start", ['{"response": "', "", '{"a": "', '{"topic": ['])
+@pytest.mark.parametrize("start", ['{"response": "', "", '{"a": "', '{"topic": [', "<think>"])
 def test_the_work_grows_linearly_with_the_length(start: str, unit: str) -> None:
     def measure(length: int) -> float:
         text = start + unit * (length // len(unit))

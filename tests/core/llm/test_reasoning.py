@@ -1,0 +1,143 @@
+"""Leaving out reasoning while an answer streams in (E5, E6, C6): only what comes before the answer, and at once."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from apps.core.llm.reasoning import ReasoningFilter, remove_reasoning_before_object
+
+
+def run(*pieces: str) -> list[str]:
+    """Feed the pieces; return what came out for each, and at the end."""
+    reasoning = ReasoningFilter()
+    return [*(reasoning.feed(piece) for piece in pieces), reasoning.close()]
+
+
+@pytest.mark.spec("E5", "E6")
+@pytest.mark.parametrize("name", ["think", "thinking", "reasoning"])
+def test_each_kind_of_block_is_left_out_while_it_streams(name: str) -> None:
+    whole = f"\n<{name}>\n用户在打招呼 <b> </thin {{}} \n</{name}>\n\n你好 <b>"
+
+    assert run(*whole) == [*[""] * whole.index("你"), *"你好 <b>", ""]
+
+
+@pytest.mark.spec("E5", "E6")
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think></think>hi", "hi"),
+        ("<think>\n\n</think>\n\nhi \n", "hi \n"),
+        ("<think>a</think>\n<thinking>b</thinking> <think></think>hi", "hi"),
+        ("</think>\n\nhi", "hi"),
+        ("<think>a</thinking></reasoning>b</think>hi", "hi"),
+        ("<think>about <think> tags</think>hi", "hi"),
+        ("\ufeff \n hi", "hi"),
+        ("<think>never closed {} </thin", ""),
+        ("<think>", ""),
+        ("<think>a</think>", ""),
+        ("", ""),
+        ("\n ", ""),
+    ],
+)
+def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None:
+    assert "".join(run(text)) == answer
+    assert "".join(run(*text)) == answer
+
+
+@pytest.mark.spec("E5", "E6")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<thi",
+        "<",
+        "< think>a</think>",
+        "<thinker>a</thinker>",
+        "<think about it",
+        "hi <think>a</think> there",
+        "先想想。\n</think>\n你好",
+        '{"response": "<think>a</think>"}',
+        "`<think>`",
+    ],
+)
+def test_a_tag_elsewhere_and_what_only_looks_like_one_is_text(text: str) -> None:
+    assert "".join(run(text)) == text
+    assert "".join(run(*text)) == text
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    ("pieces", "out"),
+    [
+        (["<", "b", ">bold"], ["", "<b", ">bold", ""]),
+        (["<thi", "s", ">"], ["", "<this", ">", ""]),
+        (["<thinking", "?", "!"], ["", "<thinking?", "!", ""]),
+        ([" ", "<", "3 你"], ["", "", "<3 你", ""]),
+        (["你", "<", "think>"], ["你", "<", "think>", ""]),
+        (["<rea"], ["", "<rea"]),
+    ],
+)
+def test_text_is_held_back_only_while_it_may_be_a_tag(pieces: list[str], out: list[str]) -> None:
+    assert run(*pieces) == out
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *("<think>", "</think>", "<thinking>", "</thinking>", "<reasoning>", "</reasoning>"),
+        *("<", "</", "thi", "nk", "ing", ">", " ", "\n", "\ufeff", "{", "你好", "a", "\ud83d", "\ude00"),
+    ]
+)
+
+
+@pytest.mark.spec("E5", "E6", "C6")
+@settings(deadline=None)
+@given(st.lists(FRAGMENTS, max_size=20).map("".join), st.lists(st.integers(0, 120)))
+@example("\n<think>a</thin</think>\n</think><reasoning></reasoning> <th", list(range(80)))
+def test_what_comes_out_does_not_depend_on_the_split(text: str, cuts: list[int]) -> None:
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    out = "".join(run(*(text[start:end] for start, end in pairwise(edges))))
+
+    assert out == "".join(run(text)) == "".join(run(*text))
+    assert text.endswith(out)
+
+
+@pytest.mark.spec("E5", "E6")
+@settings(deadline=None)
+@given(st.text().filter(lambda thought: "</think>" not in thought), st.text().map("好".__add__))
+def test_any_answer_comes_out_as_it_is_after_any_reasoning(thought: str, answer: str) -> None:
+    assert "".join(run(f"<think>{thought}</think>\n\n{answer}")) == answer
+    assert "".join(run(answer)) == answer
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize("unit", ["<think></think>", "<think>", "</think>", " ", "</thin", "<thinking>a</think>"])
+@pytest.mark.parametrize("piece", [3, 1_000_000])
+def test_the_work_grows_linearly_with_the_length(unit: str, piece: int) -> None:
+    text = unit * (400_000 // len(unit))
+    started = time.process_time()
+
+    run(*(text[at : at + piece] for at in range(0, len(text), piece)))
+    remove_reasoning_before_object(text)
+
+    assert time.process_time() - started < 3  # 0.3 s here; quadratic would be minutes
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ('<think>{"a": 1}</think>\n{"b": 2}', '{"b": 2}'),
+        ('Hm.\n</think>\n{"b": 2}', '\n{"b": 2}'),
+        ('嗯 </think> 嗯 </reasoning>{"b": 2}', '{"b": 2}'),
+        ('Sure: {"b": "</think>"}', 'Sure: {"b": "</think>"}'),
+        ('{"b": "<think></think>"}', '{"b": "<think></think>"}'),
+        ('{"a": 1}</think>{"b": 2}', '{"a": 1}</think>{"b": 2}'),
+        ('<think>{"a": 1}', ""),
+    ],
+)
+def test_a_whole_answer_loses_its_reasoning_even_where_nothing_opened_it(text: str, left: str) -> None:
+    assert remove_reasoning_before_object(text) == left
