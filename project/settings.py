@@ -201,7 +201,8 @@ MEMORY_ENVIRONMENT = {name: value for name, value in env.ENVIRON.items() if name
 
 USE_MEMORY_EMOTION_SYSTEM = env.bool("USE_MEMORY_EMOTION_SYSTEM", default=True)
 TURN_LEASE_SECONDS = env.int("TURN_LEASE_SECONDS", default=180)
-"""How long a message may be `pending` before it counts as failed; longer than the model's total timeout (C6)."""
+"""How long a message may be `pending` before it counts as failed and can be retried (C6). A reply that comes later is
+stored all the same, unless the message was retried meanwhile."""
 
 # Background work
 

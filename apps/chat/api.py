@@ -30,7 +30,7 @@ from apps.chat.serializers import (
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.conversations.models import Message, Session
-from apps.conversations.selectors import get_message_by_key, get_session, list_messages, list_sessions
+from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
 from apps.conversations.serializers import (
     MessageChangeSerializer,
     MessageSerializer,
@@ -159,8 +159,11 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
             )
         except AlreadySent:
             assert key is not None, "only a key can have been used before"
-            outcome = partial(_wait_for_outcome, user, session, key=key, content=body["content"])
-            return await _answer_earlier(outcome, stream=body["stream"])
+            earlier = await in_database(get_message_by_key, user, session, key)
+            if earlier.content != body["content"]:
+                fields = {"message_id": str(earlier.id)}
+                raise Conflict("This Idempotency-Key was used for another message.", fields=fields) from None
+            return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
 
 
 class RetryView(AsyncAPIView):
@@ -263,12 +266,10 @@ async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
                 yield "error", error_body(error.code, error.message, error.fields)
 
 
-async def _wait_for_outcome(user: User, session_id: uuid.UUID, *, key: str, content: str) -> dict[str, Any]:
-    """Return the outcome of the message first sent with `key`, waiting while it is under way."""
+async def _wait_for_outcome(user: User, message_id: uuid.UUID) -> dict[str, Any]:
+    """Return the outcome of a message that was sent before, waiting while it is under way."""
     while True:
-        message = await in_database(get_message_by_key, user, session_id, key)
-        if message.content != content:
-            raise Conflict("This Idempotency-Key was used for another message.", fields={"message_id": str(message.id)})
+        message = await in_database(get_message, user, message_id)
         outcome = await in_database(services.get_outcome, user, message, now=timezone.now())
         if outcome is not None:
             return outcome

@@ -57,7 +57,7 @@ WITH kept AS (
     UPDATE conversation
     SET status = 'complete', emotion = %(emotion)s, lease_until = NULL
     FROM kept
-    WHERE conversation.id = %(message)s AND session_id = kept.id AND status = 'pending' AND attempt = %(attempt)s
+    WHERE conversation.id = %(message)s AND session_id = kept.id AND status <> 'complete' AND attempt = %(attempt)s
     RETURNING session_id, user_id, position
 )
 INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
@@ -217,7 +217,8 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
 def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: datetime) -> Message:
     """Store the reply in its reserved place and mark the user's message answered.
 
-    Raises `Conflict` when this run no longer may: its lease passed to another run, or the message was deleted.
+    A reply that comes after its lease ran out is as good as any, as long as no other run has taken the message up.
+    Raises `Conflict` when one has, or when the message was deleted.
     """
     message = Message(
         session_id=opened.session_id,

@@ -156,6 +156,23 @@ def test_a_pending_message_whose_lease_ran_out_has_failed(alice: ApiClient, mode
 
 
 @pytest.mark.spec("C6")
+def test_a_reply_that_takes_longer_than_its_lease_is_stored_all_the_same(alice: ApiClient, model: ScriptedModel):
+    gate = Gate()
+    model.script(Reply((gate, answer("慢的"))))
+    session = alice.new_session()
+    body = {"content": "你好", "stream": True}
+    with alice.stream("POST", f"/chat/sessions/{session}/messages", json=body) as response:
+        gate.wait_reached()
+        Message.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert fail_abandoned_turns() == 1
+        gate.open()
+        last = list(read_events(response.iter_lines()))[-1]
+    assert (last.name, last.data["user_message"]["status"]) == ("done", "complete")
+    stored = Message.objects.order_by("position").values_list("status", "content")
+    assert list(stored) == [("complete", "你好"), ("complete", "慢的")]
+
+
+@pytest.mark.spec("C6")
 def test_an_expired_message_can_be_retried_before_any_sweep(alice: ApiClient, model: ScriptedModel):
     model.script(Reply(()))
     message_id = alice.say(alice.new_session(), "你好").json()["error"]["fields"]["message_id"]

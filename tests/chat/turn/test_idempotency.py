@@ -43,6 +43,9 @@ def test_the_key_of_another_message_is_a_conflict(alice: ApiClient, model: Scrip
     alice.say(session, "你好", **KEY)
     response = alice.say(session, "别的话", **KEY)
     assert (response.status_code, response.json()["error"]["code"]) == (409, "conflict")
+    body = {"content": "别的话", "stream": True}
+    streamed = alice.post(f"/chat/sessions/{session}/messages", json=body, headers=KEY)
+    assert (streamed.status_code, streamed.json()) == (409, response.json())
     assert Message.objects.count() == 2
 
 
