@@ -1,0 +1,55 @@
+"""A model that thinks aloud before its answer: nobody reads that, and nothing of the answer is lost (E5, E6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.conversations.models import Message
+from apps.memory.models import LongTermMemory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import Reply, ScriptedModel
+
+THOUGHT = '<think>\n先想想 {"response": "草稿"}\n</think>\n\n'
+
+
+def in_pieces(text: str, size: int) -> Reply:
+    return Reply(tuple(text[at : at + size] for at in range(0, len(text), size)))
+
+
+@pytest.mark.spec("E5", "C6")
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_reasoning_before_the_answer_is_not_shown_and_the_memory_in_it_is_kept(
+    alice: ApiClient, model: ScriptedModel, size: int
+):
+    entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}
+    model.script(in_pieces(THOUGHT + answer("你好", entries=[entry]), size))
+    events = alice.say_streaming(alice.new_session(), "我喜欢蓝色")
+    assert "".join(event.data["text"] for event in events if event.name == "delta") == "你好"
+    assert Message.objects.get(role="assistant").content == "你好"
+    assert events[-1].data["emotion"]["primary"] == "neutral"
+    assert LongTermMemory.objects.get().value == "蓝色"
+
+
+@pytest.mark.spec("E6", "C6")
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_so_it_is_in_plain_chat(alice: ApiClient, model: ScriptedModel, settings: Any, size: int):
+    settings.USE_MEMORY_EMOTION_SYSTEM = False
+    model.script(in_pieces(THOUGHT + "你好", size))
+    events = alice.say_streaming(alice.new_session(), "你好")
+    assert "".join(event.data["text"] for event in events if event.name == "delta") == "你好"
+    assert Message.objects.get(role="assistant").content == "你好"
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize("memory_system", [True, False])
+def test_a_model_that_only_thinks_has_given_no_reply(
+    alice: ApiClient, model: ScriptedModel, settings: Any, memory_system: bool
+):
+    settings.USE_MEMORY_EMOTION_SYSTEM = memory_system
+    model.script(Reply(("<think>嗯", answer("x"))))
+    response = alice.say(alice.new_session(), "你好")
+    assert (response.status_code, response.json()["error"]["fields"]["reason"]) == (503, "bad_answer")
+    assert Message.objects.get().status == "failed"
