@@ -11,6 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 
+MAX_MODEL_CHARS = 200
+"""Of a model's name; some servers name a whole path, whose end goes unrecorded."""
+
 
 class EmotionCategory(models.TextChoices):
     NEUTRAL = "neutral", _("neutral")
@@ -71,7 +74,7 @@ class Turn(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="turns"
     )
-    model = models.CharField(_("model"), max_length=200)
+    model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS)
     emotion = models.JSONField(_("emotion"), encoder=ReadableJSONEncoder, null=True, blank=True)
     strategy = models.JSONField(_("strategy"), encoder=ReadableJSONEncoder, null=True, blank=True)
     memories_used = models.JSONField(_("memories used"), encoder=ReadableJSONEncoder, default=list, blank=True)

@@ -18,7 +18,7 @@ from apps.accounts.selectors import get_settings
 from apps.chat.answer import Analysis
 from apps.chat.context.build import CONVERSATION, MEMORIES
 from apps.chat.emotions import get_steering_emotion
-from apps.chat.models import Turn
+from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.types import OpenTurn
 from apps.chat.turn.wire import message_to_wire, turn_to_wire, without
@@ -64,7 +64,7 @@ def close_turn(
         user_message_id=turn.round.message_id if turn.round else None,
         session_id=turn.session_id,
         user=turn.user,
-        model=model,
+        model=model[:MAX_MODEL_CHARS],
         emotion=emotion.to_wire() if emotion else None,
         strategy=turn.strategy.to_wire() if turn.strategy else None,
         memories_used=without(used, "text"),

@@ -138,14 +138,14 @@ class TurnRun:
         return "".join(pieces), read_analysis(decoded.raw, table=turn.table)
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
-        """Keep the message as failed and return what the client is told. A lost database leaves it to its lease."""
+        """Keep the message as failed and return what the client is told; one that cannot be marked has its lease."""
         fields: dict[str, Any] = {}
         if turn.round is not None:
             fields["message_id"] = str(turn.round.message_id)
             try:
                 await in_database(fail_round, opened=turn.round)
-            except (OperationalError, InterfaceError):
-                logger.warning("turn.not_marked_failed", **fields)
+            except Exception as fault:  # whatever it is: who waits for this turn must hear of its end
+                logger.warning("turn.not_marked_failed", exc_info=fault, **fields)
         if isinstance(error, ModelUnavailable):
             # What the model's server said is for who runs this, not for who chats.
             reason = error.fields.get("reason")

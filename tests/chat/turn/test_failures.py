@@ -6,9 +6,12 @@ import socket
 from datetime import timedelta
 
 import pytest
+from django.db import InternalError
 from django.utils import timezone
 
+from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
+from apps.chat.turn import engine
 from apps.conversations.models import Message
 from apps.memory.models import LongTermMemory, WorkingMemory
 from apps.memory.services import create_memory
@@ -94,6 +97,28 @@ def test_a_failed_message_is_retried_and_nothing_is_stored_or_counted_twice(
     assert [(message["role"], message["status"]) for message in stored] == [
         ("user", "complete"), ("assistant", "complete"),
     ]  # fmt: skip
+
+
+@pytest.mark.spec("C6")
+def test_a_turn_that_cannot_even_be_marked_failed_ends_all_the_same(
+    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(**_arguments: object) -> None:
+        raise InternalError("cannot execute UPDATE in a read-only transaction")
+
+    monkeypatch.setattr(engine, "fail_round", refuse)
+    model.script(Reply(()))
+    response = alice.say(alice.new_session(), "你好")
+    message = Message.objects.get()
+    assert (response.status_code, response.json()["error"]["fields"]["message_id"]) == (503, str(message.id))
+    assert message.status == "pending", "its lease ends it"
+
+
+@pytest.mark.spec("C6")
+def test_a_model_with_an_endless_name_costs_no_reply(alice: ApiClient, model: ScriptedModel, settings):
+    settings.CHAT_MODEL = "/models/" + "x" * 300 + ".gguf"
+    assert alice.say(alice.new_session(), "你好").status_code == 201
+    assert Turn.objects.get().model == settings.CHAT_MODEL[:200]
 
 
 @pytest.mark.spec("C6")
