@@ -64,6 +64,7 @@ def test_pronouns_match_each_other(user: User, remember: Remember, key: str, mes
         ("Which 语言 do I use", "编程语言", "Python"),
         ("what about my DOG", "dog's name", "Rex"),
         ("猫", "我的猫", "咪咪"),
+        ("我的猫叫什么？", "宠物", "咪咪（猫）"),
         ("What am I allergic to?", "allergies", "peanuts"),
     ],
 )
