@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from apps.chat.emotions import NEUTRAL
 from apps.chat.models import Strategy, Turn
+from apps.core.admin import PartAdmin
 
 
 @admin.register(Strategy)
@@ -26,8 +28,8 @@ class StrategyAdmin(ModelAdmin):
 
 
 @admin.register(Turn)
-class TurnAdmin(ModelAdmin):
-    """The record of what happened; read only."""
+class TurnAdmin(PartAdmin):
+    """The record of what happened."""
 
     list_display = ("created_at", "user", "session", "model", "primary_emotion", "used_count", "update_count")
     list_select_related = ("user", "session")
@@ -37,20 +39,14 @@ class TurnAdmin(ModelAdmin):
         "memories_used", "memory_updates", "layers", "timings",
     )  # fmt: skip
 
-    @admin.display(description="emotion")
+    @admin.display(description=_("emotion"))
     def primary_emotion(self, turn: Turn) -> str:
         return str((turn.emotion or {}).get("primary", ""))
 
-    @admin.display(description="memories used")
+    @admin.display(description=_("memories used"))
     def used_count(self, turn: Turn) -> int:
         return len(turn.memories_used)
 
-    @admin.display(description="memory updates")
+    @admin.display(description=_("memory updates"))
     def update_count(self, turn: Turn) -> int:
         return len(turn.memory_updates)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Turn | None = None) -> bool:
-        return False

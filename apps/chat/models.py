@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.chat.emotions import UNKNOWN
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 
@@ -55,6 +57,12 @@ class Strategy(models.Model):
 
     def __str__(self) -> str:
         return self.emotion
+
+    def clean(self) -> None:
+        """Keep the name as answers are looked up by it, and leave `unknown` to what is in no row (E4)."""
+        self.emotion = self.emotion.casefold()
+        if self.emotion == UNKNOWN:
+            raise ValidationError({"emotion": _("This name stands for every emotion that has no row.")})
 
 
 class Turn(models.Model):

@@ -105,7 +105,7 @@ def delete_sessions(sessions: QuerySet[Session]) -> int:
 
     Locked before anything in them: a turn that closes meanwhile is either in what is deleted or finds nothing to close.
     """
-    ids = list(sessions.order_by("id").select_for_update().values_list("id", flat=True))
+    ids = list(sessions.order_by("id").select_for_update(of=("self",)).values_list("id", flat=True))
     Session.objects.filter(id__in=ids).delete()
     return len(ids)
 

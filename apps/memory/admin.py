@@ -15,6 +15,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
+from apps.core.admin import ReadOnlyAdmin
 from apps.core.errors import JiyiError
 from apps.core.text.fold import normalize_key
 from apps.memory.long_term.selectors import search_text
@@ -111,16 +112,6 @@ class LongTermMemoryAdmin(ModelAdmin):
             by_user.setdefault(memory.user, []).append(memory)
         for user, memories in by_user.items():
             forget_memories(user=user, ids=[memory.id for memory in memories], now=timezone.now())
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """Can be looked at, and deleted where that makes sense."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(WorkingMemory)
