@@ -112,6 +112,18 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         yield up
 
 
+@pytest.mark.spec("G1")
+def test_a_bad_default_in_the_environment_is_told_and_nothing_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_RETRIEVAL_LIMIT", "many")
+    refused = run_command(tmp_path, "up", "--port", "0")
+    assert refused.returncode == 1
+    assert "MEMORY_RETRIEVAL_LIMIT: " in refused.stderr
+    assert "answers at" not in refused.stdout
+    assert not (tmp_path / "postgres").exists()
+
+
 def test_it_serves_the_page_and_says_where(running: Up) -> None:
     status, page = running.get("login")
     assert status == 200

@@ -29,7 +29,7 @@ _GRACEFUL_SECONDS = 5
 
 class Command(BaseCommand):
     help = "Start servers (unless given), migrations, web, worker and beat; Ctrl-C stops all of it."
-    requires_system_checks: list[str] = []  # the web process checks; a failure here would hide its reason
+    requires_system_checks = ["environment"]  # all of them would take a second
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=os.environ.get("HOST") or "127.0.0.1", help="HOST (default: 127.0.0.1)")
