@@ -232,6 +232,11 @@ CELERY_BEAT_SCHEDULE = {
 
 # Safety
 
+HTTPS = env.bool("HTTPS", default=False)
+"""Whether browsers reach us over TLS only, at a proxy that says so in X-Forwarded-Proto and lets no client say it."""
+
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"

@@ -28,7 +28,10 @@ class Session(models.Model):
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
         ordering = ["-last_active_at", "-id"]
-        indexes = [models.Index(fields=["user", "-last_active_at", "-id"], name="session_user_active")]
+        indexes = [
+            models.Index(fields=["user", "-last_active_at", "-id"], name="session_user_active"),
+            models.Index(fields=["last_active_at"], name="session_temporary", condition=models.Q(temporary=True)),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)  # the admin's log keeps this, and a log holds no text (R3)
