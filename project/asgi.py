@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import os
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
-application = get_asgi_application()
+serve = get_asgi_application()
 
 # What takes a second to load is loaded before the first request, not during it.
+from apps.chat.services import stop_turns  # noqa: E402
 from apps.core.llm.client import get_chat_model  # noqa: E402
 from apps.core.text.segment import warm_up  # noqa: E402
 
@@ -21,3 +23,15 @@ get_chat_model()
 # The dictionaries stay for good: the garbage collector need not walk their million objects again and again.
 gc.collect()
 gc.freeze()
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Django, with the server's lifespan, which Django does not know."""
+    if scope["type"] != "lifespan":
+        await serve(scope, receive, send)
+        return
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await stop_turns()
+    await send({"type": "lifespan.shutdown.complete"})

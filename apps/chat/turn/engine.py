@@ -81,6 +81,10 @@ class TurnRun:
             self._events.put_nowait(Done(await self._answer(turn)))
         except Exception as error:
             self._events.put_nowait(Failed(await self._fail(turn, error)))
+        except asyncio.CancelledError:
+            stopped = ModelUnavailable("The server was stopped.", fields={"reason": "stopped"})
+            self._events.put_nowait(Failed(await self._fail(turn, stopped)))
+            raise
 
     async def _answer(self, turn: OpenTurn) -> Any:
         model = get_chat_model()
@@ -165,3 +169,11 @@ def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     _running.add(task)
     task.add_done_callback(_running.discard)
     return turn
+
+
+async def stop_turns() -> None:
+    """Stop the turns under way, as this process is about to end: their messages fail now, not with their leases."""
+    turns = list(_running)
+    for turn in turns:
+        turn.cancel()
+    await asyncio.gather(*turns, return_exceptions=True)

@@ -61,6 +61,23 @@ def connect(url: str, user: User) -> httpx2.Client:
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=60)
 
 
+@pytest.mark.spec("C6")
+@pytest.mark.django_db(transaction=True)
+def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_model: ScriptedModel):
+    user = User.objects.create_user("alice")
+    gate = Gate()
+    scripted_model.script(Reply((gate, answer("晚了"))))
+    with web_process(model=scripted_model, lease_seconds=600) as (process, url), connect(url, user) as client:
+        session = client.post("/chat/sessions", json={}).raise_for_status().json()["id"]
+        body = {"content": "你好", "stream": True}
+        with client.stream("POST", f"/chat/sessions/{session}/messages", json=body):
+            gate.wait_reached()
+        process.terminate()
+        process.wait(timeout=20)
+    gate.open()
+    assert list(Message.objects.values_list("status", flat=True)) == ["failed"]
+
+
 @pytest.mark.spec("C6", "W3")
 @pytest.mark.django_db(transaction=True)
 def test_a_web_process_killed_before_the_reply_loses_nothing(scripted_model: ScriptedModel):
