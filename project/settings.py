@@ -222,12 +222,16 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
-    "fail-abandoned-turns": {"task": "apps.chat.tasks.fail_abandoned_turns", "schedule": timedelta(seconds=30)},
-    "expire-working-memory": {"task": "apps.memory.tasks.expire_working_memory", "schedule": timedelta(minutes=1)},
-    "delete-idle-temporary-sessions": {
-        "task": "apps.chat.tasks.delete_idle_temporary_sessions",
-        "schedule": timedelta(minutes=1),
-    },
+    task.rpartition(".")[2]: {
+        "task": task,
+        "schedule": timedelta(seconds=seconds),
+        "options": {"expires": seconds},  # a worker that was away does not find a heap of them
+    }
+    for task, seconds in (
+        ("apps.chat.tasks.fail_abandoned_turns", 30),
+        ("apps.memory.tasks.expire_working_memory", 60),
+        ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
+    )
 }
 
 # Safety

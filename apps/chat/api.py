@@ -46,8 +46,8 @@ from apps.conversations.services import (
 )
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.db import in_database
-from apps.core.errors import Conflict, InvalidInput, JiyiError, TooLarge
-from apps.core.http import AsyncAPIView, error_body, read_uuid
+from apps.core.errors import Conflict, InvalidInput, TooLarge
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
 from apps.core.sse import stream_events
@@ -283,8 +283,10 @@ async def _answer_earlier(outcome: Callable[[], Any], *, stream: bool) -> HttpRe
     async def replay() -> AsyncIterator[tuple[str, Any]]:
         try:
             result = await outcome()
-        except JiyiError as error:
-            yield "error", error_body(error.code, error.message, error.fields)
+        except Exception as error:
+            # The status is out already: whatever happens now, a lost database too, is told as an event.
+            answer = handle_exception(error, {})
+            yield "error", answer.data if answer else error_body("internal_error", "Something went wrong on our side.")
             return
         yield "start", {"user_message": result["user_message"]}
         yield "delta", {"text": result["assistant_message"]["content"]}

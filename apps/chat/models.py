@@ -68,7 +68,8 @@ class Strategy(models.Model):
 class Turn(models.Model):
     """What happened in one turn: one row per reply, written with it.
 
-    Holds references and figures only, never remembered text. `memories_used`: ``[{id, kind, score, ...components}]``;
+    Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
+    with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
     `memory_updates`: ``[{id, action}]``; `layers`: ``[{index, tokens, refs}]``; `timings`: milliseconds by phase.
     """
 

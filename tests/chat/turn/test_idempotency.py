@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import OperationalError
 
 from apps.conversations.models import Message
 from tests.support.answers import answer
@@ -77,6 +78,21 @@ def test_the_key_of_a_failed_message_returns_the_failure_and_a_retry_changes_the
     alice.post(f"/chat/messages/{message_id}/retry").raise_for_status()
     assert alice.say(session, "你好", **KEY).json()["assistant_message"]["content"] == "好了"
     assert Message.objects.count() == 2
+
+
+@pytest.mark.spec("C6")
+def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_error(
+    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    def lose(*_args: object, **_kwargs: object) -> None:
+        raise OperationalError("connection refused")
+
+    session = alice.new_session()
+    alice.say(session, "你好", **KEY).raise_for_status()
+    monkeypatch.setattr("apps.chat.services.get_outcome", lose)
+    (event,) = alice.say_streaming(session, "你好", **KEY)
+    assert (event.name, event.data["error"]["code"]) == ("error", "unavailable")
+    assert "refused" not in str(event.data)
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256])
