@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import os
+import signal
 import warnings
+from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
+from celery.signals import worker_init, worker_process_init
+
+from apps.core.embedded.process import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 # Celery warns of root for the sake of pickle. Messages here are JSON, and whoever is root in a container chose so.
 warnings.filterwarnings("ignore", category=SecurityWarning)
+
+
+@worker_init.connect
+def note_worker(**_options: Any) -> None:
+    """Note the worker's process ID before it makes its children."""
+    os.environ["JIYI_WORKER_PID"] = str(os.getpid())
+
+
+@worker_process_init.connect
+def die_with_worker(**_options: Any) -> None:
+    """Leave no child behind when the worker is killed: it would wait for work for ever."""
+    die_with_parent(int(os.environ["JIYI_WORKER_PID"]), death_signal=signal.SIGKILL)
+
 
 app = Celery("jiyi")
 app.config_from_object("django.conf:settings", namespace="CELERY")

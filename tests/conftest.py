@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.utils import translation
 
 from apps.core.embedded import urls
 from apps.core.embedded.layout import DataLayout
@@ -44,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     remove_data_folder(config.stash[_data_dir])
+
+
+@pytest.fixture(autouse=True)
+def _default_language() -> Iterator[None]:
+    """Leave the language of a test's last request to that test; a request activates one and keeps it."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,14 @@ def make_private_folder(folder: Path, *, account: Account | None) -> None:
         os.chown(folder, account.uid, account.gid)
 
 
+def die_with_parent(parent: int, *, death_signal: signal.Signals) -> None:
+    """Have the kernel send this process ``death_signal`` when the thread of ``parent`` that made it dies."""
+    if sys.platform == "linux":
+        _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
+        if os.getppid() != parent:  # it died before the line above
+            os._exit(1)
+
+
 def spawn(
     command: Sequence[str | Path],
     *,
@@ -85,11 +93,7 @@ def spawn(
         if account:
             _become(account, reach=[Path(command[0]), *([reach] if reach else [])])
         os.nice(nice)
-        if sys.platform == "linux":
-            # After the change of user, which would clear it.
-            _libc.prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-            if os.getppid() != parent:  # the parent died before the line above
-                os._exit(1)
+        die_with_parent(parent, death_signal=death_signal)  # after the change of user, which would clear it
 
     return subprocess.Popen(
         [os.fspath(part) for part in command],

@@ -27,7 +27,10 @@ _COLOURS = (36, 33, 35, 32, 34)
 
 @dataclass(frozen=True)
 class Program:
-    """What to run. ``stop_signals`` are sent in turn, each given ``stop_seconds`` to work; then it is killed."""
+    """What to run. ``stop_signals`` are sent in turn, each given ``stop_seconds`` to work; then it is killed.
+
+    ``death_signal`` is what the kernel sends, once, when the supervisor itself was killed.
+    """
 
     name: str
     command: Sequence[str]
@@ -35,6 +38,7 @@ class Program:
     stop_seconds: float = 7.0
     nice: int = 0
     pass_fds: Sequence[int] = ()
+    death_signal: signal.Signals = signal.SIGTERM
 
 
 @dataclass
@@ -102,7 +106,7 @@ class Supervisor:
             child.started_at = time.monotonic()
             child.process = spawn(
                 child.program.command,
-                death_signal=child.program.stop_signals[-1],
+                death_signal=child.program.death_signal,
                 nice=child.program.nice,
                 cwd=self._cwd,
                 env=self._env,

@@ -183,6 +183,14 @@ def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tm
         wait_until(lambda: find_processes(tmp_path) == {})
 
 
+def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
+    with run_up(tmp_path) as up:
+        wait_until(lambda: re.search(r"^worker \| .*ready\.", up.output, re.MULTILINE))
+        assert sum(" worker " in command for command in find_processes(tmp_path).values()) == 3
+        up.process.kill()
+        wait_until(lambda: find_processes(tmp_path) == {})
+
+
 @pytest.fixture
 def data_folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
     """A data folder of the command called in this process, which changes what TERM does while it starts."""

@@ -89,6 +89,8 @@ def _get_programs(listener: socket.socket) -> list[Program]:
             ],
             # Finish what runs; what takes too long goes back to the queue.
             stop_signals=(signal.SIGTERM, signal.SIGQUIT),
+            # While it waits for a broker that has gone too, it heeds no gentler one.
+            death_signal=signal.SIGKILL,
             nice=5,
         ),
         Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=5),
