@@ -54,7 +54,6 @@ def test_every_table_can_be_listed_and_opened(
     assert client.get(reverse(f"{name}_change", args=[row.pk])).status_code == 200
 
 
-@pytest.mark.spec("M3")
 def test_adding_goes_through_the_service(client: Client) -> None:
     user = UserFactory()
     old = LongTermMemoryFactory(user=user, key="城市", value="上海")
@@ -69,7 +68,6 @@ def test_adding_goes_through_the_service(client: Client) -> None:
     ]
 
 
-@pytest.mark.spec("M3")
 def test_changing_goes_through_the_service(client: Client) -> None:
     memory = LongTermMemoryFactory(key="城市", value="上海", category="fact", now=NOW)
     url = reverse(f"{MEMORIES}_change", args=[memory.id])
@@ -81,7 +79,6 @@ def test_changing_goes_through_the_service(client: Client) -> None:
     assert found.candidate.id == memory.id
 
 
-@pytest.mark.spec("M3")
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -108,7 +105,7 @@ def test_history_is_read_only(client: Client) -> None:
     assert client.post(url, form(value='"广州"')).status_code == 403
 
 
-@pytest.mark.spec("L6", "M3")
+@pytest.mark.spec("L6")
 def test_deleting_goes_through_the_service(client: Client) -> None:
     user, other = UserFactory(), UserFactory()
     for value in ("上海", "北京"):
@@ -137,7 +134,6 @@ def test_the_admin_log_keeps_ids_only(client: Client) -> None:
         assert not any(text in entry.get_change_message() for text in ("城市", "北京", "广州"))
 
 
-@pytest.mark.spec("M1")
 def test_searching_finds_chinese(client: Client) -> None:
     LongTermMemoryFactory(key="你喜欢的颜色", value="蓝色")
     LongTermMemoryFactory(key="city", value="Berlin")

@@ -212,7 +212,7 @@ def test_a_memory_can_name_an_own_session(client: APIClient, user: User) -> None
 # Listing
 
 
-@pytest.mark.spec("L1", "M1")
+@pytest.mark.spec("L1")
 def test_the_list_is_newest_first_paged_and_active(client: APIClient, user: User) -> None:
     for number in range(5):
         remember(user, f"k{number}", "v", now=NOW + timedelta(minutes=number))
@@ -320,7 +320,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
 # One memory
 
 
-@pytest.mark.spec("L4", "M3")
+@pytest.mark.spec("L4")
 def test_get_put_patch(client: APIClient, user: User) -> None:
     url = f"{MEMORIES}/{remember(user, 'city', 'Berlin').id}"
     memory = client.get(url).json()

@@ -133,7 +133,7 @@ def test_a_session_of_someone_else_is_not_found(user: User) -> None:
 # Changing
 
 
-@pytest.mark.spec("L3", "M3")
+@pytest.mark.spec("L3")
 def test_a_change_is_found_under_its_new_text_only(user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="编程语言", value="Python", now=NOW)
     changes = {"key": " 最爱的水果 ", "value": ["芒果"], "category": "fact", "confidence": 0.3}
