@@ -46,12 +46,6 @@ class TooLarge(JiyiError):
     status, code = 413, "too_large"
 
 
-class Unprocessable(JiyiError):
-    """422: a document as a whole was understood, but rows of it cannot be taken (imports)."""
-
-    status, code = 422, "unprocessable"
-
-
 class ModelUnavailable(JiyiError):
     """503: the chat model failed, timed out, or dropped its stream (C6)."""
 

@@ -10,17 +10,6 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreWeights:
-    """How much each component counts in a memory's score (K5)."""
-
-    keyword: float = 0.40
-    category: float = 0.20
-    recency: float = 0.15
-    frequency: float = 0.10
-    confidence: float = 0.15
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """An active long-term memory that may be relevant, with the fields of L1 that retrieval or its reader needs.
 

@@ -13,7 +13,7 @@ from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Round
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
-from apps.memory.types import ScoredMemory, ScoreWeights
+from apps.memory.types import ScoredMemory
 
 COMPONENTS = (
     "keyword_score",
@@ -75,7 +75,7 @@ def _recall(
         limit=settings.retrieval_limit,
         working_memory=working,
         candidate_limit=settings.candidate_limit,
-        weights=ScoreWeights(**settings.score_weights.model_dump()),
+        weights=settings.score_weights,
         half_life_days=settings.recency_half_life_days,
         max_keywords=settings.max_keywords,
         now=now,

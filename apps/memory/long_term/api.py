@@ -39,7 +39,7 @@ from apps.memory.long_term.serializers import (
 from apps.memory.long_term.types import Action
 from apps.memory.models import LongTermMemory
 from apps.memory.retrieval import retrieve_relevant_memories
-from apps.memory.types import ScoredMemory, ScoreWeights
+from apps.memory.types import ScoredMemory
 from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory
 
 MAX_SEARCH_LIMIT = 50
@@ -167,7 +167,7 @@ class SearchView(APIView):
             limit=read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
             working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
             candidate_limit=settings.candidate_limit,
-            weights=ScoreWeights(**settings.score_weights.model_dump()),
+            weights=settings.score_weights,
             half_life_days=settings.recency_half_life_days,
             max_keywords=settings.max_keywords,
             now=now,

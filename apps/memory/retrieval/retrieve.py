@@ -8,11 +8,12 @@ from typing import Protocol
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.types import ScoreWeights
 from apps.core.text.keywords import extract_keywords
 from apps.memory.retrieval.candidates import recall_candidates
 from apps.memory.retrieval.preference import concerns_preference
 from apps.memory.retrieval.scoring import rank_candidates
-from apps.memory.types import ScoredMemory, ScoreWeights
+from apps.memory.types import ScoredMemory
 
 DEFAULT_WEIGHTS = ScoreWeights()
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold
 from apps.core.text.matching import word_parts
 from apps.memory.text import join_text
-from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory, ScoreWeights
+from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
 WHOLE_WORD = 1.0
 INSIDE_A_WORD = 0.7
