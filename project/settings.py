@@ -49,6 +49,9 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.conversations",
     "apps.memory",
+    "apps.profile",
+    "apps.summaries",
+    "apps.pipeline",
     "apps.chat",
 ]
 

@@ -93,7 +93,64 @@ class Message(models.Model):
         ]
         indexes = [
             models.Index(fields=["lease_until"], name="message_pending", condition=models.Q(status="pending")),
+            models.Index(
+                fields=["session", "position"],
+                name="message_unsummarized",
+                condition=models.Q(summarized_by__isnull=True, status="complete"),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.role} {self.id}"
+
+
+class Work(models.Model):
+    """What is still to be done for a message after its reply: written with the message, deleted with its result.
+
+    PostgreSQL is the queue; the broker only wakes workers. A row is claimed by a run (`claim`, until `lease_until`) and
+    whoever finishes it deletes it in the transaction of the result, so that nothing is lost or done twice. `attempts`
+    counts claims; after too many the row stays as `failed` with its `error`, to be looked at and replayed. Errors are
+    names and status codes, never text (R3).
+    """
+
+    class Kind(models.TextChoices):
+        EMBED = "embed", _("embed")
+        EXTRACT = "extract", _("extract")
+        SUMMARIZE = "summarize", _("summarise")
+
+    class State(models.TextChoices):
+        DUE = "due", _("due")
+        FAILED = "failed", _("failed")
+
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="work"
+    )
+    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="work")
+    message = models.ForeignKey(Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="work")
+    recorded = models.BooleanField(
+        _("recorded"),
+        default=False,
+        help_text=_("No turn has read this message: long-term entries are due from the extraction too (C9)."),
+    )
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.DUE)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    due_at = models.DateTimeField(_("due at"), default=timezone.now)
+    claim = models.CharField(max_length=64, null=True, blank=True, editable=False)  # noqa: DJ001 (null is "nobody's")
+    lease_until = models.DateTimeField(null=True, editable=False)
+    error = models.CharField(_("error"), max_length=200, blank=True, default="")
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "work"
+        verbose_name = _("background work")
+        verbose_name_plural = _("background work")
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["kind", "message"], name="work_once")]
+        indexes = [
+            models.Index(fields=["kind", "due_at", "id"], name="work_due", condition=models.Q(state="due")),
+            models.Index(fields=["session", "kind"], name="work_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.message_id}"

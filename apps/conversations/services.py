@@ -13,9 +13,10 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
-from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.selectors import get_message, get_session, group_rounds
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Round
+from apps.conversations.work import add_work, wake_workers
 from apps.core.errors import Conflict, NotFound
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
@@ -45,26 +46,36 @@ WITH opened AS (
     ORDER BY position DESC
     LIMIT %(window)s
 )
-SELECT said.position, opened.temporary,
+SELECT said.position, opened.temporary, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
        (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position) FROM earlier)
 FROM said, opened
 """
 
 CLOSE_ROUND = """
-WITH kept AS (
-    SELECT id FROM chat_session WHERE id = %(session)s FOR KEY SHARE
+WITH owner AS (
+    SELECT id FROM accounts_user WHERE id = %(user)s AND data_epoch = %(epoch)s FOR KEY SHARE
+), kept AS (
+    SELECT id FROM chat_session WHERE id = %(session)s AND user_id = (SELECT id FROM owner) FOR KEY SHARE
 ), answered AS (
     UPDATE conversation
     SET status = 'complete', emotion = %(emotion)s, lease_until = NULL
     FROM kept
     WHERE conversation.id = %(message)s AND session_id = kept.id AND status <> 'complete' AND attempt = %(attempt)s
     RETURNING session_id, user_id, position
+), replied AS (
+    INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
+                              reply_to_id, attempt)
+    SELECT %(reply)s, session_id, user_id, 'assistant', %(content)s, %(now)s, FALSE, 'complete', position + 1,
+           %(message)s, 1
+    FROM answered
+    RETURNING session_id, user_id
+), left_to_do AS (
+    INSERT INTO work (kind, user_id, session_id, message_id, recorded, state, attempts, due_at, error, created_at)
+    SELECT todo.kind, user_id, session_id, todo.message_id, FALSE, 'due', 0, %(now)s, '', %(now)s
+    FROM replied, unnest(%(work_kinds)s::text[], %(work_messages)s::uuid[]) AS todo(kind, message_id)
+    ON CONFLICT DO NOTHING
 )
-INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
-                          reply_to_id, attempt)
-SELECT %(reply)s, session_id, user_id, 'assistant', %(content)s, %(now)s, FALSE, 'complete', position + 1,
-       %(message)s, 1
-FROM answered
+SELECT count(*) FROM replied
 """
 
 
@@ -163,7 +174,7 @@ def open_round(
         raise
     if row is None:
         raise NotFound("There is no such session.")
-    position, temporary, earlier = row
+    position, temporary, data_epoch, earlier = row
     rounds = group_rounds(
         (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
         for key, role, text, reply_to in json.loads(earlier or "[]")
@@ -178,6 +189,7 @@ def open_round(
         create_time=said_at,
         is_collected=False,
         temporary=temporary,
+        data_epoch=data_epoch,
     )
     return opened, rounds
 
@@ -211,14 +223,18 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
         create_time=message.create_time,
         is_collected=message.is_collected,
         temporary=session.temporary,
+        data_epoch=user.data_epoch,
     )
 
 
-def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: datetime) -> Message:
-    """Store the reply in its reserved place and mark the user's message answered.
+def close_round(
+    *, opened: OpenRound, reply: str, emotion: str | None, now: datetime, remembers: bool = True
+) -> Message:
+    """Store the reply in its reserved place, mark the user's message answered, and leave the work that is to be done.
 
-    A reply that comes after its lease ran out is as good as any, as long as no other run has taken the message up.
-    Raises `Conflict` when one has, or when the message was deleted.
+    `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all. A
+    reply that comes after its lease ran out is as good as any, as long as no other run has taken the message up.
+    Raises `Conflict` when one has, when the message was deleted, or when its owner had everything erased (R3).
     """
     message = Message(
         session_id=opened.session_id,
@@ -229,6 +245,15 @@ def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: date
         position=opened.position + 1,
         reply_to_id=opened.message_id,
     )
+    todo: list[tuple[str, uuid.UUID]] = []
+    if not opened.temporary:
+        todo = [
+            (Work.Kind.EMBED, opened.message_id),
+            (Work.Kind.EMBED, message.id),
+            (Work.Kind.SUMMARIZE, message.id),
+        ]
+        if remembers:
+            todo.append((Work.Kind.EXTRACT, opened.message_id))
     values: dict[str, Any] = {
         "session": opened.session_id,
         "message": opened.message_id,
@@ -237,11 +262,16 @@ def close_round(*, opened: OpenRound, reply: str, emotion: str | None, now: date
         "reply": message.id,
         "content": reply,
         "now": now,
+        "user": opened.user_id,
+        "epoch": opened.data_epoch,
+        "work_kinds": [kind for kind, _message in todo],
+        "work_messages": [message_id for _kind, message_id in todo],
     }
     with connection.cursor() as cursor:
         cursor.execute(CLOSE_ROUND, values)
-        if cursor.rowcount != 1:
+        if cursor.fetchone() != (1,):
             raise Conflict("The message was deleted or taken up again meanwhile.")
+    wake_workers({kind for kind, _message in todo})
     message._state.adding = False
     return message
 
@@ -267,7 +297,7 @@ def record_assistant_message(*, user: User, session_id: uuid.UUID, content: str,
         session.last_position += 1
         session.last_active_at = max(session.last_active_at, now)
         session.save(update_fields=["last_position", "last_active_at"])
-        return Message.objects.create(
+        message = Message.objects.create(
             session=session,
             user=user,
             role=Role.ASSISTANT,
@@ -275,3 +305,6 @@ def record_assistant_message(*, user: User, session_id: uuid.UUID, content: str,
             create_time=now,
             position=session.last_position,
         )
+        if not session.temporary:
+            add_work(messages=[message], kinds=(Work.Kind.EMBED, Work.Kind.SUMMARIZE), now=now)
+        return message

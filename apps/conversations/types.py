@@ -17,7 +17,8 @@ class OpenRound:
     """A user's message that waits for its reply.
 
     `position` is the message's; the reply's place right after it is reserved. `attempt` is the fencing token of
-    this run: only the run that holds the newest one may store a reply.
+    this run: only the run that holds the newest one may store a reply. `data_epoch` is its owner's: a reply to
+    something erased meanwhile is not stored (R3).
     """
 
     message_id: uuid.UUID
@@ -29,6 +30,7 @@ class OpenRound:
     create_time: datetime
     is_collected: bool
     temporary: bool
+    data_epoch: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+"""Wake the workers without ever making a request wait for the broker.
+
+A task is sent by name and without arguments, from a thread of its own: the broker may be slow or gone. A call that
+gets lost costs time only, as the state of the work is in PostgreSQL and a periodic sweep looks there (DESIGN, rule 4).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from functools import lru_cache
+
+import structlog
+from celery import current_app
+
+logger = structlog.get_logger(__name__)
+
+
+class _Sender:
+    """Sends names of tasks from a daemon thread; a name that already waits to be sent is not sent twice."""
+
+    def __init__(self) -> None:
+        self._names: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._waiting: set[str] = set()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._run, name="task-sender", daemon=True).start()
+
+    def send(self, name: str) -> None:
+        with self._lock:
+            if name in self._waiting:
+                return
+            self._waiting.add(name)
+        self._names.put(name)
+
+    def _run(self) -> None:
+        while True:
+            name = self._names.get()
+            with self._lock:
+                self._waiting.discard(name)
+            try:
+                current_app.send_task(name, retry=False, ignore_result=True)
+            except Exception as error:  # whatever the broker does, later calls must get their chance
+                logger.warning("task_not_sent", task=name, cause=type(error).__name__)
+
+
+@lru_cache(maxsize=1)
+def _get_sender() -> _Sender:
+    return _Sender()
+
+
+def send_task(name: str) -> None:
+    """Send the task to its queue soon; returns at once and never fails."""
+    _get_sender().send(name)

@@ -1,0 +1,153 @@
+"""Vectors of messages and memories, each with the model that made it (V1, V2)."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.indexes import OpClass
+from django.db import models
+from django.db.models.functions import Cast
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from pgvector.django import HalfVectorField, HnswIndex, VectorField
+
+from apps.conversations.models import Message, Role, Session
+from apps.memory.models.atomic import AtomicMemory
+from apps.memory.models.long_term import LongTermMemory
+
+EMBEDDING_DIMENSIONS = 1536
+"""Of every stored vector; a model with fewer is padded with zeros, which leaves the cosine as it is (V2)."""
+
+
+class EmbeddingModel(models.Model):
+    """A model that vectors were made with. Search uses the active one; a building one is filled by `reembed` (V2)."""
+
+    class State(models.TextChoices):
+        ACTIVE = "active", _("active")
+        BUILDING = "building", _("building")
+
+    name = models.CharField(_("name"), max_length=200, unique=True)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "embedding_model"
+        verbose_name = _("embedding model")
+        verbose_name_plural = _("embedding models")
+        constraints = [
+            models.UniqueConstraint(fields=["state"], name="embedding_model_one_per_state"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _hnsw(name: str) -> HnswIndex:
+    return HnswIndex(
+        OpClass(Cast("embedding", HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)), name="halfvec_cosine_ops"),
+        name=name,
+        m=16,
+        ef_construction=64,
+    )
+
+
+class ConversationEmbedding(models.Model):
+    """The vector of a message or of one part of a long one (V1, V3). `created_at` is when the message was said.
+
+    `digest` (SHA-256 of the text) finds the vector that the same text of this person got before: repeats cost nothing.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    chat = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="conversation_embeddings"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="conversation_embeddings",
+    )
+    message = models.ForeignKey(
+        Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="conversation_embeddings"
+    )
+    part = models.PositiveSmallIntegerField(_("part"), default=0)
+    content = models.TextField(_("content"))
+    digest = models.BinaryField(max_length=32, editable=False)
+    message_type = models.CharField(_("message type"), max_length=10, choices=Role.choices)
+    model = models.ForeignKey(
+        EmbeddingModel, verbose_name=_("model"), on_delete=models.PROTECT, related_name="conversation_embeddings"
+    )
+    embedding = VectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+
+    class Meta:
+        db_table = "conversation_embeddings"
+        verbose_name = _("conversation embedding")
+        verbose_name_plural = _("conversation embeddings")
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["message", "model", "part"], name="conversation_embedding_once"),
+        ]
+        indexes = [
+            models.Index(fields=["user", "model", "chat"], name="conversation_embedding_user"),
+            models.Index(fields=["user", "model", "digest"], name="conversation_embedding_digest"),
+            models.Index(fields=["created_at"], name="conversation_embedding_age"),
+            _hnsw("conversation_embedding_hnsw"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class MemoryEmbedding(models.Model):
+    """What vectors of both kinds of memory have in common; one vector a memory and model."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE)
+    model = models.ForeignKey(EmbeddingModel, verbose_name=_("model"), on_delete=models.PROTECT)
+    embedding = VectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
+
+    class Meta:
+        abstract = True
+
+
+class AtomicEmbedding(MemoryEmbedding):
+    """The vector of an atomic memory's content (A4)."""
+
+    memory = models.ForeignKey(
+        AtomicMemory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"
+    )
+
+    class Meta:
+        db_table = "atomic_embedding"
+        verbose_name = _("embedding of an atomic memory")
+        verbose_name_plural = _("embeddings of atomic memories")
+        constraints = [models.UniqueConstraint(fields=["memory", "model"], name="atomic_embedding_once")]
+        indexes = [
+            models.Index(fields=["user", "model"], name="atomic_embedding_user"),
+            _hnsw("atomic_embedding_hnsw"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.memory_id)
+
+
+class LongTermEmbedding(MemoryEmbedding):
+    """The vector of a long-term memory's key and value (K9)."""
+
+    memory = models.ForeignKey(
+        LongTermMemory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"
+    )
+
+    class Meta:
+        db_table = "long_term_embedding"
+        verbose_name = _("embedding of a long-term memory")
+        verbose_name_plural = _("embeddings of long-term memories")
+        constraints = [models.UniqueConstraint(fields=["memory", "model"], name="long_term_embedding_once")]
+        indexes = [
+            models.Index(fields=["user", "model"], name="long_term_embedding_user"),
+            _hnsw("long_term_embedding_hnsw"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.memory_id)

@@ -1,0 +1,84 @@
+"""The audit record of every change to what is remembered (L7)."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.core.json import ReadableJSONEncoder
+
+
+class Change(models.Model):
+    """One change of one object: who, when, before and after (L7). Written by the service that made the change.
+
+    `operation` groups what one operation changed, such as the memory that superseded another and the one superseded:
+    they are undone together. `actor` is null when the machine changed something by itself. A deletion empties `before`
+    and `after` of every record of its object; its own record keeps who, when and the ID only.
+    """
+
+    class Kind(models.TextChoices):
+        LONG_TERM = "long_term", _("long-term memory")
+        ATOMIC = "atomic", _("atomic memory")
+        PROFILE = "profile", _("user profile")
+        SUMMARY = "summary", _("session summary")
+        CONTEXT = "context", _("shared context")
+
+    class Action(models.TextChoices):
+        CREATE = "create", _("create")
+        EDIT = "edit", _("edit")
+        REFRESH = "refresh", _("refresh")
+        ACCEPT = "accept", _("accept")
+        REJECT = "reject", _("reject")
+        SUPERSEDE = "supersede", _("supersede")
+        MERGE = "merge", _("merge")
+        IMPORT = "import", _("import")
+        EVICT = "evict", _("evict")
+        UNDO = "undo", _("undo")
+        DELETE = "delete", _("delete")
+
+    class Origin(models.TextChoices):
+        TURN = "turn", _("turn")
+        EXTRACTION = "extraction", _("extraction")
+        API = "api", _("API")
+        PANEL = "panel", _("panel")
+        COMMAND = "command", _("command")
+        LIFE_CYCLE = "life_cycle", _("life cycle")
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="changes"
+    )
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("actor"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="changes_made",
+    )
+    origin = models.CharField(_("origin"), max_length=10, choices=Origin.choices)
+    action = models.CharField(_("action"), max_length=10, choices=Action.choices)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
+    object_id = models.UUIDField(_("object ID"))
+    before = models.JSONField(_("before"), encoder=ReadableJSONEncoder, null=True, blank=True)
+    after = models.JSONField(_("after"), encoder=ReadableJSONEncoder, null=True, blank=True)
+    operation = models.UUIDField(_("operation"), default=uuid.uuid4)
+    undone_by = models.UUIDField(_("undone by"), null=True, blank=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+
+    class Meta:
+        db_table = "memory_change"
+        verbose_name = _("change")
+        verbose_name_plural = _("changes")
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["user", "-id"], name="memory_change_user"),
+            models.Index(fields=["object_id", "-id"], name="memory_change_object"),
+            models.Index(fields=["operation"], name="memory_change_operation"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.object_id}"

@@ -1,0 +1,80 @@
+"""Key information of a case that several agents share (X1)."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Message, Session
+
+
+class SharedContext(models.Model):
+    """The background of a case, made once and added to by whoever works on it (X1, X3)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="shared_contexts"
+    )
+    session = models.ForeignKey(
+        Session,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="shared_contexts",
+    )
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="shared_contexts",
+    )
+    title = models.CharField(_("title"), max_length=200)
+    content = models.TextField(_("content"))
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "shared_context"
+        verbose_name = _("shared context")
+        verbose_name_plural = _("shared contexts")
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(fields=["user", "-created_at", "-id"], name="shared_context_list"),
+            models.Index(fields=["session"], name="shared_context_session"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ContextEntry(models.Model):
+    """One addition to a shared context; entries are only ever appended (X3)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    context = models.ForeignKey(
+        SharedContext, verbose_name=_("shared context"), on_delete=models.CASCADE, related_name="entries"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="context_entries"
+    )
+    author = models.CharField(_("author"), max_length=100, blank=True, default="")
+    text = models.TextField(_("text"))
+    position = models.PositiveIntegerField(_("position"))
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "context_entry"
+        verbose_name = _("context entry")
+        verbose_name_plural = _("context entries")
+        ordering = ["context", "position"]
+        constraints = [models.UniqueConstraint(fields=["context", "position"], name="context_entry_position_unique")]
+
+    def __str__(self) -> str:
+        return str(self.id)

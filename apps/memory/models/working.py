@@ -1,0 +1,44 @@
+"""The working memory of a session (W1)."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Session
+from apps.core.json import ReadableJSONEncoder
+
+
+class WorkingMemory(models.Model):
+    """What a live session keeps in mind (W1). Gone after `memory.working_ttl_minutes` without a message (W4).
+
+    `written` keeps, per context variable, when it was last written, in order of writing: jsonb does not keep the
+    order of keys, and forms are shown in order of submission (H3) and eviction takes the least recently written (W5).
+    """
+
+    session = models.OneToOneField(
+        Session, verbose_name=_("session"), primary_key=True, on_delete=models.CASCADE, related_name="working_memory"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="working_memories"
+    )
+    current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
+    context_variables = models.JSONField(_("context variables"), encoder=ReadableJSONEncoder, default=dict, blank=True)
+    written = models.JSONField(default=list, blank=True, editable=False)
+    turn_count = models.PositiveIntegerField(_("turn count"), default=0)
+    last_emotion = models.CharField(_("last emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001
+    revision = models.PositiveBigIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "working_memory"
+        verbose_name = _("working memory")
+        verbose_name_plural = _("working memories")
+        ordering = ["-updated_at"]
+        indexes = [models.Index(fields=["updated_at"], name="working_memory_idle")]
+
+    def __str__(self) -> str:
+        return str(self.session_id)

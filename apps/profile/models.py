@@ -1,0 +1,103 @@
+"""The profile document of a person (U1), its versions, and what the machine would like to write in it (U3)."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Message
+from apps.core.json import ReadableJSONEncoder
+
+
+class UserProfile(models.Model):
+    """The one profile document of a person (U1). `edited` names the sections that were written by hand (U3).
+
+    `reply_style`, `language_habits` and `background` are sections too, under these names; `sections` holds the others.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile"
+    )
+    reply_style = models.TextField(_("reply style"), blank=True, default="")
+    language_habits = models.TextField(_("language habits"), blank=True, default="")
+    background = models.TextField(_("background"), blank=True, default="")
+    sections = models.JSONField(_("sections"), encoder=ReadableJSONEncoder, default=dict, blank=True)
+    edited = ArrayField(models.TextField(), verbose_name=_("edited by hand"), default=list, blank=True)
+    version = models.PositiveIntegerField(_("version"), default=0, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "user_profile"
+        verbose_name = _("user profile")
+        verbose_name_plural = _("user profiles")
+        ordering = ["-updated_at"]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class ProfileVersion(models.Model):
+    """The document as it was in one version (U3), the newest included."""
+
+    profile = models.ForeignKey(
+        UserProfile, verbose_name=_("user profile"), on_delete=models.CASCADE, related_name="versions"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile_versions"
+    )
+    version = models.PositiveIntegerField(_("version"))
+    document = models.JSONField(_("document"), encoder=ReadableJSONEncoder)
+    by_hand = models.BooleanField(_("by hand"))
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "profile_version"
+        verbose_name = _("version of a user profile")
+        verbose_name_plural = _("versions of user profiles")
+        ordering = ["-version"]
+        constraints = [models.UniqueConstraint(fields=["profile", "version"], name="profile_version_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.profile_id} {self.version}"
+
+
+class ProfileProposal(models.Model):
+    """What the machine would write in a section that a person wrote by hand; the person decides (U3)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile_proposals"
+    )
+    section = models.CharField(_("section"), max_length=100)
+    text = models.TextField(_("text"))
+    status = models.CharField(
+        _("status"),
+        max_length=10,
+        choices=[("pending", _("pending")), ("accepted", _("accepted")), ("rejected", _("rejected"))],
+        default="pending",
+    )
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="profile_proposals",
+    )
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "profile_proposal"
+        verbose_name = _("profile proposal")
+        verbose_name_plural = _("profile proposals")
+        ordering = ["-created_at", "-id"]
+        indexes = [models.Index(fields=["user", "status"], name="profile_proposal_user")]
+
+    def __str__(self) -> str:
+        return str(self.id)

@@ -1,0 +1,42 @@
+"""Summaries of sessions (S1). The summary of a conversation is a message of it, with the role `summary` (S4)."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.conversations.models import Session
+
+
+class SessionSummary(models.Model):
+    """What a session was about, for the sessions after it (S1, S2).
+
+    `covered_until` is the position of the newest message it has taken in: a refresh reads only what came after.
+    `edited`: a person wrote it by hand; the machine leaves it alone from then on.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="session_summaries"
+    )
+    session = models.OneToOneField(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="summary")
+    title = models.CharField(_("title"), max_length=200)
+    snippet = models.TextField(_("snippet"))
+    covered_until = models.PositiveIntegerField(default=0, editable=False)
+    edited = models.BooleanField(_("edited by hand"), default=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "session_summary"
+        verbose_name = _("session summary")
+        verbose_name_plural = _("session summaries")
+        ordering = ["-created_at", "-id"]
+        indexes = [models.Index(fields=["user", "-updated_at", "-id"], name="session_summary_recent")]
+
+    def __str__(self) -> str:
+        return str(self.id)
