@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Session
-from apps.conversations.types import Line, Round
+from apps.conversations.types import Line, Window
 from apps.core.errors import NotFound
 
 
@@ -60,30 +60,40 @@ def get_shown_status(message: Message, *, now: datetime) -> str:
     return message.status
 
 
-def get_window(user: User, session_id: uuid.UUID, *, limit: int, before: int | None = None) -> list[Round]:
-    """Return the newest whole rounds of at most `limit` messages in all, oldest first (C3).
+def get_window(user: User, session_id: uuid.UUID, *, limit: int, before: int | None = None) -> Window:
+    """Return the newest whole rounds of at most `limit` messages in all, oldest first (C3), and the summary (S5).
 
-    Only what was answered counts: a failed or still pending message is in nobody's window. `before` leaves out
-    everything from that position on: what a turn sees is what was said before its own message.
+    Only what was answered counts: a failed or still pending message is in nobody's window, nor is one that the summary
+    covers. `before` leaves out everything from that position on: what a turn sees is what was said before its message.
     """
     answered = Message.objects.filter(
-        user=user, session_id=session_id, status=MessageStatus.COMPLETE, role__in=(Role.USER, Role.ASSISTANT)
+        user=user, session_id=session_id, status=MessageStatus.COMPLETE, summarized_by__isnull=True
     )
+    fields = ("id", "role", "content", "reply_to_id")
+    said = answered.filter(role__in=(Role.USER, Role.ASSISTANT))
     if before is not None:
-        answered = answered.filter(position__lt=before)
-    newest = answered.order_by("-position").values_list("id", "role", "content", "reply_to_id")[:limit]
-    return group_rounds(reversed(newest))
+        said = said.filter(position__lt=before)
+    newest = list(said.order_by("-position").values_list(*fields)[:limit])
+    summaries = answered.filter(role=Role.SUMMARY).order_by("-position").values_list(*fields)[:1]
+    return make_window([*reversed(newest), *summaries], limit=limit)
 
 
-def group_rounds(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]]) -> list[Round]:
-    """Return messages of a window, oldest first, as whole rounds; a reply cut from its question is left out."""
+def make_window(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]], *, limit: int) -> Window:
+    """Return the window that these messages, oldest first, make; of several summaries the last counts.
+
+    A reply whose question `limit` cut off is left out; one whose question is in the summary stands alone.
+    """
+    lines = [
+        (Line(id=message_id, role=role, content=content), reply_to) for message_id, role, content, reply_to in rows
+    ]
+    said = [(line, reply_to) for line, reply_to in lines if line.role != Role.SUMMARY]
     rounds: list[list[Line]] = []
     seen: set[uuid.UUID] = set()
-    for message_id, role, content, reply_to in rows:
-        line = Line(id=message_id, role=role, content=content)
-        if reply_to is None:
-            rounds.append([line])
-        elif reply_to in seen:
+    for line, reply_to in said:
+        if reply_to in seen:
             rounds[-1].append(line)
-        seen.add(message_id)
-    return [tuple(lines) for lines in rounds]
+        elif reply_to is None or len(said) < limit:
+            rounds.append([line])
+        seen.add(line.id)
+    summaries = [line for line, _reply_to in lines if line.role == Role.SUMMARY]
+    return Window(rounds=tuple(map(tuple, rounds)), summary=summaries[-1] if summaries else None)

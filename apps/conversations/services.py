@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
-from apps.conversations.selectors import get_message, get_session, group_rounds
-from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Round
+from apps.conversations.selectors import get_message, get_session, make_window
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Window
 from apps.conversations.work import add_work, wake_workers
 from apps.core.errors import Conflict, NotFound
 
@@ -42,12 +42,21 @@ WITH opened AS (
 ), earlier AS (
     SELECT id, role, content, reply_to_id, position
     FROM conversation
-    WHERE session_id = %(session)s AND user_id = %(user)s AND status = 'complete' AND role IN ('user', 'assistant')
+    WHERE session_id = %(session)s AND user_id = %(user)s AND status = 'complete' AND summarized_by_id IS NULL
+      AND role IN ('user', 'assistant')
     ORDER BY position DESC
     LIMIT %(window)s
+), summary AS (
+    SELECT id, role, content, reply_to_id, position
+    FROM conversation
+    WHERE session_id = %(session)s AND user_id = %(user)s AND status = 'complete' AND summarized_by_id IS NULL
+      AND role = 'summary'
+    ORDER BY position DESC
+    LIMIT 1
 )
 SELECT said.position, opened.temporary, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
-       (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position) FROM earlier)
+       (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position)
+        FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before)
 FROM said, opened
 """
 
@@ -142,7 +151,7 @@ def open_round(
     said_at: datetime,
     now: datetime,
     lease: timedelta,
-) -> tuple[OpenRound, list[Round]]:
+) -> tuple[OpenRound, Window]:
     """Store a user's message as `pending` and reserve the place of its reply (C1, C6).
 
     Returns it with what was said before: the newest whole rounds of at most `window_limit` messages, as `get_window`
@@ -175,9 +184,12 @@ def open_round(
     if row is None:
         raise NotFound("There is no such session.")
     position, temporary, data_epoch, earlier = row
-    rounds = group_rounds(
-        (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
-        for key, role, text, reply_to in json.loads(earlier or "[]")
+    window = make_window(
+        (
+            (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
+            for key, role, text, reply_to in json.loads(earlier or "[]")
+        ),
+        limit=window_limit,
     )
     opened = OpenRound(
         message_id=message_id,
@@ -191,7 +203,7 @@ def open_round(
         temporary=temporary,
         data_epoch=data_epoch,
     )
-    return opened, rounds
+    return opened, window
 
 
 def _make_title(content: str) -> str:

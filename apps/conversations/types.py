@@ -44,3 +44,11 @@ class Line:
 
 Round = tuple[Line, ...]
 """Messages that enter and leave the rolling window together: a user's message and its reply, or a reply alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was said before a message: whole rounds, oldest first, and the summary of what came before them (S5)."""
+
+    rounds: tuple[Round, ...] = ()
+    summary: Line | None = None

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.chat.context.layers import (
+    render_case,
     render_conversation,
     render_memories,
     render_memory,
+    render_profile,
+    render_rounds,
+    render_session_note,
+    render_session_notes,
+    render_summary,
     render_system,
     render_variable,
     render_working_memory,
@@ -43,55 +49,97 @@ def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:
 def _trim(given: ContextInput) -> ContextInput:
     """Drop what matters least until the budget holds.
 
-    First all rounds but the newest, oldest first; then memories, last ranked first; then the newest round; then
-    variables, least recently written first. Rules, forms and the new message stay whatever they take.
+    First all rounds but the newest, oldest first; then summaries of other sessions, oldest first; then memories, last
+    ranked first; then the newest round and the summary of this conversation; then shared contexts and variables, least
+    recently written first; then the profile. Rules, forms and the new message stay whatever they take.
     """
     excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget
-    rounds, memories, variables = list(given.rounds), list(given.memories), dict(given.variables)
+    rounds, notes, memories = list(given.rounds), list(given.session_notes), list(given.memories)
+    cases, variables = list(given.cases), dict(given.variables)
+    summary, profile = given.summary, given.profile
 
     def drop(text: str) -> None:
         nonlocal excess
         excess -= max(estimate_tokens(text) - 1, 0)  # a part may count one more by itself than within its layer
 
     while excess > 0 and len(rounds) > 1:
-        drop(render_conversation([rounds.pop(0)]))
+        drop(render_rounds([rounds.pop(0)]))
+    while excess > 0 and notes:
+        drop(render_session_note(notes.pop()))
     while excess > 0 and memories:
         drop(render_memory(memories.pop()))
     while excess > 0 and rounds:
-        drop(render_conversation([rounds.pop(0)]))
+        drop(render_rounds([rounds.pop(0)]))
+    if excess > 0 and summary:
+        drop(render_summary(summary))
+        summary = None
+    while excess > 0 and cases:
+        drop(render_case(cases.pop()))
     while excess > 0 and variables:
         name = next(iter(variables))
         drop(render_variable(name, variables.pop(name)))
-    return replace(given, rounds=tuple(rounds), memories=tuple(memories), variables=variables)
+    if excess > 0:
+        profile = None
+    return replace(
+        given,
+        rounds=tuple(rounds),
+        session_notes=tuple(notes),
+        memories=tuple(memories),
+        summary=summary,
+        cases=tuple(cases),
+        variables=variables,
+        profile=profile,
+    )
 
 
 def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
     contents = {
         SYSTEM: render_system(strategy=given.strategy, emotions=given.emotions, now=given.now),
+        PROFILE: render_profile(given.profile),
         WORKING: render_working_memory(
-            topic=given.topic, variables=given.variables, forms=given.forms, submitted=given.submitted
+            topic=given.topic,
+            variables=given.variables,
+            forms=given.forms,
+            submitted=given.submitted,
+            cases=given.cases,
         ),
         MEMORIES: render_memories(given.memories),
-        CONVERSATION: render_conversation(given.rounds),
+        SUMMARIES: render_session_notes(given.session_notes),
+        CONVERSATION: render_conversation(summary=given.summary, rounds=given.rounds),
         MESSAGE: given.message,
     }
+    refs = {
+        PROFILE: [str(given.profile.version)] if given.profile else [],
+        WORKING: [case.id for case in given.cases],
+        MEMORIES: [memory.id for memory in given.memories],
+        SUMMARIES: [note.id for note in given.session_notes],
+        CONVERSATION: [
+            *([str(given.summary.id)] if given.summary else []),
+            *(str(line.id) for lines in given.rounds for line in lines),
+        ],
+    }
     return tuple(
-        Layer(index=index, name=name, content=content, tokens=estimate_tokens(content))
+        Layer(
+            index=index,
+            name=name,
+            content=contents[index],
+            tokens=estimate_tokens(contents[index]),
+            refs=tuple(refs.get(index, ())),
+        )
         for index, name in enumerate(LAYER_NAMES)
-        for content in [contents.get(index, "")]
     )
 
 
 def _assemble(given: ContextInput) -> Context:
     layers = _render_layers(given)
-    system = "\n\n".join(layer.content for layer in layers[:CONVERSATION] if layer.content)
+    parts = [*(layer.content for layer in layers[:CONVERSATION]), render_summary(given.summary)]
     window = [
         PromptMessage(role="assistant" if line.role == "assistant" else "user", content=line.content)
         for lines in given.rounds
         for line in lines
     ]
     messages = (
-        PromptMessage(role="system", content=system),
+        PromptMessage(role="system", content="\n\n".join(filter(None, parts))),
         *window,
         PromptMessage(role="user", content=given.message),
     )

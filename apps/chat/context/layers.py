@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.chat.context.types import Form, RecalledMemory
+from apps.chat.context.types import CaseNotes, Form, Profile, RecalledMemory, SessionNote
 from apps.chat.emotions import ReplyStrategy
 from apps.chat.prompts import INSTRUCTIONS, PLAIN_INSTRUCTIONS
-from apps.conversations.types import Round
+from apps.conversations.types import Line, Round
 from apps.core.llm.blocks import render_block
 
 
@@ -26,10 +26,20 @@ def render_system(*, strategy: ReplyStrategy | None, emotions: Sequence[str], no
     return "\n\n".join(parts)
 
 
+def render_profile(profile: Profile | None) -> str:
+    """Layer 1: the profile document (U2)."""
+    return render_block("user_profile", _json(profile.sections)) if profile and profile.sections else ""
+
+
 def render_working_memory(
-    *, topic: str | None, variables: Mapping[str, Any], forms: Iterable[Form], submitted: Form | None
+    *,
+    topic: str | None,
+    variables: Mapping[str, Any],
+    forms: Iterable[Form],
+    submitted: Form | None,
+    cases: Iterable[CaseNotes],
 ) -> str:
-    """Layer 2: topic, variables and forms in order of submission; the form just submitted once more by itself."""
+    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts."""
     shown = [{"title": form.title, "fields": form.fields} for form in forms]
     parts = []
     if topic or variables or shown:
@@ -37,7 +47,14 @@ def render_working_memory(
         parts.append(render_block("working_memory", _json(body)))
     if submitted is not None:
         parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
+    if lines := [render_case(case) for case in cases]:
+        parts.append(render_block("shared_contexts", "\n".join(lines)))
     return "\n\n".join(parts)
+
+
+def render_case(case: CaseNotes) -> str:
+    """The line of one shared context in layer 2."""
+    return _json({"id": case.id, "title": case.title, "content": case.content, "entries": list(case.entries)})
 
 
 def render_variable(name: str, value: Any) -> str:
@@ -56,9 +73,30 @@ def render_memories(memories: Iterable[RecalledMemory]) -> str:
     return render_block("memories", "\n".join(lines)) if lines else ""
 
 
-def render_conversation(rounds: Iterable[Round]) -> str:
-    """Layer 5 as the inspector shows it; the model gets the same as messages."""
+def render_session_notes(notes: Iterable[SessionNote]) -> str:
+    """Layer 4: one line for each of the other sessions, newest first (S2)."""
+    lines = [render_session_note(note) for note in notes]
+    return render_block("session_summaries", "\n".join(lines)) if lines else ""
+
+
+def render_session_note(note: SessionNote) -> str:
+    """The line of one session in layer 4."""
+    return " ".join(f"{note.day} {note.title}: {note.snippet}".split())
+
+
+def render_summary(summary: Line | None) -> str:
+    """The first part of layer 5: what the messages before the window were about (S5)."""
+    return render_block("conversation_summary", summary.content) if summary else ""
+
+
+def render_rounds(rounds: Iterable[Round]) -> str:
+    """The rolling window as the inspector shows it; the model gets the same as messages."""
     return "\n".join(f"{line.role}: {line.content}" for lines in rounds for line in lines)
+
+
+def render_conversation(*, summary: Line | None, rounds: Iterable[Round]) -> str:
+    """Layer 5 as the inspector shows it."""
+    return "\n\n".join(filter(None, (render_summary(summary), render_rounds(rounds))))
 
 
 def _json(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
 from datetime import datetime
 
 from apps.accounts.models import User
@@ -10,7 +10,7 @@ from apps.accounts.types import MemorySettings
 from apps.chat.context.build import build_context
 from apps.chat.context.types import Context, ContextInput, Form, RecalledMemory
 from apps.chat.emotions import ReplyStrategy, StrategyTable
-from apps.conversations.types import Round
+from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
@@ -30,7 +30,8 @@ def read_context(
     user: User,
     *,
     message: str,
-    rounds: Sequence[Round],
+    session_id: uuid.UUID,
+    window: Window,
     strategy: ReplyStrategy | None,
     table: StrategyTable,
     working: WorkingMemorySnapshot | None,
@@ -42,7 +43,7 @@ def read_context(
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
-    `rounds`: what was said before the message. `recalls`: whether long-term memories may be read (not in a temporary
+    `window`: what was said before the message. `recalls`: whether long-term memories may be read (not in a temporary
     session, C7). `said_at`: when the message was said, if not now.
     """
     memories: list[RecalledMemory] = []
@@ -61,7 +62,8 @@ def read_context(
             forms=_read_forms(working),
             submitted=submitted,
             memories=memories,
-            rounds=rounds,
+            rounds=window.rounds,
+            summary=window.summary,
         )
     )
 

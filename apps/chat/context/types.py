@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from apps.chat.emotions import ReplyStrategy
-from apps.conversations.types import Round
+from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 
 LAYER_NAMES = (
@@ -48,10 +48,39 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class Profile:
+    """The person's profile document (U2): its sections by name, in the order in which they are shown."""
+
+    version: int
+    sections: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseNotes:
+    """A shared context of this session (X1): the background of a case, and what was added to it since."""
+
+    id: str
+    title: str
+    content: str
+    entries: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNote:
+    """The summary of another session (S2)."""
+
+    id: str
+    title: str
+    snippet: str
+    day: date
+
+
+@dataclass(frozen=True, slots=True)
 class ContextInput:
     """Everything a turn may put before the model, before the token budget.
 
-    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone.
+    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
+    is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
     `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -65,18 +94,23 @@ class ContextInput:
     variables: Mapping[str, Any] = field(default_factory=dict)
     forms: Sequence[Form] = ()
     submitted: Form | None = None
+    profile: Profile | None = None
+    cases: Sequence[CaseNotes] = ()
     memories: Sequence[RecalledMemory] = ()
+    session_notes: Sequence[SessionNote] = ()
+    summary: Line | None = None
     rounds: Sequence[Round] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer as the model gets it (C4)."""
+    """One layer as the model gets it (C4). `refs` name what is in it, so that it can be found again (M6)."""
 
     index: int
     name: str
     content: str
     tokens: int
+    refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.chat.answer import Analysis
-from apps.chat.context.build import CONVERSATION, MEMORIES
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
@@ -129,7 +128,9 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
 def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
-    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now)
+    return close_round(
+        opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=turn.remembers and turn.strategy is not None
+    )
 
 
 def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:
@@ -149,11 +150,7 @@ def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) 
 
 def _describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
     """References of what each layer held (M6): enough to rebuild it from what still exists, and no text."""
-    refs = {
-        MEMORIES: [memory.id for memory in turn.context.memories],
-        CONVERSATION: [str(line.id) for lines in turn.context.rounds for line in lines],
-    }
     return [
-        {"index": layer.index, "name": layer.name, "tokens": layer.tokens, "refs": refs.get(layer.index, [])}
+        {"index": layer.index, "name": layer.name, "tokens": layer.tokens, "refs": list(layer.refs)}
         for layer in turn.context.layers
     ]

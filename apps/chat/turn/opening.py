@@ -21,7 +21,7 @@ from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.types import OpenTurn
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.services import fail_round, open_round, reopen_round
-from apps.conversations.types import OpenRound, Round
+from apps.conversations.types import OpenRound, Window
 from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
 from apps.memory.services import count_turn, record_form
 
@@ -45,7 +45,7 @@ def open_message_turn(
     settings, table = get_turn_configuration(user)
     working = None
     with transaction.atomic():
-        opened, rounds = open_round(
+        opened, window = open_round(
             user=user,
             session_id=session_id,
             content=content,
@@ -57,7 +57,7 @@ def open_message_turn(
         )
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
-    return _prepare(user, opened, rounds, working, settings=settings, table=table, now=now, start=start)
+    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
 
 
 def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -75,8 +75,8 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
             # What counted the message at first may have expired since: then it is the first one of the new (W4).
             working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
             working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
-    rounds = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)
-    return _prepare(user, opened, rounds, working, settings=settings, table=table, now=now, start=start)
+    window = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)
+    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
 
 
 def open_form_turn(
@@ -93,8 +93,9 @@ def open_form_turn(
     strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
     context = read_context(
         user,
+        session_id=session_id,
         message=FORM_SUBMITTED,
-        rounds=get_window(user, session_id, limit=settings.context_limit),
+        window=get_window(user, session_id, limit=settings.context_limit),
         strategy=strategy,
         table=table,
         working=working,
@@ -127,8 +128,9 @@ def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: dat
         strategy = get_strategy(working.last_emotion if working else None, table=table)
     return read_context(
         user,
+        session_id=session_id,
         message=message,
-        rounds=get_window(user, session_id, limit=settings.context_limit),
+        window=get_window(user, session_id, limit=settings.context_limit),
         strategy=strategy,
         table=table,
         working=working,
@@ -141,7 +143,7 @@ def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: dat
 def _prepare(
     user: User,
     opened: OpenRound,
-    rounds: list[Round],
+    window: Window,
     working: WorkingMemorySnapshot | None,
     *,
     settings: MemorySettings,
@@ -153,8 +155,9 @@ def _prepare(
     try:
         context = read_context(
             user,
+            session_id=opened.session_id,
             message=opened.content,
-            rounds=rounds,
+            window=window,
             strategy=strategy,
             table=table,
             working=working,
