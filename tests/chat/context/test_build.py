@@ -70,9 +70,7 @@ def test_the_layers_are_in_order_and_the_new_message_is_the_last():
 
 
 PROFILE = Profile(version=3, sections={"reply_style": "简短", "background": "a nurse in Leeds"})
-CASE = CaseNotes(
-    id="c1", title="Flat dispute", content="The landlord keeps our deposit.", entries=["2026: letter sent"]
-)
+CASE = CaseNotes(id="c1", title="Flat dispute", content="The deposit is kept.", entries=["2026: letter sent"])
 NOTES = [
     SessionNote(id="n1", title="Hiking", snippet="Wants to climb\nin May.", day=date(2026, 11, 20)),
     SessionNote(id="n2", title="租房", snippet="押金没退。", day=date(2026, 10, 2)),
