@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
-from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -15,9 +14,12 @@ from apps.core.json import ReadableJSONEncoder
 
 
 class UserProfile(models.Model):
-    """The one profile document of a person (U1). `edited` names the sections that were written by hand (U3).
+    """The one profile document of a person (U1), and when each of its sections was written by whom (U3).
 
     `reply_style`, `language_habits` and `background` are sections too, under these names; `sections` holds the others.
+    `edited_at` names the sections that were written (or emptied) by hand, each with the time as ISO 8601; `learned_at`
+    has, for sections the machine wrote, when the newest message behind them was said. Version 0 says nothing: a row of
+    it is kept for the lock on it and for `forgotten_at`, when the whole document was last deleted (L6).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -28,7 +30,11 @@ class UserProfile(models.Model):
     language_habits = models.TextField(_("language habits"), blank=True, default="")
     background = models.TextField(_("background"), blank=True, default="")
     sections = models.JSONField(_("sections"), encoder=ReadableJSONEncoder, default=dict, blank=True)
-    edited = ArrayField(models.TextField(), verbose_name=_("edited by hand"), default=list, blank=True)
+    edited_at = models.JSONField(
+        _("edited by hand"), encoder=ReadableJSONEncoder, default=dict, blank=True, editable=False
+    )
+    learned_at = models.JSONField(_("learned"), encoder=ReadableJSONEncoder, default=dict, blank=True, editable=False)
+    forgotten_at = models.DateTimeField(_("forgotten at"), null=True, blank=True, editable=False)
     version = models.PositiveIntegerField(_("version"), default=0, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
 

@@ -66,6 +66,14 @@ class ContextEntry(models.Model):
     )
     author = models.CharField(_("author"), max_length=100, blank=True, default="")
     text = models.TextField(_("text"))
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="context_entries",
+    )
     position = models.PositiveIntegerField(_("position"))
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
