@@ -1,0 +1,126 @@
+"""Times said in words, seen from Sunday, 22 November 2026, 10:30 in Shanghai."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from apps.core.text.time_expressions import find_time, find_times
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+SAID_AT = datetime(2026, 11, 22, 2, 30, tzinfo=UTC)
+
+
+def show(text: str, *, said_at: datetime = SAID_AT, zone: ZoneInfo = SHANGHAI) -> str:
+    span = find_time(text, said_at=said_at, zone=zone)
+    return "" if span is None else f"{span.start:%Y-%m-%d %H}–{span.end:%Y-%m-%d %H}"
+
+
+@pytest.mark.spec("A1")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("昨天去爬山了", "2026-11-21 00–2026-11-22 00"),
+        ("前天晚上没睡好", "2026-11-20 18–2026-11-21 00"),
+        ("昨晚加班", "2026-11-21 18–2026-11-22 00"),
+        ("今早跑了五公里", "2026-11-22 06–2026-11-22 12"),
+        ("大后天交稿", "2026-11-25 00–2026-11-26 00"),
+        ("三天前分手了", "2026-11-19 00–2026-11-20 00"),
+        ("3天前", "2026-11-19 00–2026-11-20 00"),
+        ("十二天后考试", "2026-12-04 00–2026-12-05 00"),
+        ("两周前", "2026-11-02 00–2026-11-09 00"),
+        ("两个月前买的车", "2026-09-01 00–2026-10-01 00"),
+        ("半年前", "2026-05-01 00–2026-06-01 00"),
+        ("十年前结的婚", "2016-01-01 00–2017-01-01 00"),
+        ("上周六去了海边", "2026-11-14 00–2026-11-15 00"),
+        ("上個禮拜天", "2026-11-15 00–2026-11-16 00"),
+        ("下下周一下午开会", "2026-11-30 12–2026-11-30 18"),
+        ("上周末", "2026-11-14 00–2026-11-16 00"),
+        ("上周很忙", "2026-11-09 00–2026-11-16 00"),
+        ("下个月5号搬家", "2026-12-05 00–2026-12-06 00"),
+        ("上個月底", "2026-10-21 00–2026-11-01 00"),
+        ("下个月中旬", "2026-12-11 00–2026-12-21 00"),
+        ("去年夏天去了云南", "2025-06-01 00–2025-09-01 00"),
+        ("去年冬天", "2025-12-01 00–2026-03-01 00"),
+        ("前年三月", "2024-03-01 00–2024-04-01 00"),
+        ("明年年初", "2027-01-01 00–2027-04-01 00"),
+        ("2023年5月毕业", "2023-05-01 00–2023-06-01 00"),
+        ("2023年5月3日", "2023-05-03 00–2023-05-04 00"),
+        ("2019年", "2019-01-01 00–2020-01-01 00"),
+        ("12月1号交", "2026-12-01 00–2026-12-02 00"),
+        ("一月五日", "2027-01-05 00–2027-01-06 00"),
+        ("九月三号", "2026-09-03 00–2026-09-04 00"),
+        ("生日是五月三号", "2027-05-03 00–2027-05-04 00"),
+        ("2024-05-03", "2024-05-03 00–2024-05-04 00"),
+    ],
+)
+def test_chinese(text: str, expected: str) -> None:
+    assert show(text) == expected
+
+
+@pytest.mark.spec("A1")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I saw her yesterday", "2026-11-21 00–2026-11-22 00"),
+        ("yesterday evening", "2026-11-21 18–2026-11-22 00"),
+        ("This morning I ran", "2026-11-22 06–2026-11-22 12"),
+        ("last night", "2026-11-21 18–2026-11-22 00"),
+        ("the day after tomorrow", "2026-11-24 00–2026-11-25 00"),
+        ("two weeks ago", "2026-11-02 00–2026-11-09 00"),
+        ("3 days ago", "2026-11-19 00–2026-11-20 00"),
+        ("a year ago", "2025-01-01 00–2026-01-01 00"),
+        ("in two months", "2027-01-01 00–2027-02-01 00"),
+        ("Last Saturday we moved", "2026-11-21 00–2026-11-22 00"),
+        ("last Sunday", "2026-11-15 00–2026-11-16 00"),
+        ("next Wednesday", "2026-11-25 00–2026-11-26 00"),
+        ("this Friday evening", "2026-11-20 18–2026-11-21 00"),
+        ("last weekend", "2026-11-14 00–2026-11-16 00"),
+        ("next month", "2026-12-01 00–2027-01-01 00"),
+        ("last year", "2025-01-01 00–2026-01-01 00"),
+        ("last summer", "2026-06-01 00–2026-09-01 00"),
+        ("next spring", "2027-03-01 00–2027-06-01 00"),
+        ("on May 5th", "2027-05-05 00–2027-05-06 00"),
+        ("Jan 5", "2027-01-05 00–2027-01-06 00"),
+        ("May 5, 2023", "2023-05-05 00–2023-05-06 00"),
+        ("the 5th of May 2023", "2023-05-05 00–2023-05-06 00"),
+        ("in May 2023", "2023-05-01 00–2023-06-01 00"),
+        ("in the summer of 2019", "2019-06-01 00–2019-09-01 00"),
+        ("in 2019", "2019-01-01 00–2020-01-01 00"),
+    ],
+)
+def test_english(text: str, expected: str) -> None:
+    assert show(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "我喜欢蓝色", "每周六打球", "周五开会", "几天前", "2023年13月5日", "1月32号", "日本", "I may go",
+     "every Saturday", "on Saturdays", "February 30th, 2024", "9999 years ago", "第三天后面", "my number is 2019", "a few days ago"],
+)  # fmt: skip
+def test_what_names_no_single_stretch(text: str) -> None:
+    span = find_time(text, said_at=SAID_AT, zone=SHANGHAI)
+    # The year of an impossible month is still a year.
+    assert span is None or (text, span.text) == ("2023年13月5日", "2023年")
+
+
+@pytest.mark.spec("C8")
+def test_days_are_those_of_the_person() -> None:
+    late = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+    assert show("昨天", said_at=late, zone=SHANGHAI) == "2026-11-21 00–2026-11-22 00"
+    assert show("昨天", said_at=late, zone=ZoneInfo("UTC")) == "2026-11-20 00–2026-11-21 00"
+
+
+def test_several_in_order_with_their_places() -> None:
+    text = "昨天订的票，下個月5號走"
+    spans = list(find_times(text, said_at=SAID_AT, zone=SHANGHAI))
+    assert [(span.text, span.position) for span in spans] == [("昨天", 0), ("下個月5號", 6)]
+
+
+def test_a_day_of_clock_change_keeps_local_midnights() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    span = find_time("yesterday", said_at=datetime(2026, 10, 26, 12, tzinfo=berlin), zone=berlin)
+    assert span is not None
+    assert (span.end.astimezone(UTC) - span.start.astimezone(UTC)).total_seconds() == 25 * 3600
