@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from apps.core.text.clean import clean_json
-from apps.core.text.fold import fold, normalize_key
+from apps.core.text.fold import normalize_key
+from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import Mode, ProposedEntry
 from apps.memory.long_term.validation import find_problems, is_share, measure_value
@@ -23,8 +21,6 @@ STATED_CONFIDENCE = 0.9
 
 DEFAULT_CONFIDENCE = 0.5
 """Confidence of an inferred entry that gives none, or none from 0 to 1 (L2)."""
-
-_CUES = Path(__file__).parent / "data" / "instruction_cues.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +70,4 @@ def _read_confidence(given: Any, source: Source) -> float:
 
 def reads_as_instruction(*, key: str, value: Any) -> bool:
     """Whether a memory would tell the assistant what to do with its rules: a person looks at it first (C5)."""
-    text = " ".join(fold(f"{key} {json_text(value)}").split())
-    return _instruction_pattern().search(text) is not None
-
-
-@cache
-def _instruction_pattern() -> re.Pattern[str]:
-    lines = _CUES.read_text("utf-8").splitlines()
-    return re.compile("|".join(f"(?:{line})" for line in lines if line and not line.startswith("#")))
+    return is_instruction(f"{key} {json_text(value)}")

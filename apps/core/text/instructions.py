@@ -1,0 +1,22 @@
+"""Text that tells the system what to do instead of telling something about the person (C5)."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from apps.core.text.fold import fold
+
+_CUES = Path(__file__).parent / "data" / "instruction_cues.txt"
+
+
+def is_instruction(text: str) -> bool:
+    """Whether `text` would change the assistant's rules once it is remembered: a person looks at it first."""
+    return _cue_pattern().search(" ".join(fold(text).split())) is not None
+
+
+@cache
+def _cue_pattern() -> re.Pattern[str]:
+    lines = _CUES.read_text("utf-8").splitlines()
+    return re.compile("|".join(f"(?:{line})" for line in lines if line and not line.startswith("#")))
