@@ -109,7 +109,8 @@ class Work(models.Model):
 
     PostgreSQL is the queue; the broker only wakes workers. A row is claimed by a run (`claim`, until `lease_until`) and
     whoever finishes it deletes it in the transaction of the result, so that nothing is lost or done twice. `attempts`
-    counts claims; after too many the row stays as `failed` with its `error`, to be looked at and replayed. Errors are
+    counts the claims that may have come to nothing because of this very row, `postponements` all those after which it
+    was put off; after too many the row stays as `failed` with its `error`, to be looked at and replayed. Errors are
     names and status codes, never text (R3).
     """
 
@@ -135,6 +136,7 @@ class Work(models.Model):
     )
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.DUE)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    postponements = models.PositiveSmallIntegerField(_("postponements"), default=0, db_default=0)
     due_at = models.DateTimeField(_("due at"), default=timezone.now)
     claim = models.CharField(max_length=64, null=True, blank=True, editable=False)  # noqa: DJ001 (null is "nobody's")
     lease_until = models.DateTimeField(null=True, editable=False)
@@ -154,3 +156,24 @@ class Work(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.message_id}"
+
+
+class Recording(models.Model):
+    """An idempotency key under which messages were recorded in a session (C9), and what was recorded under it."""
+
+    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="recordings")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="recordings"
+    )
+    idempotency_key = models.CharField(max_length=255, editable=False)
+    digest = models.BinaryField(max_length=32, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "recording"
+        verbose_name = _("recording")
+        verbose_name_plural = _("recordings")
+        constraints = [models.UniqueConstraint(fields=["session", "idempotency_key"], name="recording_once")]
+
+    def __str__(self) -> str:
+        return str(self.pk)
