@@ -65,11 +65,11 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField()
     keyword_score = serializers.FloatField()
     semantic_score = serializers.FloatField()
-    category_boost = serializers.FloatField()
-    recency_score = serializers.FloatField()
-    frequency_score = serializers.FloatField()
-    confidence = serializers.FloatField()
-    topic_boost = serializers.FloatField()
+    category_boost = serializers.FloatField(required=False, help_text="Of long-term memories, as all that follow.")
+    recency_score = serializers.FloatField(required=False)
+    frequency_score = serializers.FloatField(required=False)
+    confidence = serializers.FloatField(required=False)
+    topic_boost = serializers.FloatField(required=False)
 
 
 class MemoryUpdateSerializer(serializers.Serializer[Any]):
@@ -78,6 +78,10 @@ class MemoryUpdateSerializer(serializers.Serializer[Any]):
     category = serializers.CharField(allow_null=True)
     key = serializers.CharField()
     value = serializers.JSONField()
+
+
+class ReplyMetadataSerializer(serializers.Serializer[Any]):
+    remembered = serializers.ListField(child=serializers.CharField())
 
 
 class TurnSerializer(serializers.Serializer[Any]):
@@ -90,6 +94,9 @@ class TurnSerializer(serializers.Serializer[Any]):
     memories_used = MemoryUsedSerializer(many=True)
     memory_updates = MemoryUpdateSerializer(many=True)
     working_memory = WorkingMemorySerializer(allow_null=True)
+    metadata = ReplyMetadataSerializer(
+        required=False, help_text="Only where `memory.remembered_feedback` is on: what the reply may say it remembered."
+    )
 
 
 class FormReplySerializer(serializers.Serializer[Any]):

@@ -113,5 +113,6 @@ export const api = {
   rejectMemory: (id) => requestJson("POST", `/memory/long-term/${id}/reject`, { body: {} }),
   listCopies: (id) => requestJson("GET", `/memory/long-term/${id}/copies`),
   forgetMemory: (id, { copies }) => requestJson("DELETE", `/memory/long-term/${id}`, { query: { copies } }),
+  forgetAtomicMemory: (id) => requestJson("DELETE", `/memory/atomic/${id}`),
   updateSettings: (changes) => requestJson("PATCH", "/memory/settings", { body: changes }),
 };

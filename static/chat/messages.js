@@ -172,7 +172,7 @@ export class MessagesView {
     if (row.status === "unsent" || row.status === "failed") return [this.#failure(row)];
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
-    return [this.#toolbar(row)];
+    return [rememberedNote(row.turn), this.#toolbar(row)].filter(Boolean);
   }
 
   #hasReply(row) {
@@ -256,6 +256,14 @@ function describeMemory(turn) {
   if (used) parts.push(interpolate(ngettext("%s recalled", "%s recalled", used), [used]));
   if (updates) parts.push(interpolate(ngettext("%s remembered", "%s remembered", updates), [updates]));
   return parts.join(" · ") || gettext("Memory");
+}
+
+/** What the reply says it remembered, where its owner asked to be told (SPEC, L8). */
+function rememberedNote(turn) {
+  const texts = turn?.metadata?.remembered ?? [];
+  if (!texts.length) return null;
+  const list = el("ul", {}, texts.map((text) => freeText("li", text)));
+  return el("div", { class: "remembered-note" }, icon("memory"), el("span", {}, gettext("Remembered:")), list);
 }
 
 function copyButton(row) {

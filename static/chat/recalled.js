@@ -78,7 +78,7 @@ export function recalledCard(memory, { open = false, onForgotten }) {
       "div",
       { class: "memory-foot" },
       el("span", { class: "badge" }, label("kind", memory.kind)),
-      memory.kind === "long_term" && !deleted ? forgetButton({ id: memory.id, text: memory.text, onForgotten }) : null,
+      deleted ? null : forgetButton({ id: memory.id, kind: memory.kind, text: memory.text, onForgotten }),
     ),
   );
 }

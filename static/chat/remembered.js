@@ -72,11 +72,11 @@ function entry({ key, value }) {
 
 const OUTCOMES = { accepted: gettext("Accepted"), rejected: gettext("Rejected"), forgotten: gettext("Forgotten") };
 
-/** Return a button that deletes a long-term memory after asking, and on request its copies elsewhere (SPEC, L6). */
-export function forgetButton({ id, text, onForgotten }) {
+/** Return a button that deletes a memory after asking, and on request a long-term one's copies elsewhere (SPEC, L6). */
+export function forgetButton({ id, kind = "long_term", text, onForgotten }) {
   const forget = async () => {
     try {
-      const { results: copies } = await api.listCopies(id);
+      const { results: copies } = kind === "long_term" ? await api.listCopies(id) : { results: [] };
       const alsoCopies = el("input", { type: "checkbox", checked: true });
       const sure = await confirm({
         title: gettext("Forget this?"),
@@ -85,7 +85,8 @@ export function forgetButton({ id, text, onForgotten }) {
         yes: gettext("Forget"),
       });
       if (!sure) return;
-      await api.forgetMemory(id, { copies: copies.length > 0 && alsoCopies.checked });
+      if (kind === "atomic") await api.forgetAtomicMemory(id);
+      else await api.forgetMemory(id, { copies: copies.length > 0 && alsoCopies.checked });
     } catch (error) {
       showProblem(error);
       return;
@@ -96,6 +97,14 @@ export function forgetButton({ id, text, onForgotten }) {
   return smallButton("trash", gettext("Forget"), forget, { kind: "quiet" });
 }
 
+const PLACES = {
+  working: gettext("In mind now"),
+  long_term: gettext("Long-term memory"),
+  atomic: gettext("From a conversation"),
+  profile: gettext("Profile"),
+  summary: gettext("Session summary"),
+};
+
 function copiesChoice(copies, checkbox) {
   const title = ngettext(
     "It also stands in %s other place. Remove it there, too",
@@ -103,8 +112,8 @@ function copiesChoice(copies, checkbox) {
     copies.length,
   );
   const places = copies.map(({ kind, field, text }) => {
-    const place = kind === "working" ? gettext("In mind now") : gettext("Long-term memory");
-    return el("li", { class: "free-text" }, el("span", { class: "soft" }, place), ` ${field.replace(/^hitl_/, "")}: ${text}`);
+    const name = field ? `${field.replace(/^hitl_/, "")}: ` : "";
+    return el("li", { class: "free-text" }, el("span", { class: "soft" }, PLACES[kind] ?? kind), ` ${name}${text}`);
   });
   const choice = el("label", {}, checkbox, interpolate(title, [copies.length]));
   return el("div", { class: "copies" }, choice, el("ul", {}, places));
