@@ -1,5 +1,7 @@
 """What other apps may write in memory."""
 
+from apps.memory.history.context import changed_by
+from apps.memory.history.services import forget_history, record_changes
 from apps.memory.long_term.forgetting import forget_all, forget_memories
 from apps.memory.long_term.services import (
     accept_memory,
@@ -20,13 +22,16 @@ from apps.memory.working.services import (
 
 __all__ = [
     "accept_memory",
+    "changed_by",
     "count_turn",
     "create_memory",
     "expire_working_memory",
     "forget_all",
+    "forget_history",
     "forget_memories",
     "forget_working_memory",
     "record_analysis",
+    "record_changes",
     "record_entries",
     "record_form",
     "record_use",

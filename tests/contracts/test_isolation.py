@@ -138,6 +138,9 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "chat.Turn.user",
         "conversations.Message.user",
         "conversations.Session.user",
+        "conversations.Work.user",
+        "memory.Change.actor",
+        "memory.Change.user",
         "memory.LongTermMemory.user",
         "memory.WorkingMemory.user",
     }

@@ -10,11 +10,12 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
+from apps.memory.history.services import forget_history
 from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values, record_forgotten
 from apps.memory.long_term.ledger import lock_memories
 from apps.memory.long_term.types import Forgotten, MemoryCopy
-from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
+from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
 from apps.memory.working.services import update_working_memory
 
 # What a memory superseded, directly or not, is its history. Links end where the last item of a list was taken away, so
@@ -87,12 +88,14 @@ def _delete(user: User, ids: Sequence[UUID] | None, *, now: datetime) -> int:
     """Delete these memories (None: all) and keep digests: of every value, and of each key that nothing is left of."""
     mine = LongTermMemory.objects.filter(user=user)
     doomed = mine if ids is None else mine.filter(id__in=ids)
-    contents = list(doomed.values_list("normalized_key", "value"))
-    deleted, _by_model = doomed.delete()
-    keys = {key for key, _value in contents}
+    contents = list(doomed.values_list("id", "normalized_key", "value"))
+    doomed.delete()
+    object_ids = [memory_id for memory_id, _key, _value in contents]
+    forget_history(user=user, kind=Change.Kind.LONG_TERM, object_ids=object_ids, now=now)
+    keys = {key for _id, key, _value in contents}
     left = mine.filter(normalized_key__in=keys, status__in=(Status.ACTIVE, Status.PENDING))
     gone = keys - set(left.values_list("normalized_key", flat=True))
     digests = {digest_key(user, key) for key in gone}
-    digests |= {digest for _key, value in contents for digest in digest_values(user, value)}
+    digests |= {digest for _id, _key, value in contents for digest in digest_values(user, value)}
     record_forgotten(user=user, digests=digests, now=now)
-    return deleted
+    return len(contents)

@@ -16,9 +16,12 @@ from django.db.models import Func, TextField, Value
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
+from apps.memory.history.services import record_changes
+from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import Claim, Decision, list_claims
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
-from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
+from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
 from apps.memory.text import join_text, list_words
 
 TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIELDS)
@@ -83,7 +86,8 @@ def _claims(rows: Iterable[LongTermMemory]) -> set[Claim]:
 
 
 class Ledger:
-    """Reads the rows under `keys` (normalised), takes changes, and writes them with at most one UPDATE and one INSERT.
+    """Reads the rows under `keys` (normalised), takes changes, and writes them with at most one UPDATE and one INSERT,
+    and one more INSERT for their audit records (L7).
 
     The caller is in a transaction and holds `lock_memories`.
     """
@@ -93,9 +97,12 @@ class Ledger:
         self._keys: dict[str, KeyRows] = {key: KeyRows() for key in keys}
         self._new: dict[UUID, LongTermMemory] = {}
         self._changed: dict[UUID, LongTermMemory] = {}
+        self._accepted: dict[UUID, LongTermMemory] = {}
+        self._before: dict[UUID, Snapshot] = {}
         self._actions: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
         rows = LongTermMemory.objects.filter(user=user, normalized_key__in=self._keys, status__in=_CURRENT)
         for row in rows.defer(*SEARCH_FIELDS).order_by("created_at", "id"):
+            self._before[row.id] = snapshot(row)
             self._place(row)
 
     def _place(self, row: LongTermMemory) -> None:
@@ -169,23 +176,25 @@ class Ledger:
         return self._report(memory, decision.action)
 
     def activate(self, memory: LongTermMemory) -> None:
-        """Make `memory` the active one of its key; the one before is superseded by it.
-
-        A row that was stored already is saved by the caller, after `save` has made way for it: one UPDATE of both could
-        meet the unique index in the wrong order.
-        """
+        """Make `memory`, new or accepted, the active one of its key; the one before is superseded by it."""
         rows = self._keys[memory.normalized_key]
         if rows.active is not None:
             self.end(rows.active, successor=memory)
         memory.status, memory.mode, memory.updated_at = Status.ACTIVE, Mode.REPLACE, self._now
         rows.active = memory
+        if memory.id not in self._new:
+            self._accepted[memory.id] = memory
 
-    def settle(self, key: str, *, claims: set[Claim]) -> None:
-        """Take the proposals that say nothing but `claims` out of the review queue: they have come true otherwise."""
+    def settle(self, key: str, *, claims: set[Claim], rejected: bool = False) -> None:
+        """Take the proposals that say nothing but `claims` out of the review queue: they have come true otherwise.
+
+        With `rejected` also out of those turned down: a person has changed their mind.
+        """
         rows = self._keys[key]
-        for row in [row for row in rows.pending if list_claims(mode=Mode(row.mode), value=row.value) <= claims]:
-            rows.pending.remove(row)
-            self.end(row, successor=rows.active)
+        for found in (rows.pending, rows.rejected) if rejected else (rows.pending,):
+            for row in [row for row in found if list_claims(mode=Mode(row.mode), value=row.value) <= claims]:
+                found.remove(row)
+                self.end(row, successor=rows.active)
 
     def end(self, memory: LongTermMemory, *, successor: LongTermMemory | None = None) -> None:
         """Supersede a memory, with nothing in its place where there is no successor."""
@@ -209,6 +218,9 @@ class Ledger:
             LongTermMemory.objects.bulk_update(self._changed.values(), fields)
         if self._new:
             LongTermMemory.objects.bulk_create(self._new.values())
+        for memory in self._accepted.values():
+            memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
+        record_changes(user=self._user, changes=self._list_changes(), now=self._now)
         return [
             MemoryUpdate(
                 id=memory.id,
@@ -219,3 +231,19 @@ class Ledger:
             )
             for memory, action, left in self._actions.values()
         ]
+
+    def _list_changes(self) -> list[ChangeDraft]:
+        created = [describe_change(row, action=Change.Action.CREATE, before=None) for row in self._new.values()]
+        changed = [
+            describe_change(
+                row,
+                action=Change.Action.SUPERSEDE if row.status == Status.SUPERSEDED else Change.Action.REFRESH,
+                before=self._before[row.id],
+            )
+            for row in self._changed.values()
+        ]
+        accepted = [
+            describe_change(row, action=Change.Action.ACCEPT, before=self._before[row.id])
+            for row in self._accepted.values()
+        ]
+        return [*changed, *created, *accepted]

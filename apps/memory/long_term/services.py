@@ -14,6 +14,9 @@ from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.fold import normalize_key
+from apps.memory.history.services import record_changes
+from apps.memory.history.types import Snapshot
+from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, find_forgotten, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, lock_memories, lock_name, set_text
@@ -21,7 +24,7 @@ from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_in
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
-from apps.memory.models import LongTermMemory, Source, Status
+from apps.memory.models import Change, LongTermMemory, Source, Status
 
 # The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
 RECORD_USE = """
@@ -51,8 +54,8 @@ def record_entries(
     by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
     What was rejected (L1) or deleted (L6) is left out. Returns what happened; nothing for what was left out.
 
-    At most five queries for any number of entries: lock, forgotten keys, memories, update, insert; none without a
-    valid entry.
+    At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
+    without a valid entry.
     """
     proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
     if not proposals:
@@ -156,11 +159,8 @@ def create_memory(
         message_id=None,
     )
     assert memory is not None
-    claims = list_claims(mode=Mode.REPLACE, value=value)
-    ledger.settle(normalized_key, claims=claims)
+    ledger.settle(normalized_key, claims=list_claims(mode=Mode.REPLACE, value=value), rejected=True)
     ledger.save()
-    wrongly_rejected = [row.id for row in rows.rejected if list_claims(mode=Mode(row.mode), value=row.value) <= claims]
-    LongTermMemory.objects.filter(id__in=wrongly_rejected).delete()
     return memory, decision.action
 
 
@@ -181,6 +181,7 @@ def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], no
     key, value = changes.get("key", memory.key).strip(), changes.get("value", memory.value)
     if memory.status == Status.ACTIVE:
         _refuse_taken_key(user, memory, normalize_key(key))
+    before = snapshot(memory)
     for name in ("category", "confidence", "source"):
         setattr(memory, name, changes.get(name, getattr(memory, name)))
     memory.updated_at = now
@@ -190,6 +191,7 @@ def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], no
         clear_forgotten(user=user, normalized_key=memory.normalized_key, value=value)
         fields += TEXT_FIELDS
     memory.save(update_fields=fields)
+    _record_change(user, memory, action=Change.Action.EDIT, before=before, now=now)
     return memory
 
 
@@ -230,8 +232,6 @@ def accept_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemo
         ledger.activate(memory)
     ledger.settle(memory.normalized_key, claims=claims)
     ledger.save()
-    if result is not None:
-        memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
     return memory
 
 
@@ -240,9 +240,18 @@ def reject_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemo
     """Turn a pending memory down: it is not proposed again (L1). Raises `NotFound`; `Conflict` unless pending."""
     lock_memories(user)
     memory = _get_pending(user, memory_id)
+    before = snapshot(memory)
     memory.status, memory.updated_at = Status.REJECTED, now
     memory.save(update_fields=["status", "updated_at"])
+    _record_change(user, memory, action=Change.Action.REJECT, before=before, now=now)
     return memory
+
+
+def _record_change(
+    user: User, memory: LongTermMemory, *, action: Change.Action, before: Snapshot, now: datetime
+) -> None:
+    change = describe_change(memory, action=action, before=before)
+    record_changes(user=user, changes=[change], now=now)
 
 
 def _get_pending(user: User, memory_id: UUID) -> LongTermMemory:

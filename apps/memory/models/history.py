@@ -9,6 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.conversations.models import Session
 from apps.core.json import ReadableJSONEncoder
 
 
@@ -17,7 +18,8 @@ class Change(models.Model):
 
     `operation` groups what one operation changed, such as the memory that superseded another and the one superseded:
     they are undone together. `actor` is null when the machine changed something by itself. A deletion empties `before`
-    and `after` of every record of its object; its own record keeps who, when and the ID only.
+    and `after` of every record of its object; its own record keeps who, when and the ID only. `session`: the one that
+    the object is deleted with, and its records too.
     """
 
     class Kind(models.TextChoices):
@@ -67,6 +69,9 @@ class Change(models.Model):
     after = models.JSONField(_("after"), encoder=ReadableJSONEncoder, null=True, blank=True)
     operation = models.UUIDField(_("operation"), default=uuid.uuid4)
     undone_by = models.UUIDField(_("undone by"), null=True, blank=True)
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), null=True, blank=True, on_delete=models.CASCADE, related_name="changes"
+    )
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
     class Meta:

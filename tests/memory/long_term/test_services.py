@@ -88,7 +88,8 @@ def test_an_owner_may_write_what_they_once_rejected(user: User) -> None:
     reject_memory(user=user, memory_id=rejected, now=NOW)
     memory, action = create(user, "爱好", "游泳", now=LATER)
     assert action is Action.CREATED
-    assert list(LongTermMemory.objects.filter(user=user)) == [memory]
+    once = LongTermMemory.objects.exclude(id=memory.id).get(user=user)
+    assert (once.id, once.status, once.superseded_by_id) == (rejected, "superseded", memory.id)
 
 
 @pytest.mark.spec("L1")

@@ -1,0 +1,73 @@
+"""Writing the audit record of changes (L7), in the transaction of the service that makes them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.db import connection
+
+from apps.accounts.models import User
+from apps.memory.history.context import get_author
+from apps.memory.history.types import ChangeDraft
+from apps.memory.models import Change
+
+# Deletions of one call are one operation. One statement for any number of objects.
+_FORGET = """
+WITH emptied AS (
+    UPDATE memory_change SET before = NULL, after = NULL
+    WHERE user_id = %(user)s AND kind = %(kind)s AND object_id = ANY (%(ids)s)
+)
+INSERT INTO memory_change (user_id, actor_id, origin, action, kind, object_id, operation, created_at)
+SELECT %(user)s, %(actor)s, %(origin)s, %(action)s, %(kind)s, object_id, %(operation)s, %(now)s
+FROM unnest(%(ids)s) AS object_id
+"""
+
+
+def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime) -> dict[str, UUID]:
+    """Record what was changed of a person's memory; returns the ID of the operation of each group.
+
+    Who did it stands in `apps.memory.history.context`. What is as it was before is no change. One INSERT, or none.
+    """
+    author = get_author(user)
+    operations: defaultdict[str, UUID] = defaultdict(uuid4)
+    rows = [
+        Change(
+            user=user,
+            actor_id=author.actor.pk if author.actor else None,
+            origin=author.origin,
+            action=change.action,
+            kind=change.kind,
+            object_id=change.object_id,
+            before=change.before,
+            after=change.after,
+            operation=operations[change.group],
+            session_id=change.session_id,
+            created_at=now,
+        )
+        for change in changes
+        if change.before != change.after
+    ]
+    Change.objects.bulk_create(rows, batch_size=1_000)
+    return dict(operations)
+
+
+def forget_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID], now: datetime) -> None:
+    """Empty the records of objects that are being deleted; what stays is who deleted them, when, and their IDs (L7)."""
+    if not object_ids:
+        return
+    author = get_author(user)
+    values = {
+        "user": user.pk,
+        "actor": author.actor.pk if author.actor else None,
+        "origin": author.origin,
+        "action": Change.Action.DELETE,
+        "kind": kind,
+        "ids": list(object_ids),
+        "operation": uuid4(),
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, values)
