@@ -1,0 +1,37 @@
+"""Reading the profile document, its versions and its proposals."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
+from apps.profile.types import ProfileSnapshot
+
+
+def get_user_profile(*, user: User) -> ProfileSnapshot | None:
+    """Return the document, None where there is none (U1, U2); one query."""
+    profile = UserProfile.objects.filter(user=user, version__gt=0).first()
+    return None if profile is None else to_snapshot(profile)
+
+
+def to_snapshot(profile: UserProfile) -> ProfileSnapshot:
+    """Return the plain value of a row."""
+    return ProfileSnapshot(
+        reply_style=profile.reply_style,
+        language_habits=profile.language_habits,
+        background=profile.background,
+        sections=profile.sections,
+        version=profile.version,
+        updated_at=profile.updated_at,
+    )
+
+
+def list_pending_proposals(user: User) -> QuerySet[ProfileProposal]:
+    """Return what waits for the person's decision, oldest first."""
+    return ProfileProposal.objects.filter(user=user, status="pending").order_by("created_at", "id")
+
+
+def list_versions(user: User) -> QuerySet[ProfileVersion]:
+    """Return every version of the document, newest first."""
+    return ProfileVersion.objects.filter(user=user).order_by("-version")

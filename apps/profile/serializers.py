@@ -1,0 +1,49 @@
+"""The profile document on the wire (U1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
+from apps.profile.models import ProfileProposal
+
+
+class ProfileProposalSerializer(serializers.ModelSerializer[ProfileProposal]):
+    """What the machine would write in a section that only the person writes in."""
+
+    class Meta:
+        model = ProfileProposal
+        fields = read_only_fields = ("id", "section", "text")
+
+
+class ProfileSerializer(serializers.Serializer[Any]):
+    """U1's fields. Where there is no document its texts are empty, `version` is 0 and `updated_at` null."""
+
+    reply_style = serializers.CharField(default="")
+    language_habits = serializers.CharField(default="")
+    background = serializers.CharField(default="")
+    sections = serializers.DictField(child=serializers.CharField(), default=dict)
+    version = serializers.IntegerField(default=0)
+    updated_at = serializers.DateTimeField(allow_null=True, default=None)
+    proposals = ProfileProposalSerializer(many=True)
+
+
+class ProfileChangeRequest(KnownFieldsSerializer):
+    """Sections to write. Those under `sections` merge by name; null or a blank text removes one.
+
+    What the server keeps is ignored, so that what GET answered can be sent back.
+    """
+
+    ignored = frozenset({"version", "updated_at", "proposals"})
+
+    reply_style = StrictCharField(required=False, allow_blank=True)
+    language_habits = StrictCharField(required=False, allow_blank=True)
+    background = StrictCharField(required=False, allow_blank=True)
+    sections = serializers.DictField(child=StrictCharField(allow_blank=True, allow_null=True), required=False)
+
+
+class ProfileReplaceRequest(ProfileChangeRequest):
+    """The whole document: what is left out is removed."""

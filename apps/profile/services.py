@@ -1,0 +1,222 @@
+"""Writing the profile. Each service is one transaction; writers of one person's profile take turns (U1, U3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.core.errors import Conflict, NotFound
+from apps.core.text.clean import clean_text
+from apps.core.text.instructions import is_instruction
+from apps.profile.document import (
+    Document,
+    apply_changes,
+    check_size,
+    find_section,
+    read_document,
+    write_document,
+)
+from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
+from apps.profile.selectors import to_snapshot
+from apps.profile.statements import drop_oldest, is_said, merge_statement, split_statements
+from apps.profile.types import (
+    MAX_PENDING_PROPOSALS,
+    MAX_SECTION_CHARACTERS,
+    MAX_SECTIONS,
+    TEXT_SECTIONS,
+    ProfileSnapshot,
+    ProposedSection,
+)
+
+
+@transaction.atomic
+def update_profile(*, user: User, changes: Mapping[str, Any], now: datetime, replace: bool = False) -> ProfileSnapshot:
+    """Write sections by hand: texts of `TEXT_SECTIONS` and, under "sections", of others; a blank text removes one.
+
+    `replace`: the changes are the whole document. A section that is different afterwards counts as edited by hand: the
+    machine only proposes for it from here on. Without a difference there is no new version. Raises `InvalidInput`, or
+    `TooLarge` for a section over 2,000 characters.
+    """
+    profile = _lock_profile(user)
+    document = read_document(profile)
+    changed = apply_changes({} if replace else document, changes)
+    _edit(profile, changed, now=now)
+    return to_snapshot(profile)
+
+
+@transaction.atomic
+def restore_version(*, user: User, version: int, now: datetime) -> ProfileSnapshot:
+    """Write what stood in an earlier version again, as an edit by hand and a new version. Raises `NotFound`."""
+    profile = _lock_profile(user)
+    earlier = ProfileVersion.objects.filter(profile=profile, version=version).first()
+    if earlier is None:
+        raise NotFound("There is no such version.")
+    _edit(profile, apply_changes({}, earlier.document), now=now)
+    return to_snapshot(profile)
+
+
+@transaction.atomic
+def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: datetime) -> None:
+    """Take up what messages show about the person, in background work (U3); nothing while the profile is off.
+
+    A section nobody edited is written: a statement that is there already is left alone, one that contradicts another
+    takes its place if it was said later. For a section edited by hand, and for what reads as an instruction to the
+    system, the statement becomes a proposal. Left out: what was said before the document was deleted or the section
+    edited, what was rejected, and what is no name or text of a section. The same again changes nothing.
+    """
+    if not proposals or not get_settings(user).enable_user_profile:
+        return
+    profile = _lock_profile(user)
+    document, learned_at = read_document(profile), dict(profile.learned_at)
+    queue = _ProposalQueue(user)
+    for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
+        section = find_section(clean_text(proposal.section), among=document.keys() | profile.edited_at.keys())
+        if section is None or (profile.forgotten_at and proposal.said_at <= profile.forgotten_at):
+            continue
+        edited_at = _read_time(profile.edited_at, section)
+        if edited_at and proposal.said_at <= edited_at:
+            continue
+        for statement in split_statements(clean_text(proposal.text)):
+            if len(statement) > MAX_SECTION_CHARACTERS or queue.was_rejected(statement):
+                continue
+            text = document.get(section, "")
+            newest = _read_time(learned_at, section)
+            merged = merge_statement(text, statement, replaces=newest is None or proposal.said_at >= newest)
+            if merged == text:
+                continue
+            if edited_at or is_instruction(f"{section} {statement}"):
+                queue.add(section=section, text=statement, message_id=proposal.message_id, now=now)
+            elif text or section in TEXT_SECTIONS or _count_others(document) < MAX_SECTIONS:
+                document[section] = drop_oldest(merged, limit=MAX_SECTION_CHARACTERS)
+                learned_at[section] = max(proposal.said_at, newest or proposal.said_at).isoformat()
+    queue.save()
+    if document != read_document(profile):
+        profile.learned_at = learned_at
+        _write(profile, document, by_hand=False, now=now)
+
+
+@transaction.atomic
+def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileSnapshot:
+    """Write a proposal into its section, in the place of what it contradicts; the version counts as by hand.
+
+    Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` where there is no room for another section.
+    """
+    profile = _lock_profile(user)
+    proposal = _get_pending(user, proposal_id)
+    document = read_document(profile)
+    merged = merge_statement(document.get(proposal.section, ""), proposal.text)
+    check_size(proposal.section, merged, field="text")
+    changes = (
+        {proposal.section: merged} if proposal.section in TEXT_SECTIONS else {"sections": {proposal.section: merged}}
+    )
+    _write(profile, apply_changes(document, changes), by_hand=True, now=now)
+    proposal.status = "accepted"
+    proposal.save(update_fields=["status"])
+    return to_snapshot(profile)
+
+
+@transaction.atomic
+def reject_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
+    """Turn a proposal down: what it says is not proposed again. Raises `NotFound`; `Conflict` unless it is pending."""
+    _lock_profile(user)
+    proposal = _get_pending(user, proposal_id)
+    proposal.status = "rejected"
+    proposal.save(update_fields=["status"])
+    return proposal
+
+
+@transaction.atomic
+def forget_profile(*, user: User, now: datetime) -> int:
+    """Delete the document with its versions and proposals, for good; return 1, or 0 where there was nothing.
+
+    Nothing said before `now` comes back from earlier messages or queued work (L6).
+    """
+    profile = _lock_profile(user)
+    versions, _by_model = ProfileVersion.objects.filter(user=user).delete()
+    proposals, _by_model = ProfileProposal.objects.filter(user=user).delete()
+    write_document(profile, {})
+    profile.edited_at, profile.learned_at, profile.version = {}, {}, 0
+    profile.updated_at = profile.forgotten_at = now
+    profile.save()
+    return int(bool(versions or proposals))
+
+
+def _lock_profile(user: User) -> UserProfile:
+    """Return the person's row, made where there is none, locked until the transaction ends."""
+    UserProfile.objects.bulk_create([UserProfile(user=user)], ignore_conflicts=True)
+    return UserProfile.objects.select_for_update(no_key=True).get(user=user)
+
+
+def _edit(profile: UserProfile, document: Document, *, now: datetime) -> None:
+    before = read_document(profile)
+    different = {name for name in before.keys() | document.keys() if before.get(name) != document.get(name)}
+    profile.edited_at = {**profile.edited_at, **dict.fromkeys(sorted(different), now.isoformat())}
+    _write(profile, document, by_hand=True, now=now)
+
+
+def _write(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
+    """Save the document as the next version, or nothing where it is what it was."""
+    if document == read_document(profile):
+        return
+    write_document(profile, document)
+    profile.version += 1
+    profile.updated_at = now
+    profile.save()
+    ProfileVersion.objects.create(
+        profile=profile,
+        user_id=profile.user_id,
+        version=profile.version,
+        document={**{name: getattr(profile, name) for name in TEXT_SECTIONS}, "sections": profile.sections},
+        by_hand=by_hand,
+        created_at=now,
+    )
+
+
+def _get_pending(user: User, proposal_id: UUID) -> ProfileProposal:
+    proposal = ProfileProposal.objects.filter(user=user, id=proposal_id).first()
+    if proposal is None:
+        raise NotFound("There is no such proposal.")
+    if proposal.status != "pending":
+        raise Conflict(f"Only a pending proposal can be accepted or rejected; this one is {proposal.status}.")
+    return proposal
+
+
+def _read_time(times: Mapping[str, str], section: str) -> datetime | None:
+    return datetime.fromisoformat(times[section]) if section in times else None
+
+
+def _count_others(document: Iterable[str]) -> int:
+    return sum(name not in TEXT_SECTIONS for name in document)
+
+
+class _ProposalQueue:
+    """What is proposed to a person and was rejected before; new proposals are written at once by `save`."""
+
+    def __init__(self, user: User) -> None:
+        self._user = user
+        self._pending: list[str] = []
+        self._rejected: list[str] = []
+        self._new: list[ProfileProposal] = []
+        rows = ProfileProposal.objects.filter(user=user).exclude(status="accepted")
+        for status, text in rows.values_list("status", "text"):
+            (self._pending if status == "pending" else self._rejected).append(text)
+
+    def was_rejected(self, statement: str) -> bool:
+        return is_said(statement, by=self._rejected)
+
+    def add(self, *, section: str, text: str, message_id: UUID | None, now: datetime) -> None:
+        """Propose `text`, unless it is proposed already or too much waits for a decision."""
+        if len(self._pending) < MAX_PENDING_PROPOSALS and not is_said(text, by=self._pending):
+            self._pending.append(text)
+            self._new.append(
+                ProfileProposal(user=self._user, section=section, text=text, message_id=message_id, created_at=now)
+            )
+
+    def save(self) -> None:
+        ProfileProposal.objects.bulk_create(self._new)
