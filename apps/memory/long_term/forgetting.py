@@ -10,10 +10,11 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
+from apps.memory.forgotten import record_forgotten
 from apps.memory.history.services import forget_history
+from apps.memory.locking import lock_memories
 from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
-from apps.memory.long_term.forgotten import digest_key, digest_values, record_forgotten
-from apps.memory.long_term.ledger import lock_memories
+from apps.memory.long_term.forgotten import digest_key, digest_values
 from apps.memory.long_term.types import Forgotten, MemoryCopy
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
 from apps.memory.working.services import update_working_memory

@@ -6,11 +6,9 @@ again may well word the key in another way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-
-from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.core.text.fold import fold, normalize_value
@@ -18,8 +16,8 @@ from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.segment import words
+from apps.memory.forgotten import allow_again, digest_text
 from apps.memory.long_term.changes import list_items
-from apps.memory.models import ForgottenKey
 
 _MIN_VALUE_CHARACTERS = 2
 """Shorter values (3, 是) are told by too many other memories to be recognised by them."""
@@ -29,40 +27,19 @@ _MAX_WORDS = 50
 
 def digest_key(user: User, normalized_key: str) -> str:
     """Return the digest of a normalised key, of no use without the installation's secret key and for other users."""
-    return _digest(user, "key", normalized_key)
+    return digest_text(user, kind="key", text=normalized_key)
 
 
 def digest_values(user: User, value: Any) -> set[str]:
     """Return the digests of a value: of the whole and of each item; none where it says too little to be recognised."""
     forms = {normalize_value(part) for part in (value, *list_items(value)) if not isinstance(part, bool)}
-    return {_digest(user, "value", form) for form in forms if len(form) >= _MIN_VALUE_CHARACTERS}
-
-
-def _digest(user: User, kind: str, text: str) -> str:
-    return salted_hmac(f"jiyi.forgotten.{kind}.{user.pk}", text, algorithm="sha256").hexdigest()
-
-
-def find_forgotten(user: User, digests: Iterable[str]) -> dict[str, datetime]:
-    """Return when each of the digests was forgotten, for those that were; one query."""
-    found = ForgottenKey.objects.filter(user=user, digest__in=set(digests))
-    return dict(found.values_list("digest", "forgotten_at"))
-
-
-def record_forgotten(*, user: User, digests: Iterable[str], now: datetime) -> None:
-    """Remember that these were deleted now."""
-    ForgottenKey.objects.bulk_create(
-        [ForgottenKey(user=user, digest=digest, forgotten_at=now) for digest in sorted(set(digests))],
-        batch_size=5_000,
-        update_conflicts=True,
-        unique_fields=["user", "digest"],
-        update_fields=["forgotten_at"],
-    )
+    return {digest_text(user, kind="value", text=form) for form in forms if len(form) >= _MIN_VALUE_CHARACTERS}
 
 
 def clear_forgotten(*, user: User, normalized_key: str, value: Any) -> None:
     """The owner wrote it anew: its key and value may be learned again."""
     digests = {digest_key(user, normalized_key), *digest_values(user, value)}
-    ForgottenKey.objects.filter(user=user, digest__in=digests).delete()
+    allow_again(user=user, digests=digests)
 
 
 def keep_learnable(

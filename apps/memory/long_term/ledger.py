@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
-from django.db import connection
 from django.db.models import Func, TextField, Value
 
 from apps.accounts.models import User
@@ -28,22 +27,6 @@ TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIE
 """The fields that `set_text` sets: what saves one of them must save them all."""
 
 _CURRENT = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
-
-
-def lock_memories(user: User) -> None:
-    """Make other writers of this person's long-term memories wait until the transaction ends.
-
-    A unique index alone would keep one active row per key, but not the items that two writers add to one list, nor a
-    deletion from being undone by work that read before it. Not the user's row: turns hold that one shared (R3), and
-    two of them waiting to make it exclusive would block each other for good.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [lock_name(user)])
-
-
-def lock_name(user: User) -> str:
-    """Return the name of that lock."""
-    return f"long_term_memory:{user.pk}"
 
 
 def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:

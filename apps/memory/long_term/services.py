@@ -14,12 +14,14 @@ from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.text.fold import normalize_key
+from apps.memory.forgotten import find_forgotten
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import Snapshot
+from apps.memory.locking import lock_memories, lock_name
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
-from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, find_forgotten, keep_learnable
-from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, lock_memories, lock_name, set_text
+from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, keep_learnable
+from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry

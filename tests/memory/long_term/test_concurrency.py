@@ -13,7 +13,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.db import release_connections
-from apps.memory.long_term.ledger import lock_memories
+from apps.memory.locking import lock_memories
 from apps.memory.long_term.types import Action, ProposedEntry
 from apps.memory.models import LongTermMemory, Status
 from apps.memory.services import create_memory, forget_all, record_entries, record_use
