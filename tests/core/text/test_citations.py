@@ -1,0 +1,144 @@
+"""Citations in both languages: what is found, that it is verbatim, and that it is found again wherever it is put."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.core.text.citations import drop_contained, find_citation_spans, find_citations, holds, list_missing
+
+CHINESE = [
+    "《中华人民共和国民法典》第五百七十七条",
+    "《民法典》第577条第1款第（二）项、第584条和第585条",
+    "《刑法》第二百七十六条之一第一款",
+    "《最高人民法院关于适用〈中华人民共和国民法典〉有关担保制度的解释（一）》第十三条",
+    "《劳动合同法》（2012修正）第三十九条",
+    "《中华人民共和国个人信息保护法》",
+    "民法典第一千一百六十五条",
+    "数据安全法第二十一条",
+    "对外贸易法第三条",
+    "GDPR第6条",
+    "法释〔2020〕25号",
+    "国发[2021]1号",
+    "（2023）京01民终123号",
+    "(2019)最高法民申1234号之二",
+    "《红楼梦》第三回",
+]
+ENGLISH = [
+    "Article 12 of the Universal Declaration of Human Rights",
+    "Article 6(1)(f) of the GDPR",
+    "Art. 6 GDPR",
+    "Section 230 of the Communications Decency Act",
+    "18 U.S.C. § 1030(a)(2)",
+    "42 USC 1983",
+    "17 C.F.R. § 240.10b-5",
+    "Rule 10b-5",
+    "Civil Rights Act of 1964",
+    "Companies Act 2006, s. 172",
+    "Regulation (EU) 2016/679",
+    "347 U.S. 483 (1954)",
+    "Brown v. Board of Education",
+    "[1932] AC 562",
+    "Case C-131/12",
+    "§ 242 BGB",
+    "§ 823 Abs. 1 BGB",
+    "§§ 280, 281 BGB",
+]
+OTHER = [
+    "GB/T 1234-2020",
+    "GB 50016—2014",
+    "ISO/IEC 27001:2013",
+    "DIN EN ISO 9001",
+    "RFC 2119",
+    "T/CECS 123-2021",
+    "10.1145/3292500.3330701",
+    "arXiv:2301.01234v2",
+]
+citation = st.sampled_from(CHINESE + ENGLISH + OTHER)
+
+
+@pytest.mark.parametrize("text", [*CHINESE, *OTHER])
+@pytest.mark.parametrize("frame", ["{}", "根据{}，应当赔偿。", "我觉得{}的规定很清楚", "引用：{}。", "（{}）"])
+def test_a_citation_in_chinese_text_is_found_as_it_stands(text: str, frame: str) -> None:
+    assert find_citations(frame.format(text)) == [text]
+
+
+@pytest.mark.parametrize("text", [*ENGLISH, *OTHER])
+@pytest.mark.parametrize("frame", ["{}", "It follows from {} that he must pay.", "Cited: {}.", "You know ({}), right?"])
+def test_a_citation_in_english_text_is_found_as_it_stands(text: str, frame: str) -> None:
+    assert find_citations(frame.format(text)) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我喜欢《红楼梦》，第一次读是在2019年，住了第三天。",
+        "We meet at 10.30 in part 3 of the building; version 1.2 costs 1,000 dollars.",
+        "今天是第一天，他说法官很好。",
+        "",
+    ],
+)
+def test_what_cites_nothing_has_no_citations(text: str) -> None:
+    assert find_citations(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "there"),
+    [
+        ("《民法典》第577条第一款", "《民法典》第577条", True),
+        ("Article 12 of the UCC", "Article 1", False),
+        ("GB/T 1234-2020", "GB/T 1234", False),
+        ("GB/T 1234.", "GB/T 1234", True),
+        ("《刑法》第二百七十六条之一", "《刑法》第二百七十六条", False),
+        ("（2023）京01民终123号之一", "（2023）京01民终123号", False),
+    ],
+)
+def test_the_beginning_of_another_citation_is_not_the_citation(text: str, cited: str, there: bool) -> None:
+    assert holds(text, cited) is there
+    assert list_missing(text, [cited]) == ([] if there else [cited])
+
+
+def test_one_that_stands_in_a_longer_one_is_said_with_it() -> None:
+    assert drop_contained(["§ 242 BGB", "《民法典》第一条", "《民法典》第一条第二款"]) == [
+        "§ 242 BGB",
+        "《民法典》第一条第二款",
+    ]
+
+
+@pytest.mark.spec("S3", "S5")
+@given(st.lists(citation, unique=True, max_size=12), st.sampled_from(["引用：{}。", "Cited: {}.", "{}"]))
+def test_a_list_of_citations_holds_them_all_again(citations: list[str], frame: str) -> None:
+    assert list_missing(frame.format("；".join(citations)), citations) == []
+
+
+@given(st.text(alphabet="《》第一条法之（）2019号§ Art.ofA/-10GB、", max_size=80))
+def test_any_text_is_read_in_spans_that_do_not_overlap(text: str) -> None:
+    spans = find_citation_spans(text)
+    assert all(start < end for start, end in spans)
+    assert all(spans[index][1] <= spans[index + 1][0] for index in range(len(spans) - 1))
+    assert list_missing("；".join(find_citations(text)), find_citations(text)) == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "法",
+        "第一条、",
+        "《a",
+        "Act ",
+        "§ 1, ",
+        "Article 1 of A of the ",
+        "（2020）中",
+        "10.1234/a.",
+        "A v. A ",
+        "1 and ",
+    ],
+)
+def test_a_hostile_message_of_full_length_is_read_in_a_moment(piece: str) -> None:
+    text = (piece * 32_000)[:32_000]
+    begun = time.perf_counter()
+    find_citation_spans(text)
+    assert time.perf_counter() - begun < 2
