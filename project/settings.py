@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import environ
 from django.utils.translation import gettext_lazy as _
+from kombu import Queue
 
 from apps.core.embedded import urls as embedded
 from apps.core.logs import make_logging
@@ -197,6 +198,9 @@ CHAT_MODEL = env.str("CHAT_MODEL", default="")
 CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=0) or None
 """Upper bound of one answer; none leaves it to the server."""
 
+EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
+EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
+
 # The turn
 
 MEMORY_ENVIRONMENT = {name: value for name, value in env.ENVIRON.items() if name.startswith("MEMORY_")}
@@ -209,13 +213,33 @@ stored all the same, unless the message was retried meanwhile."""
 
 # Background work
 
+WORK_LEASE_SECONDS = env.int("WORK_LEASE_SECONDS", default=300)
+"""How long a claim on work holds, and how long a task may take. Work of a worker that was lost together with the broker
+is due again after it; a model that needs longer for a call needs more."""
+
+WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
+"""How long work that came to nothing is put off the first time; then twice as long each time, up to an hour."""
+
 CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_TIME_LIMIT = 600
 CELERY_TASK_SOFT_TIME_LIMIT = 540
+CELERY_TASK_DEFAULT_QUEUE = "celery"
+CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "embedding", "model")]
+"""Periodic work, embedding, and what waits for the chat model: a slow model holds up only its own."""
+
+CELERY_TASK_ROUTES = {
+    "apps.pipeline.tasks.embed": {"queue": "embedding"},
+    "apps.pipeline.tasks.extract": {"queue": "model"},
+    "apps.pipeline.tasks.summarize": {"queue": "model"},
+    "apps.memory.tasks.embed_memories": {"queue": "embedding"},
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
+"""KiB. A child that has grown beyond it is replaced after its task; one with the local embedder loaded takes a third."""
+
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,  # above the task time limit, or a long task would be delivered twice
     "unacked_restore_interval": 2,
@@ -234,6 +258,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.chat.tasks.fail_abandoned_turns", 30),
         ("apps.memory.tasks.expire_working_memory", 60),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
+        ("apps.pipeline.tasks.sweep", 10),
     )
 }
 

@@ -31,9 +31,21 @@ _MAX_DETAIL = 300
 _HINTS = {
     401: " Check OPENAI_API_KEY.",
     403: " Check OPENAI_API_KEY.",
-    404: " Check OPENAI_BASE_URL and CHAT_MODEL.",
+    404: " Check {address} and {model}.",
     429: " Try again later.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """What somebody who reads about a failure can change, and what was expected."""
+
+    address: str = "OPENAI_BASE_URL"
+    model: str = "CHAT_MODEL"
+    answer: str = "chat completion"
+
+
+CHAT = Blame()
 
 
 @dataclass(eq=False)
@@ -58,21 +70,24 @@ class Failure(Exception):
         return ModelUnavailable(self.message, fields=fields)
 
 
-def describe_failure(error: Exception, *, server: str, secret: str) -> Failure:
+def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame = CHAT) -> Failure:
     """Return what `error`, raised by the OpenAI library or beneath it, means.
 
-    `server`: its address for the message. `secret`: the API key, which must not get into the message.
+    `server`: its address for the message. `secret`: the API key, which must not get into the message. `blame`: what
+    the message tells to check.
     """
-    if isinstance(error, TimeoutError):
+    if isinstance(error, TimeoutError | openai.APITimeoutError) and not isinstance(
+        error.__cause__, httpx2.ConnectTimeout
+    ):
         return Failure("timeout", f"The model server at {server} took too long to answer.")
     if isinstance(error, openai.APIStatusError):
-        return _describe_status(error, server=server, secret=secret)
+        return _describe_status(error, server=server, secret=secret, blame=blame)
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-        message = f"The model server at {server} cannot be reached. Is it running, and is OPENAI_BASE_URL right?"
+        message = f"The model server at {server} cannot be reached. Is it running, and is {blame.address} right?"
         return Failure("unreachable", message, transient=True)
     if isinstance(cause, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
-        return Failure("unreachable", f"OPENAI_BASE_URL is no usable address: {server}")
+        return Failure("unreachable", f"{blame.address} is no usable address: {server}")
     if isinstance(cause, httpx2.LocalProtocolError | UnicodeEncodeError):
         return Failure("refused", "OPENAI_API_KEY contains characters that cannot be sent.")
     if isinstance(error, openai.APIConnectionError):
@@ -81,12 +96,13 @@ def describe_failure(error: Exception, *, server: str, secret: str) -> Failure:
         detail = _shorten(error.message, secret=secret)
         passing = str(error.code or "").startswith(("5", "429"))
         return Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
-    return Failure("bad_answer", f"What the server at {server} sent is no chat completion. Check OPENAI_BASE_URL.")
+    return Failure("bad_answer", f"What the server at {server} sent is no {blame.answer}. Check {blame.address}.")
 
 
-def _describe_status(error: openai.APIStatusError, *, server: str, secret: str) -> Failure:
+def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, blame: Blame) -> Failure:
     status = error.status_code
     detail = _shorten(error.message, secret=secret)
+    hint = _HINTS.get(status, "").format(address=blame.address, model=blame.model)
     reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
     if status in {408, 409}:
         reason = "server_error"
@@ -97,7 +113,7 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str) 
         format_refused = "named" if named else "maybe" if status == 400 else "no"
     return Failure(
         reason,
-        f"The model server at {server} answered HTTP {status}: {detail}{_HINTS.get(status, '')}",
+        f"The model server at {server} answered HTTP {status}: {detail}{hint}",
         status=status,
         transient=reason in {"rate_limited", "server_error"},
         retry_after=_read_retry_after(error.response.headers.get("retry-after")),

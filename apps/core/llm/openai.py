@@ -62,6 +62,14 @@ class Retries:
     base: float = 0.5
     longest: float = 20.0
 
+    def get_delay(self, failure: Failure, *, attempt: int) -> float | None:
+        """Return the seconds to wait after failed attempt number `attempt`; None if there is to be no other one."""
+        asked = failure.retry_after or 0.0
+        if not failure.transient or attempt > self.count or asked > self.longest:
+            return None
+        delay: float = self.base * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+        return max(asked, delay)
+
 
 class OpenAIChatModel:
     """A chat model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept per event loop.
@@ -223,12 +231,8 @@ class OpenAIChatModel:
 
     async def _wait_before_retry(self, attempt: int, failure: Failure, deadline: float) -> bool:
         """Wait as long as is right after failed attempt number `attempt`; False if there is to be no other one."""
-        retries = self._retries
-        asked = failure.retry_after or 0.0
-        if not failure.transient or attempt > retries.count or asked > retries.longest:
-            return False
-        delay = max(asked, retries.base * 2 ** (attempt - 1) * random.uniform(0.5, 1.0))
-        if asyncio.get_running_loop().time() + delay >= deadline:
+        delay = self._retries.get_delay(failure, attempt=attempt)
+        if delay is None or asyncio.get_running_loop().time() + delay >= deadline:
             return False
         logger.info("The model call failed (%s); trying again in %.1f s.", failure.reason, delay)
         await self._sleep(delay)

@@ -13,19 +13,22 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, HnswIndex, VectorField
 
 from apps.conversations.models import Message, Role, Session
+from apps.core.llm.embedding.types import DIMENSIONS
 from apps.memory.models.atomic import AtomicMemory
 from apps.memory.models.long_term import LongTermMemory
 
-EMBEDDING_DIMENSIONS = 1536
-"""Of every stored vector; a model with fewer is padded with zeros, which leaves the cosine as it is (V2)."""
+EMBEDDING_DIMENSIONS = DIMENSIONS
 
 
 class EmbeddingModel(models.Model):
-    """A model that vectors were made with. Search uses the active one; a building one is filled by `reembed` (V2)."""
+    """A model that vectors were made with (V2). Search uses the active one; `reembed` fills the building one, and when
+    that takes its place deletes the vectors of the retired one.
+    """
 
     class State(models.TextChoices):
         ACTIVE = "active", _("active")
         BUILDING = "building", _("building")
+        RETIRED = "retired", _("retired")
 
     name = models.CharField(_("name"), max_length=200, unique=True)
     state = models.CharField(_("state"), max_length=10, choices=State.choices)

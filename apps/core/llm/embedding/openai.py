@@ -1,0 +1,144 @@
+"""Any OpenAI-compatible server as an `Embedder`: OpenAI, Ollama, vLLM, llama.cpp (V2, V3).
+
+Texts go in requests of at most 100. A request that the server refuses is halved until the text is found that it will
+not have: the others get their vectors. What passes (no connection, 5xx, 429) is tried again, a few times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import structlog
+from openai import OpenAI
+
+from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, fit
+from apps.core.llm.failures import Blame, Failure, describe_failure
+from apps.core.llm.openai import Retries
+from apps.core.llm.wire import DEFAULT_BASE_URL
+
+BATCH = 100
+RETRIES = Retries()
+BLAME = Blame(address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL", answer="list of embeddings")
+
+_REFUSED_TEXT = (400, 413, 422)
+"""Answers that may be about one of the texts. 401 or 404 are about all of them."""
+
+logger = structlog.get_logger(__name__)
+
+
+class OpenAIEmbedder:
+    """An embedding model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept.
+
+    `base_url`: with its ``/v1``; "" is OpenAI's. `seconds`: for one call with all its requests and attempts.
+    `sleep`: waits between attempts.
+    """
+
+    local = False
+    max_characters = 4_000
+    min_similarity = 0.3
+    same_similarity = 0.9
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str = "",
+        api_key: str = "",
+        seconds: float = 120.0,
+        retries: Retries = RETRIES,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.name = model
+        self._base_url = base_url or DEFAULT_BASE_URL
+        self._api_key = api_key
+        self._seconds = seconds
+        self._retries = retries
+        self._sleep = sleep
+        self._client = OpenAI(
+            api_key=api_key or "none",  # the library insists on one; servers without keys ignore it
+            base_url=self._base_url,
+            max_retries=0,
+        )
+
+    @property
+    def server(self) -> str:
+        """The base URL as it may be shown: without user name, password and query."""
+        parts = urlsplit(self._base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
+        """Return a vector for each text; see `Embedder.embed`."""
+        deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
+        vectors: list[Vector | None] = []
+        try:
+            for start in range(0, len(texts), BATCH):
+                vectors += self._embed(list(texts[start : start + BATCH]), deadline)
+        except Failure as failure:
+            raise failure.as_error() from None
+        return vectors
+
+    def _embed(self, texts: list[str], deadline: float) -> list[Vector | None]:
+        """Embed one request's worth of texts, and where the server refuses it each half of them."""
+        try:
+            return self._ask(texts, deadline)
+        except Failure as failure:
+            if failure.status not in _REFUSED_TEXT:
+                raise
+            if len(texts) == 1:
+                logger.warning("text_refused_by_embedding_model", model=self.name, status=failure.status)
+                return [None]
+        middle = len(texts) // 2
+        return self._embed(texts[:middle], deadline) + self._embed(texts[middle:], deadline)
+
+    def _ask(self, texts: list[str], deadline: float) -> list[Vector | None]:
+        """Send one request, again where it may help. Raises `Failure`."""
+        attempt = 1
+        while True:
+            try:
+                return self._read(self._post(texts, deadline), count=len(texts))
+            except Failure as caught:
+                failure = caught
+            delay = self._retries.get_delay(failure, attempt=attempt)
+            if delay is None or time.monotonic() + delay >= deadline:
+                raise failure
+            logger.info("embedding_failed", model=self.name, reason=failure.reason, seconds=round(delay, 1))
+            self._sleep(delay)
+            attempt += 1
+
+    def _post(self, texts: list[str], deadline: float) -> object:
+        body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
+        if self.name.startswith("text-embedding-3"):
+            body["dimensions"] = DIMENSIONS  # the large one has more than can be stored
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            raise describe_failure(TimeoutError(), server=self.server, secret=self._api_key, blame=BLAME)
+        timeout = httpx2.Timeout(seconds, connect=min(seconds, 5.0))
+        try:
+            # Not embeddings.create: it asks for base64 and makes a model object of every vector.
+            return self._client.post("/embeddings", cast_to=object, body=body, options={"timeout": timeout})
+        except Exception as error:
+            raise describe_failure(error, server=self.server, secret=self._api_key, blame=BLAME) from None
+
+    def _read(self, answer: object, *, count: int) -> list[Vector | None]:
+        """Return the vectors of an answer in the order of the texts; None for one that is none, if others are."""
+        try:
+            by_index = {row["index"]: row["embedding"] for row in answer["data"]}  # type: ignore[index]
+            rows = [by_index[index] for index in range(count)]
+        except (TypeError, KeyError):
+            message = f"What the server at {self.server} sent is no list of {count} embeddings. Check {BLAME.address}."
+            raise Failure("bad_answer", message) from None
+        vectors: list[Vector | None] = []
+        problem = ""
+        for row in rows:
+            try:
+                vectors += fit([row])
+            except BadVector as error:
+                vectors.append(None)
+                problem = str(error)
+        if all(vector is None for vector in vectors):
+            raise Failure("bad_answer", f'The embedding model "{self.name}": {problem}')
+        return vectors

@@ -1,0 +1,71 @@
+"""What an embedder is, and the one form that its vectors have. Pure, no Django."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+"""The meaning of a text: `DIMENSIONS` numbers of length 1, so that a dot product of two is their cosine."""
+
+DIMENSIONS = 1536
+"""Of every vector; a model with fewer is padded with zeros, which leaves the cosine as it is (V2)."""
+
+
+class Embedder(Protocol):
+    """A model that turns texts into vectors. Synchronous and safe to use from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """Names the vectors: those of embedders with different names are never compared (V2)."""
+
+    @property
+    def local(self) -> bool:
+        """Whether it answers at once from this process, so that it may be asked while a transaction is open."""
+
+    @property
+    def max_characters(self) -> int:
+        """The longest text it reads as a whole; longer ones are embedded in parts (V3)."""
+
+    @property
+    def min_similarity(self) -> float:
+        """The cosine below which two texts have nothing to do with each other (the default floor of K9)."""
+
+    @property
+    def same_similarity(self) -> float:
+        """The cosine from which on two short texts most likely say the same."""
+
+    def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
+        """Return a vector for each text, in order; None for a text that the model refuses, whatever is asked with it.
+
+        `seconds` bounds the whole call where the model is elsewhere; None leaves the embedder's own patience. Raises
+        `apps.core.errors.ModelUnavailable` when the model cannot be asked or answers with something else than vectors.
+        """
+
+
+class BadVector(ValueError):
+    """What a model returned is no vector that can be stored and compared."""
+
+
+def fit(rows: npt.ArrayLike) -> list[Vector]:
+    """Return the rows of a (texts × dimensions) array as unit vectors of `DIMENSIONS` numbers.
+
+    Raises `BadVector` for more dimensions, rows of different length, and rows that have no direction: zeros, NaN or
+    infinite numbers.
+    """
+    try:
+        matrix = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadVector("The vectors are not all of the same length, or not numbers.") from None
+    if matrix.ndim != 2 or not 1 <= matrix.shape[1] <= DIMENSIONS:
+        dimensions = matrix.shape[-1] if matrix.ndim else 0
+        raise BadVector(f"The vectors have {dimensions} dimensions; 1 to {DIMENSIONS} can be stored.")
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise BadVector("A vector is zero or not finite.")
+    padded = np.zeros((matrix.shape[0], DIMENSIONS), dtype=np.float32)
+    padded[:, : matrix.shape[1]] = matrix / lengths
+    return list(padded)

@@ -1,0 +1,130 @@
+"""Vectors of long-term and atomic memories (K9, A4): one a memory and model.
+
+The service that writes a memory also writes its vectors, with the embedder of this process: `write_embeddings`, in the
+same transaction. What a model elsewhere has to make, and whatever is missing for another reason, `fill_missing` adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.queue import send_task
+from apps.core.text.json_text import json_text
+from apps.memory.embeddings.active import ModelInUse, list_models_in_use
+from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
+from apps.memory.models import AtomicEmbedding, LongTermEmbedding
+
+TASK = "apps.memory.tasks.embed_memories"
+
+
+class MemoryKind(StrEnum):
+    """A kind of memory that has vectors."""
+
+    LONG_TERM = "long_term"
+    ATOMIC = "atomic"
+
+
+_EMBEDDINGS: dict[MemoryKind, type[LongTermEmbedding] | type[AtomicEmbedding]] = {
+    MemoryKind.LONG_TERM: LongTermEmbedding,
+    MemoryKind.ATOMIC: AtomicEmbedding,
+}
+
+# The models are locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
+STORE = """
+WITH in_use AS (SELECT id FROM embedding_model WHERE id = ANY(%(models)s) AND state <> 'retired' FOR SHARE)
+INSERT INTO {table} (user_id, memory_id, model_id, embedding)
+SELECT %(user)s, memory_id, model_id, embedding::vector
+FROM unnest(%(memories)s::uuid[], %(models)s::bigint[], %(vectors)s::text[]) AS new (memory_id, model_id, embedding)
+WHERE model_id IN (SELECT id FROM in_use)
+ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryVectors:
+    """The vectors of some texts, in their order, by ID of the model in use; None where there is none (yet).
+
+    The active model is the first.
+    """
+
+    by_model: Mapping[int, Sequence[Vector | None]]
+
+    @property
+    def active(self) -> Sequence[Vector | None]:
+        """Those of the active model: what existing vectors may be compared with."""
+        return next(iter(self.by_model.values()))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text has a vector of every model."""
+        return all(vector is not None for vectors in self.by_model.values() for vector in vectors)
+
+
+def long_term_text(*, key: str, value: Any) -> str:
+    """Return the text of a long-term memory that is embedded: "key: value"."""
+    return f"{key}: {json_text(value)}"
+
+
+def embed_memories(texts: Sequence[str], *, at_once: bool = False) -> MemoryVectors:
+    """Make the vectors of memories' texts with every model in use. One vector a text, however long.
+
+    `at_once` asks only embedders of this process, as it has to be while a transaction is open: what others are to make
+    is None. Without it the call may take as long as a model server does, and raises `ModelUnavailable` when the active
+    one cannot be asked.
+    """
+    by_model = {model.id: _embed(model, texts, at_once=at_once) for model in list_models_in_use()}
+    return MemoryVectors(by_model=by_model)
+
+
+def _embed(model: ModelInUse, texts: Sequence[str], *, at_once: bool) -> Sequence[Vector | None]:
+    def embed(embedder: Embedder) -> Sequence[Vector | None]:
+        if at_once and not embedder.local:
+            return [None] * len(texts)
+        return embed_whole(embedder, texts)
+
+    return with_embedder(model, embed) or [None] * len(texts)
+
+
+def store_memory_embeddings(
+    *, user: User, kind: MemoryKind, memory_ids: Sequence[UUID], vectors: MemoryVectors
+) -> None:
+    """Store the vectors of these memories, in the transaction that writes the memories' text.
+
+    They take the place of what was stored for another text before. Workers are woken for what has no vector yet.
+    """
+    found = [
+        (memory_id, model_id, to_sql(vector))
+        for model_id, row in vectors.by_model.items()
+        for memory_id, vector in zip(memory_ids, row, strict=True)
+        if vector is not None
+    ]
+    if not vectors.complete:
+        _EMBEDDINGS[kind].objects.filter(memory__in=memory_ids).delete()
+        transaction.on_commit(partial(send_task, TASK))
+    if found:
+        memories, models, texts = zip(*found, strict=True)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                STORE.format(table=_EMBEDDINGS[kind]._meta.db_table),
+                {"user": user.pk, "memories": list(memories), "models": list(models), "vectors": list(texts)},
+            )
+
+
+def write_embeddings(*, user: User, kind: MemoryKind, texts: Mapping[UUID, str]) -> None:
+    """Make and store the vectors of memories that were just written, their text by ID, in the same transaction.
+
+    Two queries and about 2 ms a text with the local embedder; what a model elsewhere is to make, workers add. Never
+    fails because of a model.
+    """
+    if texts:
+        vectors = embed_memories(list(texts.values()), at_once=True)
+        store_memory_embeddings(user=user, kind=kind, memory_ids=list(texts), vectors=vectors)

@@ -1,0 +1,141 @@
+"""Vectors of messages (V1, V3): made outside of transactions, then stored in one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+import numpy as np
+from django.db import connection, transaction
+
+from apps.conversations.models import Message
+from apps.core.llm.embedding.parts import split_text
+from apps.core.llm.embedding.types import Embedder, Vector
+from apps.memory.embeddings.active import ModelInUse, list_models_in_use
+from apps.memory.embeddings.vectors import with_embedder
+from apps.memory.models import ConversationEmbedding, EmbeddingModel
+
+# In the order in which sessions are deleted, and before their messages: nobody waits for each other for good.
+LOCK_MESSAGES = """
+SELECT message.id
+FROM conversation AS message JOIN chat_session AS session ON session.id = message.session_id
+WHERE message.id = ANY(%s)
+ORDER BY session.id
+FOR KEY SHARE OF session
+"""
+LOCK_MODELS = "SELECT id, state FROM embedding_model WHERE state <> 'retired' ORDER BY id FOR SHARE"
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedEmbeddings:
+    """Vectors of messages, not stored yet. `failures`: messages that got no vector, or not of every part, and why."""
+
+    rows: Sequence[ConversationEmbedding] = ()
+    failures: Mapping[UUID, str] = field(default_factory=dict)
+
+
+class ModelsChanged(Exception):
+    """`reembed` switched models between the making of vectors and their storing: make them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A message's text, or a part of it, that becomes one row."""
+
+    message: Message
+    index: int
+    text: str
+    digest: bytes
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        return self.message.user_id, self.digest
+
+
+def prepare_embeddings(messages: Iterable[Message]) -> PreparedEmbeddings:
+    """Make the vectors of these messages, of whatever people, with every model in use.
+
+    Calls the model: not to be used in a transaction. A text that the same person's messages had before takes the
+    vector it got then. A text that the model refuses is a failure of its message, "text_refused", and of no other.
+    Raises `ModelUnavailable` when the active model cannot be asked.
+    """
+    listed = list(messages)
+    rows: list[ConversationEmbedding] = []
+    failures: dict[UUID, str] = {}
+    for model in list_models_in_use():
+        for part, vector in with_embedder(model, partial(_embed, listed, model=model)) or ():
+            if vector is not None:
+                rows.append(_make_row(part, model=model, vector=vector))
+            elif model.active:
+                failures[part.message.id] = "text_refused"
+    return PreparedEmbeddings(rows=rows, failures=failures)
+
+
+@transaction.atomic
+def store_embeddings(prepared: PreparedEmbeddings) -> int:
+    """Store the vectors of those messages that still exist; returns how many rows.
+
+    What is stored already stays as it is, so that a second run changes nothing. Raises `ModelsChanged` when none of
+    the vectors is of the model that has meanwhile become the active one.
+    """
+    if not prepared.rows:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_MODELS)
+        states = dict(cursor.fetchall())
+        cursor.execute(LOCK_MESSAGES, [list({row.message_id for row in prepared.rows})])
+        existing = {message_id for (message_id,) in cursor.fetchall()}
+    models = {row.model_id for row in prepared.rows}
+    if not any(states.get(model) == EmbeddingModel.State.ACTIVE for model in models):
+        raise ModelsChanged
+    rows = [row for row in prepared.rows if row.message_id in existing and row.model_id in states]
+    ConversationEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def _embed(messages: Sequence[Message], embedder: Embedder, *, model: ModelInUse) -> list[tuple[_Part, Vector | None]]:
+    """Return the parts of the messages, each with its vector; the model is asked once for each text it has not seen."""
+    parts = [
+        _Part(message=message, index=index, text=text, digest=hashlib.sha256(text.encode()).digest())
+        for message in messages
+        for index, text in enumerate(split_text(message.content, max_characters=embedder.max_characters))
+    ]
+    known = _find_vectors(model, parts)
+    texts = list(dict.fromkeys(part.text for part in parts if part.key not in known))
+    made = dict(zip(texts, embedder.embed(texts), strict=True))
+    return [(part, known[part.key] if part.key in known else made[part.text]) for part in parts]
+
+
+def _find_vectors(model: ModelInUse, parts: Sequence[_Part]) -> dict[tuple[int, bytes], Vector]:
+    """Return the vectors that texts of these parts have in the same person's other messages."""
+    known = ConversationEmbedding.objects.filter(
+        user__in={part.message.user_id for part in parts},
+        model=model.id,
+        digest__in={part.digest for part in parts},
+    )
+    wanted = {part.key for part in parts}
+    rows = known.order_by("user", "digest").distinct("user", "digest").values_list("user_id", "digest", "embedding")
+    return {
+        (user_id, bytes(digest)): np.asarray(vector, dtype=np.float32)
+        for user_id, digest, vector in rows
+        if (user_id, bytes(digest)) in wanted
+    }
+
+
+def _make_row(part: _Part, *, model: ModelInUse, vector: Vector) -> ConversationEmbedding:
+    message = part.message
+    return ConversationEmbedding(
+        chat_id=message.session_id,
+        user_id=message.user_id,
+        message_id=message.id,
+        part=part.index,
+        content=part.text,
+        digest=part.digest,
+        message_type=message.role,
+        model_id=model.id,
+        embedding=vector,
+        created_at=message.create_time,
+    )

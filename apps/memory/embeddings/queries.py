@@ -1,0 +1,113 @@
+"""Vectors of queries: embedded once, at once, or not at all (A4: past the deadline keywords alone answer)."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from functools import lru_cache
+
+import structlog
+
+from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.embedding.types import Vector
+from apps.memory.embeddings.active import ModelInUse, find_active_model
+from apps.memory.embeddings.vectors import embed_whole
+
+DEADLINE_SECONDS = 0.3
+PATIENCE_SECONDS = 5.0
+"""How long an answer that is too late for its turn is waited for: the same text may be asked for again."""
+
+THREADS = 4
+REMEMBERED = 256
+"""Queries whose vectors are kept: a retry, a second page, the playground ask for the same again."""
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEmbedding:
+    """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
+
+    `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
+    """
+
+    model_id: int
+    vector: Vector
+    min_similarity: float
+
+
+def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:
+    """Return the vector of a query by the active model, or None: past `deadline` seconds, on a failure, and while
+    nothing was ever embedded.
+
+    One query to the database; safe in any thread. Never raises because of a model. A late answer is dropped.
+    """
+    model = find_active_model()
+    if model is None or not text.strip():
+        return None
+    pending = _get_pool().submit(_embed, model.name, text)
+    try:
+        return _make_query_embedding(model, pending.result(deadline))
+    except FutureTimeoutError:
+        pending.cancel()
+        logger.info("query_embedding_late", model=model.name)
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+    return None
+
+
+def embed_search(text: str) -> QueryEmbedding | None:
+    """Return the vector of what a person searches for, who waits for it; None while nothing was ever embedded.
+
+    Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
+    """
+    model = find_active_model()
+    return None if model is None else _make_query_embedding(model, _embed(model.name, text))
+
+
+def _make_query_embedding(model: ModelInUse, vector: Vector) -> QueryEmbedding:
+    return QueryEmbedding(model_id=model.id, vector=vector, min_similarity=get_embedder(model.name).min_similarity)
+
+
+class _Remembered:
+    """The vectors of the newest queries."""
+
+    def __init__(self, size: int) -> None:
+        self._vectors: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._size = size
+        self._lock = threading.Lock()
+
+    def find(self, key: tuple[str, str]) -> Vector | None:
+        with self._lock:
+            if key in self._vectors:
+                self._vectors.move_to_end(key)
+            return self._vectors.get(key)
+
+    def add(self, key: tuple[str, str], vector: Vector) -> None:
+        with self._lock:
+            self._vectors[key] = vector
+            while len(self._vectors) > self._size:
+                self._vectors.popitem(last=False)
+
+
+_remembered = _Remembered(REMEMBERED)
+
+
+def _embed(model_name: str, text: str) -> Vector:
+    known = _remembered.find((model_name, text))
+    if known is not None:
+        return known
+    (vector,) = embed_whole(get_embedder(model_name), [text], seconds=PATIENCE_SECONDS)
+    if vector is None:
+        raise ModelUnavailable("The embedding model refuses this text.", fields={"reason": "refused"})
+    _remembered.add((model_name, text), vector)
+    return vector
+
+
+@lru_cache(maxsize=1)
+def _get_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="query-embedding")
