@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import lru_cache
+from typing import Any
 
 from django.conf import settings
 
-from apps.core.llm.types import ChatModel
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.reading import read_json_object
+from apps.core.llm.types import ChatModel, ModelRequest
 
 
 def get_chat_model() -> ChatModel:
@@ -21,6 +25,22 @@ def get_chat_model() -> ChatModel:
         api_key=settings.OPENAI_API_KEY.strip(),
         model=settings.CHAT_MODEL.strip(),
     )
+
+
+def ask_for_object(request: ModelRequest) -> dict[str, Any]:
+    """Return the JSON object that the model answers `request` with: for background work, outside any event loop.
+
+    Raises `ModelUnavailable` as `ChatModel.stream` does, and with the reason ``bad_answer`` for anything but valid
+    JSON: what had to be guessed must not be remembered (E5).
+    """
+    result = read_json_object(asyncio.run(_complete(request)))
+    if result.value is None or result.repaired:
+        raise ModelUnavailable("The model's answer is not the JSON it was asked for.", fields={"reason": "bad_answer"})
+    return result.value
+
+
+async def _complete(request: ModelRequest) -> str:
+    return "".join([piece async for piece in get_chat_model().stream(request)])
 
 
 @lru_cache(maxsize=8)

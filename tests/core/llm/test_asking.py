@@ -1,0 +1,42 @@
+"""Asking a model for an object in the background: valid JSON, or an error that says whose fault it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.client import ask_for_object
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from tests.support.scripted_model import ScriptedModel, refuse_with
+
+REQUEST = ModelRequest(
+    messages=(PromptMessage("user", "你好"),), response_format=ResponseFormat(name="test", schema={"type": "object"})
+)
+
+
+@pytest.fixture(autouse=True)
+def _model(scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
+
+
+def test_the_object_is_returned(scripted_model: ScriptedModel) -> None:
+    scripted_model.script('```json\n{"summary": "他住在上海。"}\n```')
+    assert ask_for_object(REQUEST) == {"summary": "他住在上海。"}
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize("answer", ["他住在上海。", '{"summary": "他住在', "[1]", ""])
+def test_what_is_no_valid_json_is_an_answer_that_cannot_be_used(scripted_model: ScriptedModel, answer: str) -> None:
+    scripted_model.script(answer)
+    with pytest.raises(ModelUnavailable) as caught:
+        ask_for_object(REQUEST)
+    assert caught.value.fields == {"reason": "bad_answer"}
+
+
+def test_a_failure_of_the_server_keeps_its_reason(scripted_model: ScriptedModel) -> None:
+    scripted_model.script(refuse_with(401))
+    with pytest.raises(ModelUnavailable) as caught:
+        ask_for_object(REQUEST)
+    assert caught.value.fields == {"reason": "refused", "status": 401}
