@@ -5,3 +5,10 @@ from django.utils.translation import gettext_lazy as _
 class MemoryConfig(AppConfig):
     name = "apps.memory"
     verbose_name = _("Memory")
+
+    def ready(self) -> None:
+        from apps.memory.history.kinds import register_kind
+        from apps.memory.long_term import undo as long_term
+        from apps.memory.models import Change
+
+        register_kind(Change.Kind.LONG_TERM, long_term.KIND)

@@ -1,5 +1,6 @@
 """What other apps may read of memory."""
 
+from apps.memory.history.selectors import list_changes
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
@@ -11,6 +12,7 @@ __all__ = [
     "get_memories_by_id",
     "get_memory",
     "get_working_memory",
+    "list_changes",
     "list_copies",
     "list_memories",
     "retrieve_relevant_memories",

@@ -1,7 +1,9 @@
 """What other apps may write in memory."""
 
 from apps.memory.history.context import changed_by
+from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import forget_history, record_changes
+from apps.memory.history.undo import undo_operation
 from apps.memory.long_term.forgetting import forget_all, forget_memories
 from apps.memory.long_term.services import (
     accept_memory,
@@ -21,6 +23,7 @@ from apps.memory.working.services import (
 )
 
 __all__ = [
+    "TrackedKind",
     "accept_memory",
     "changed_by",
     "count_turn",
@@ -35,7 +38,9 @@ __all__ = [
     "record_entries",
     "record_form",
     "record_use",
+    "register_kind",
     "reject_memory",
+    "undo_operation",
     "update_memory",
     "update_working_memory",
 ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.memory import settings_api
+from apps.memory.history import api as history
 from apps.memory.long_term import api as long_term
 from apps.memory.working import api as working
 
@@ -15,5 +16,7 @@ urlpatterns = [
     path("long-term/<str:memory_id>/reject", long_term.RejectView.as_view(), name="memory-reject"),
     path("long-term/<str:memory_id>/copies", long_term.CopiesView.as_view(), name="memory-copies"),
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
+    path("changes", history.ChangesView.as_view(), name="changes"),
+    path("changes/<str:operation>/undo", history.UndoView.as_view(), name="undo"),
     path("settings", settings_api.SettingsView.as_view(), name="settings"),
 ]

@@ -84,6 +84,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.get("/chat/sessions").json() == empty_page
     assert bob.get("/memory/long-term?status=all").json() == empty_page
     assert bob.get("/memory/long-term?status=all&search=violet").json() == empty_page
+    assert bob.get("/memory/changes").json() == empty_page
     assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
     assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
     assert bob.delete("/memory/long-term").json() == {"deleted": 0}
@@ -100,7 +101,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
 
 def test_the_tests_above_cover_every_endpoint():
     changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
-    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post")}
+    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")}
     assert {
         ("sessions", "get"),
         ("sessions", "post"),
@@ -109,6 +110,7 @@ def test_the_tests_above_cover_every_endpoint():
         ("memories", "delete"),
         ("memories-batch-delete", "post"),
         ("memories-search", "get"),
+        ("changes", "get"),
         ("settings", "get"),
         ("settings", "patch"),
     } == COLLECTION_CALLS

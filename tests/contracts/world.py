@@ -13,6 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.services import create_session, fail_round, open_round
 from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import Change
 from apps.memory.services import create_memory, record_entries, record_form
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
@@ -23,17 +24,22 @@ SECRET = "紫罗兰 violet"
 
 @dataclass(frozen=True)
 class World:
-    """The IDs of what a person has. `failed` is a message that can be retried, `pending` a memory to accept."""
+    """The IDs of what a person has. `failed` is a message that can be retried, `pending` a memory to accept.
+
+    `operation` is what made that memory.
+    """
 
     session: str
     reply: str
     failed: str
     pending: str
+    operation: str
 
     def values(self, route: Route) -> dict[str, str]:
         """What to fill into the route's path, so that its owner is served."""
         message = self.reply if route.name == "turn" else self.failed
         known = {"session_id": self.session, "message_id": message, "memory_id": self.pending}
+        known |= {"operation": self.operation}
         return {name: known[name] for name in route.parameters}
 
 
@@ -67,7 +73,13 @@ def build_world(client: ApiClient) -> World:
         now=now,
     )
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
-    return World(session=str(session.id), reply=reply, failed=str(opened.message_id), pending=str(update.id))
+    return World(
+        session=str(session.id),
+        reply=reply,
+        failed=str(opened.message_id),
+        pending=str(update.id),
+        operation=str(Change.objects.get(object_id=update.id).operation),
+    )
 
 
 def dump(user: User) -> dict[str, list[dict[str, Any]]]:

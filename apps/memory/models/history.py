@@ -87,3 +87,8 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.object_id}"
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether undoing may be tried; it is refused still where the object has changed since."""
+        return self.action != self.Action.DELETE and self.after is not None and self.undone_by is None

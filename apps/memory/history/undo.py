@@ -1,0 +1,69 @@
+"""Undoing changes from their audit records (L7). Undoing is a change itself: undoing that does it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.core.errors import Conflict, NotFound
+from apps.memory.history.kinds import get_kind
+from apps.memory.history.services import record_changes
+from apps.memory.history.types import ChangeDraft
+from apps.memory.models import Change
+
+
+@transaction.atomic
+def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
+    """Bring every object of an operation back to what it was before; returns the ID of the operation that does it.
+
+    What the operation made becomes rejected, as if its owner had turned it down: it is not proposed again (L1). Raises
+    `NotFound`; `Conflict`, with nothing changed, for a deletion, which is final, for what was undone already, for what
+    has changed or been deleted since, and where what comes back would clash with what is there now.
+    """
+    first = Change.objects.filter(user=user, operation=operation).first()
+    if first is None:
+        raise NotFound("There is no such change.")
+    kind = get_kind(first.kind)
+    kind.lock(user)
+    changes = list(Change.objects.filter(user=user, operation=operation).order_by("id").select_for_update())
+    _refuse_final(changes)
+    rows = kind.read(user, [change.object_id for change in changes])
+    for change in changes:
+        row = rows.get(change.object_id)
+        if row is None or kind.snapshot(row) != change.after:
+            raise Conflict("This has changed since: undo the later change first.", fields=_name(change))
+    kind.restore(user=user, rows=[(rows[change.object_id], change.before) for change in changes], now=now)
+    drafts = [
+        ChangeDraft(
+            kind=change.kind,
+            action=Change.Action.UNDO,
+            object_id=change.object_id,
+            before=change.after,
+            after=kind.snapshot(rows[change.object_id]),
+            session_id=change.session_id,
+        )
+        for change in changes
+    ]
+    (undoing,) = record_changes(user=user, changes=drafts, now=now).values()
+    # What this brings back, if it undid something itself, can be undone once more.
+    Change.objects.filter(user=user, undone_by=operation).update(undone_by=None)
+    Change.objects.filter(user=user, operation=operation).update(undone_by=undoing)
+    return undoing
+
+
+def _refuse_final(changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.action == Change.Action.DELETE:
+            raise Conflict("A deletion is final.", fields=_name(change))
+        if change.after is None:
+            raise Conflict("What was changed has been deleted since.", fields=_name(change))
+        if change.undone_by is not None:
+            raise Conflict("This was undone already.", fields=_name(change))
+
+
+def _name(change: Change) -> dict[str, str]:
+    return {"object_id": str(change.object_id)}

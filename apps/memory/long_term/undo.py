@@ -1,0 +1,60 @@
+"""Bringing long-term memories back to what they were (L7)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from apps.accounts.models import User
+from apps.core.errors import Conflict
+from apps.core.text.fold import normalize_key
+from apps.memory.history.kinds import TrackedKind
+from apps.memory.history.types import Snapshot
+from apps.memory.long_term.audit import snapshot
+from apps.memory.locking import lock_memories
+from apps.memory.long_term.ledger import TEXT_FIELDS, set_text
+from apps.memory.long_term.selectors import get_memories_by_id
+from apps.memory.models import LongTermMemory, Status
+
+_FIELDS = ("category", "confidence", "source", "status", "mode")
+
+
+def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, LongTermMemory]:
+    return get_memories_by_id(user, ids)
+
+
+def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]], now: datetime) -> None:
+    """Restore rows in place; what there was not before becomes rejected."""
+    _refuse_taken_keys(user, rows)
+    _refuse_lost_successors(user, rows)
+    for memory, before in rows:
+        memory.updated_at = now
+        if before is None:
+            memory.status, memory.superseded_by_id = Status.REJECTED, None
+            continue
+        for name in _FIELDS:
+            setattr(memory, name, before[name])
+        memory.superseded_by_id = before["superseded_by"] and UUID(before["superseded_by"])
+        set_text(memory, key=before["key"], value=before["value"])
+    # What stops being active makes way for what is active again.
+    for memory, before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
+        text = TEXT_FIELDS if before else ()
+        memory.save(update_fields=[*_FIELDS, "superseded_by", "updated_at", *text])
+
+
+def _refuse_taken_keys(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]]) -> None:
+    keys = [normalize_key(before["key"]) for _row, before in rows if before and before["status"] == Status.ACTIVE]
+    others = LongTermMemory.objects.filter(user=user, normalized_key__in=keys, status=Status.ACTIVE)
+    other = others.exclude(id__in=[row.id for row, _before in rows]).first()
+    if other is not None:
+        raise Conflict("Another active memory has this key by now.", fields={"memory_id": str(other.id)})
+
+
+def _refuse_lost_successors(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]]) -> None:
+    successors = {UUID(before["superseded_by"]) for _row, before in rows if before and before["superseded_by"]}
+    if successors - get_memories_by_id(user, successors).keys():
+        raise Conflict("What took the place of this memory has been deleted since.")
+
+
+KIND = TrackedKind(lock=lock_memories, read=_read, snapshot=snapshot, restore=_restore)
