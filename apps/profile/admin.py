@@ -24,7 +24,7 @@ from apps.profile.types import TEXT_SECTIONS
 EDITABLE = (*TEXT_SECTIONS, "sections")
 
 
-class UserProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
+class UserProfileForm(forms.ModelForm):
     """Checks what the service checks, so that the form shows the reasons."""
 
     class Meta:

@@ -61,7 +61,6 @@ def restore_version(*, user: User, version: int, now: datetime) -> ProfileSnapsh
     return to_snapshot(profile)
 
 
-@transaction.atomic
 def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: datetime) -> None:
     """Take up what messages show about the person, in background work (U3); nothing while the profile is off.
 
@@ -70,8 +69,12 @@ def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: d
     system, the statement becomes a proposal. Left out: what was said before the document was deleted or the section
     edited, what was rejected, and what is no name or text of a section. The same again changes nothing.
     """
-    if not proposals or not get_settings(user).enable_user_profile:
-        return
+    if proposals and get_settings(user).enable_user_profile:
+        with transaction.atomic():
+            _take_up(user, proposals, now=now)
+
+
+def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime) -> None:
     profile = _lock_profile(user)
     document, learned_at = read_document(profile), dict(profile.learned_at)
     queue = _ProposalQueue(user)

@@ -1,0 +1,67 @@
+"""Writers of one person's profile at the same moment, each in a thread and a connection of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.db import release_connections
+from apps.profile.models import UserProfile
+from apps.profile.selectors import get_user_profile, list_versions
+from apps.profile.services import propose_sections, update_profile
+from apps.profile.types import ProposedSection
+from tests.support.factories import UserFactory
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+WRITERS = 8
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run_together(jobs: Sequence[Callable[[], Any]]) -> None:
+    """Run the jobs at the same moment; an exception in one is raised here."""
+    barrier = Barrier(len(jobs))
+
+    def run(job: Callable[[], Any]) -> None:
+        try:
+            barrier.wait()
+            job()
+        finally:
+            release_connections()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        list(pool.map(run, jobs))
+
+
+def write(user: User, number: int) -> None:
+    """Write a section of the number's own, by hand and by the machine in turn."""
+    if number % 2:
+        update_profile(user=user, changes={"sections": {f"s{number}": "x"}}, now=NOW)
+    else:
+        propose_sections(user=user, proposals=[ProposedSection(f"s{number}", "x", None, NOW)], now=NOW)
+
+
+@pytest.mark.spec("U3")
+def test_versions_have_no_gap_and_no_section_is_lost() -> None:
+    user = UserFactory()
+    run_together([lambda number=number: write(user, number) for number in range(WRITERS)])
+    snapshot = get_user_profile(user=user)
+    assert snapshot is not None
+    assert set(snapshot.sections) == {f"s{number}" for number in range(WRITERS)}
+    versions = list(list_versions(user))
+    assert [row.version for row in versions] == list(range(WRITERS, 0, -1))
+    assert [len(row.document["sections"]) for row in versions] == list(range(WRITERS, 0, -1))
+    assert UserProfile.objects.filter(user=user).count() == 1
+
+
+@pytest.mark.spec("U3")
+def test_the_same_at_once_is_one_version() -> None:
+    user = UserFactory()
+    run_together([lambda: update_profile(user=user, changes={"background": "律师"}, now=NOW)] * WRITERS)
+    assert [row.version for row in list_versions(user)] == [1]
