@@ -1,4 +1,4 @@
-"""Values that memory passes around: what retrieval finds and how it judged it."""
+"""Values that memory passes around: what retrieval finds and how it judged it. No Django."""
 
 from __future__ import annotations
 
@@ -63,3 +63,33 @@ class ScoredMemory:
     frequency_score: float
     confidence: float
     topic_boost: float
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicCandidate:
+    """An active atomic memory that may be relevant, with the fields of A1 that its reader needs."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID | None
+    message_id: uuid.UUID | None
+    content: str
+    tags: Sequence[str]
+    timestamp: datetime
+    event_start: datetime | None
+    event_end: datetime | None
+    create_time: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAtomicMemory:
+    """A candidate with its score, 0..1 and comparable within one answer only, and what went into it (A4).
+
+    ``keyword_score`` is BM25: 0 when no term of the query occurs, else above it without an upper bound.
+    ``semantic_score`` is the cosine to the query, 0 when that is not known.
+    """
+
+    candidate: AtomicCandidate
+    score: float
+    keyword_score: float
+    semantic_score: float

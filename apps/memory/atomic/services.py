@@ -1,0 +1,202 @@
+"""Writing atomic memories. Each service is one transaction; writers of one person's memories take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.conversations.selectors import get_session
+from apps.core.errors import Conflict, InvalidInput
+from apps.memory.atomic.audit import describe_change, snapshot
+from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
+from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.atomic.validation import check_fields
+from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.forgotten import allow_again, digest_text, record_forgotten
+from apps.memory.history.services import forget_history, record_changes
+from apps.memory.locking import lock_memories
+from apps.memory.models import AtomicMemory, Change, Status
+
+EDITABLE_FIELDS = ("content", "tags", "timestamp", "event_start", "event_end")
+
+_WITH_HISTORY = """
+WITH RECURSIVE doomed AS (
+    SELECT id FROM atomic_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
+    UNION
+    SELECT memory.id FROM atomic_memory AS memory JOIN doomed ON memory.superseded_by_id = doomed.id
+    WHERE memory.user_id = %(user)s
+)
+SELECT id FROM doomed
+"""
+
+
+@transaction.atomic
+def create_atomic_memories(*, user: User, drafts: Sequence[AtomicDraft], now: datetime) -> list[AtomicMemory]:
+    """Store these as they are, in order, with their terms and vectors; nothing is compared with what is there.
+
+    The drafts are valid, and nothing in them is another person's. A few statements for any number of drafts.
+    """
+    lock_memories(user)
+    memories = [_make(user, draft, now=now) for draft in drafts]
+    AtomicMemory.objects.bulk_create(memories, batch_size=500)
+    changes = [describe_change(memory, action=Change.Action.CREATE, before=None) for memory in memories]
+    record_changes(user=user, changes=changes, now=now)
+    _write_vectors(user, memories)
+    return memories
+
+
+def _make(user: User, draft: AtomicDraft, *, now: datetime) -> AtomicMemory:
+    memory = AtomicMemory(
+        user=user,
+        session_id=draft.session_id,
+        message_id=draft.message_id,
+        tags=list(dict.fromkeys(draft.tags)),
+        timestamp=draft.timestamp or now,
+        event_start=draft.event_start,
+        event_end=draft.event_end,
+        status=draft.status,
+        create_time=now,
+        updated_at=now,
+    )
+    set_content(memory, draft.content)
+    return memory
+
+
+def _write_vectors(user: User, memories: Iterable[AtomicMemory]) -> None:
+    texts = {memory.id: memory.content for memory in memories}
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts=texts)
+
+
+@transaction.atomic
+def create_atomic_memory(
+    *,
+    user: User,
+    content: str,
+    now: datetime,
+    tags: Sequence[str] = (),
+    timestamp: datetime | None = None,
+    event_start: datetime | None = None,
+    event_end: datetime | None = None,
+    session_id: UUID | None = None,
+) -> tuple[AtomicMemory, bool]:
+    """Store a memory its owner wrote; returns it, and whether it is new.
+
+    An active one with the same content takes the new tags instead, so that nothing is there twice (A3). What was
+    deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a session
+    that is not theirs.
+    """
+    check_fields({"content": content, "tags": tags, "event_start": event_start, "event_end": event_end})
+    if session_id is not None:
+        get_session(user, session_id)
+    content, tags = content.strip(), [tag.strip() for tag in tags]
+    lock_memories(user)
+    allow_again(user=user, digests=[digest_content(user, content)])
+    same = _find_same(user, content)
+    if same is not None:
+        before = snapshot(same)
+        same.tags = list(dict.fromkeys([*same.tags, *tags]))
+        same.updated_at = now
+        same.save(update_fields=["tags", "updated_at"])
+        change = describe_change(same, action=Change.Action.REFRESH, before=before)
+        record_changes(user=user, changes=[change], now=now)
+        return same, False
+    draft = AtomicDraft(
+        content=content,
+        tags=tags,
+        timestamp=timestamp,
+        event_start=event_start,
+        event_end=event_end,
+        session_id=session_id,
+    )
+    (memory,) = create_atomic_memories(user=user, drafts=[draft], now=now)
+    return memory, True
+
+
+def digest_content(user: User, content: str) -> str:
+    """Return the digest by which a deleted content is recognised (L6)."""
+    return digest_text(user, kind="atomic", text=normalize_content(content))
+
+
+def _find_same(user: User, content: str) -> AtomicMemory | None:
+    active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
+    return active.filter(normalized_content=normalize_content(content)).order_by("create_time").first()
+
+
+@transaction.atomic
+def update_atomic_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> AtomicMemory:
+    """Change fields of an active or pending memory: any of content, tags, timestamp, event_start, event_end.
+
+    Raises `NotFound`; `InvalidInput` or `TooLarge` for the values; `Conflict` when another active memory says the same,
+    or when the memory is history (superseded, rejected, evicted).
+    """
+    if unknown := set(changes) - set(EDITABLE_FIELDS):
+        raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
+    lock_memories(user)
+    memory = get_atomic_memory(user, memory_id)
+    if memory.status not in (Status.ACTIVE, Status.PENDING):
+        raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
+    before = snapshot(memory)
+    values = {name: changes.get(name, getattr(memory, name)) for name in EDITABLE_FIELDS}
+    check_fields(values)
+    memory.tags = list(dict.fromkeys(tag.strip() for tag in values["tags"]))
+    for name in ("timestamp", "event_start", "event_end"):
+        setattr(memory, name, values[name])
+    memory.updated_at = now
+    fields = ["tags", "timestamp", "event_start", "event_end", "updated_at"]
+    content = values["content"].strip()
+    rewritten = content != memory.content
+    if rewritten:
+        same = _find_same(user, content)
+        if memory.status == Status.ACTIVE and same is not None and same.id != memory.id:
+            message = "Another active memory says this."
+            raise Conflict(message, fields={"content": [message], "memory_id": str(same.id)})
+        allow_again(user=user, digests=[digest_content(user, content)])
+        set_content(memory, content)
+        fields += TEXT_FIELDS
+    memory.save(update_fields=fields)
+    change = describe_change(memory, action=Change.Action.EDIT, before=before)
+    record_changes(user=user, changes=[change], now=now)
+    if rewritten:
+        _write_vectors(user, [memory])
+    return memory
+
+
+@transaction.atomic
+def forget_atomic_memories(*, user: User, ids: Iterable[UUID], now: datetime) -> int:
+    """Delete memories of any status, for good, with what they superseded; returns how many of those asked for are gone.
+
+    IDs of none, or of another person's, are passed over. What is gone is not learned again from what was said before
+    `now` (L6).
+    """
+    wanted = list(ids)
+    lock_memories(user)
+    mine = AtomicMemory.objects.filter(user=user)
+    count = mine.filter(id__in=wanted).count()
+    with connection.cursor() as cursor:
+        cursor.execute(_WITH_HISTORY, {"user": user.pk, "ids": wanted})
+        doomed = [row[0] for row in cursor.fetchall()]
+    _delete(user, doomed, now=now)
+    return count
+
+
+@transaction.atomic
+def forget_all_atomic_memories(*, user: User, now: datetime) -> int:
+    """Delete every atomic memory of any status, for good, and return how many."""
+    lock_memories(user)
+    doomed = list(AtomicMemory.objects.filter(user=user).values_list("id", flat=True))
+    _delete(user, doomed, now=now)
+    return len(doomed)
+
+
+def _delete(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
+    rows = AtomicMemory.objects.filter(user=user, id__in=ids)
+    contents = list(rows.values_list("content", flat=True))
+    rows.delete()
+    forget_history(user=user, kind=Change.Kind.ATOMIC, object_ids=ids, now=now)
+    record_forgotten(user=user, digests={digest_content(user, content) for content in contents}, now=now)
