@@ -238,7 +238,7 @@ CELERY_TASK_ROUTES = {
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
-"""KiB. A child that has grown beyond it is replaced after its task; one with the local embedder loaded takes a third."""
+"""KiB. A child that has grown beyond it is replaced after its task; with the local embedder it takes a third of it."""
 
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,  # above the task time limit, or a long task would be delivered twice

@@ -1,12 +1,25 @@
-"""The queue of background work, in PostgreSQL: what is to be done for messages after the reply (see `Work`)."""
+"""The queue of background work, in PostgreSQL: what is to be done for messages after the reply (see `Work`).
+
+A run claims rows (`claim_work`, `claim_session_work`), computes without a transaction, and writes its result in the
+transaction in which `take_work` deletes the rows: whoever does not find all of them any more writes nothing. A run that
+came to nothing puts its rows off (`fail_work`) or gives them back (`release_work`); those of a run that died are free
+again when their lease has run out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from datetime import datetime
+import random
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import partial
+from typing import Any
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
 
 from apps.conversations.models import Message, Work
 from apps.core.queue import send_task
@@ -17,6 +30,116 @@ TASKS = {
     Work.Kind.SUMMARIZE: "apps.pipeline.tasks.summarize",
 }
 """Which task does which work. A task is sent without arguments: it asks PostgreSQL what is due."""
+
+ALONE_FROM_ATTEMPTS = 2
+"""Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more."""
+
+MAX_ATTEMPTS = 5
+"""After so many attempts of its own fault work has failed."""
+
+MAX_POSTPONEMENTS = 80
+"""After so many, whoever is to blame: about three days of a model server that is away."""
+
+LONGEST_PAUSE = timedelta(hours=1)
+
+WORKER_LOST = "worker_lost"
+"""The error of work whose workers were killed each time."""
+
+_CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
+
+CLAIM = f"""
+WITH found AS MATERIALIZED (
+    SELECT id, attempts, due_at FROM work
+    WHERE kind = %(kind)s AND {_CLAIMABLE}
+    ORDER BY due_at, id
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+), first AS (
+    SELECT id, attempts FROM found ORDER BY due_at, id LIMIT 1
+), chosen AS (
+    SELECT found.id FROM found, first
+    WHERE found.id = first.id OR GREATEST(found.attempts, first.attempts) < %(alone_from)s
+)
+"""  # noqa: S608 - no value is put into it
+
+# The lock comes first, in a statement of its own, so that this one sees what the last claim of the kind did.
+LOCK_CLAIMS = "SELECT pg_advisory_xact_lock(hashtextextended('claim_work:' || %(kind)s, 0))"
+
+CLAIM_SESSION = f"""
+WITH first AS (
+    SELECT id, session_id, attempts FROM work
+    WHERE kind = %(kind)s AND {_CLAIMABLE} AND NOT EXISTS (
+        SELECT FROM work AS held
+        WHERE held.session_id = work.session_id AND held.kind = work.kind AND held.lease_until >= %(now)s
+    )
+    ORDER BY due_at, id
+    LIMIT 1
+), found AS MATERIALIZED (
+    SELECT work.id, (SELECT length(content) FROM conversation WHERE id = message_id) AS characters
+    FROM work JOIN first USING (session_id)
+    WHERE kind = %(kind)s AND {_CLAIMABLE}
+      AND (work.id = first.id OR GREATEST(work.attempts, first.attempts) < %(alone_from)s)
+    ORDER BY work.id
+    LIMIT %(limit)s
+    FOR UPDATE OF work SKIP LOCKED
+), counted AS (
+    SELECT id, sum(characters) OVER earlier AS characters, row_number() OVER earlier AS number
+    FROM found
+    WINDOW earlier AS (ORDER BY id)
+), chosen AS (
+    SELECT id FROM counted WHERE number = 1 OR COALESCE(characters <= %(characters)s, TRUE)
+)
+"""  # noqa: S608
+
+MARK_CLAIMED = """
+UPDATE work SET claim = %(token)s, lease_until = %(lease_until)s, attempts = attempts + 1
+FROM chosen, accounts_user AS owner
+WHERE work.id = chosen.id AND owner.id = work.user_id
+RETURNING work.id, work.user_id, owner.data_epoch, work.session_id, work.message_id, work.recorded
+"""
+
+# Locked in the order in which deletion locks (an account, then its sessions), so that neither waits for the other in a
+# circle.
+LOCK_OWNERS = """
+SELECT id FROM accounts_user JOIN unnest(%(users)s::bigint[], %(epochs)s::bigint[]) AS claimed(id, data_epoch)
+       USING (id, data_epoch)
+ORDER BY id FOR KEY SHARE OF accounts_user
+"""
+LOCK_SESSIONS = "SELECT id FROM chat_session WHERE id = ANY(%(sessions)s) ORDER BY id FOR KEY SHARE"
+TAKE = "DELETE FROM work WHERE id = ANY(%(ids)s) AND claim = %(token)s AND user_id = ANY(%(users)s)"
+
+PUT_OFF = """
+UPDATE work
+SET claim = NULL, lease_until = NULL, error = %(error)s, postponements = postponements + 1,
+    attempts = CASE %(blame)s WHEN 'server' THEN attempts - 1
+                              WHEN 'unsure' THEN LEAST(attempts, %(alone_from)s)
+                              ELSE attempts END,
+    state = CASE WHEN postponements + 1 >= %(max_postponements)s OR %(blame)s = 'work' AND attempts >= %(max_attempts)s
+                 THEN 'failed' ELSE 'due' END,
+    due_at = %(now)s + LEAST(%(first_pause)s * power(2, LEAST(postponements, 30)), %(longest_pause)s)
+                     * %(jitter)s * interval '1 second'
+WHERE id = ANY(%(ids)s) AND claim = %(token)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedWork:
+    """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3)."""
+
+    id: int
+    user_id: int
+    data_epoch: int
+    session_id: uuid.UUID
+    message_id: uuid.UUID
+    recorded: bool
+
+
+class Blame(StrEnum):
+    """Whose fault it is that work came to nothing: it decides how long it is tried again."""
+
+    SERVER = "server"  # the model server is away or refuses everybody: no attempt of the work's
+    UNSURE = "unsure"  # it may be this work that it chokes on: from now on alone, and patiently
+    WORK = "work"  # the same again is likely: a few attempts
 
 
 def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: datetime, recorded: bool = False) -> None:
@@ -42,3 +165,96 @@ def wake_workers(kinds: Collection[str]) -> None:
     """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
     for kind in kinds:
         transaction.on_commit(partial(send_task, TASKS[Work.Kind(kind)]))
+
+
+def claim_work(*, kind: str, token: str, now: datetime, lease: timedelta, limit: int) -> list[ClaimedWork]:
+    """Claim up to `limit` due rows of one kind, of whatever people, for the run that `token` names; oldest due first.
+
+    A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is claimed alone.
+    """
+    return _claim(CLAIM, kind=kind, token=token, now=now, lease=lease, limit=limit)
+
+
+@transaction.atomic
+def claim_session_work(
+    *, kind: str, token: str, now: datetime, lease: timedelta, limit: int, max_characters: int | None
+) -> list[ClaimedWork]:
+    """Claim the due rows of one session, in the order in which they were left, for the run that `token` names.
+
+    The session is the one whose work is due longest, of those of which no run holds a row of this kind. At most `limit`
+    rows, whose messages have at most `max_characters` together unless one alone has more. A row that came to nothing
+    before is claimed alone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_CLAIMS, {"kind": kind})
+    return _claim(CLAIM_SESSION, kind=kind, token=token, now=now, lease=lease, limit=limit, characters=max_characters)
+
+
+def _claim(choose: str, *, now: datetime, lease: timedelta, **values: Any) -> list[ClaimedWork]:
+    parameters = {**values, "now": now, "lease_until": now + lease, "alone_from": ALONE_FROM_ATTEMPTS}
+    with connection.cursor() as cursor:
+        cursor.execute(choose + MARK_CLAIMED, parameters)
+        return sorted((ClaimedWork(*row) for row in cursor.fetchall()), key=lambda work: work.id)
+
+
+def take_work(*, work: Sequence[ClaimedWork], token: str) -> bool:
+    """Delete these rows in the transaction that writes their result; False if any of them is not the run's any more.
+
+    The caller then rolls back. Their owners and sessions stay locked against erasure and deletion until the end of
+    the transaction.
+    """
+    epochs = {item.user_id: item.data_epoch for item in work}
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_OWNERS, {"users": list(epochs), "epochs": list(epochs.values())})
+        users = [user for (user,) in cursor.fetchall()]
+        cursor.execute(LOCK_SESSIONS, {"sessions": list({item.session_id for item in work})})
+        cursor.execute(TAKE, {"ids": [item.id for item in work], "token": token, "users": users})
+        return cursor.rowcount == len(work)
+
+
+def fail_work(*, work: Iterable[ClaimedWork], token: str, error: str, blame: Blame, now: datetime) -> None:
+    """Put claimed rows off, each time twice as long, or mark them failed after too many times (see `Blame`).
+
+    `error`: a name, never text (R3). Rows of one call come due together again, so that they can share one model call.
+    """
+    values: dict[str, Any] = {
+        "ids": [item.id for item in work],
+        "token": token,
+        "error": error[: Work._meta.get_field("error").max_length],
+        "blame": blame,
+        "now": now,
+        "alone_from": ALONE_FROM_ATTEMPTS,
+        "max_attempts": MAX_ATTEMPTS,
+        "max_postponements": MAX_POSTPONEMENTS,
+        "first_pause": settings.WORK_RETRY_SECONDS,
+        "longest_pause": LONGEST_PAUSE.total_seconds(),
+        "jitter": random.uniform(0.75, 1.25),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(PUT_OFF, values)
+
+
+def release_claims(*, token: str) -> int:
+    """Give back what a run that was killed had claimed; returns how many rows are free again.
+
+    It counted as an attempt, as the work may be what killed the run: after too many it has failed.
+    """
+    claimed = Work.objects.filter(claim=token)
+    _give_up(claimed)
+    return claimed.update(claim=None, lease_until=None)
+
+
+def return_claims(*, token: str) -> int:
+    """Give back what a run has claimed and could not use, through no fault of the work; returns how many rows."""
+    return Work.objects.filter(claim=token).update(claim=None, lease_until=None, attempts=F("attempts") - 1)
+
+
+def fail_lost_work(*, now: datetime) -> int:
+    """Mark as failed what was lost with its worker too often; returns how many rows. What else was lost is just due."""
+    return _give_up(Work.objects.filter(state=Work.State.DUE, lease_until__lt=now))
+
+
+def _give_up(claimed: QuerySet[Work]) -> int:
+    return claimed.filter(attempts__gte=MAX_ATTEMPTS).update(
+        state=Work.State.FAILED, error=WORKER_LOST, claim=None, lease_until=None
+    )

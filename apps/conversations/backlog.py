@@ -1,0 +1,62 @@
+"""Looking at the queue of background work, and having another try at what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from apps.conversations.models import Work
+from apps.conversations.work import wake_workers
+
+Backlog = dict[str, dict[str, int]]
+"""By kind of work: `due` (waiting, those put off included), `claimed` (under way), `failed`, and `oldest_seconds`."""
+
+
+def list_due_kinds(*, now: datetime) -> list[str]:
+    """The kinds of which there is work that a run could claim now."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    due = Work.objects.filter(free, state=Work.State.DUE, due_at__lte=now)
+    return [kind for kind in Work.Kind.values if due.filter(kind=kind).exists()]
+
+
+def count_backlog() -> Backlog:
+    """How much is left to do, for each kind of work; `oldest_seconds` is 0 when nothing is."""
+    now = timezone.now()
+    left, claimed = Q(state=Work.State.DUE), Q(lease_until__gte=now)
+    rows = (
+        Work.objects.order_by()
+        .values("kind")
+        .annotate(
+            left=Count("id", filter=left),
+            claimed=Count("id", filter=left & claimed),
+            failed=Count("id", filter=Q(state=Work.State.FAILED)),
+            oldest=Min("created_at", filter=left),
+        )
+    )
+    backlog = {kind: {"due": 0, "claimed": 0, "failed": 0, "oldest_seconds": 0} for kind in Work.Kind.values}
+    for row in rows:
+        backlog[row["kind"]] = {
+            "due": row["left"] - row["claimed"],
+            "claimed": row["claimed"],
+            "failed": row["failed"],
+            "oldest_seconds": max(0, int((now - row["oldest"]).total_seconds())) if row["oldest"] else 0,
+        }
+    return backlog
+
+
+def list_failed_ids(*, kind: str | None = None) -> list[int]:
+    """The rows that failed, of one kind or of all, oldest first."""
+    failed = Work.objects.filter(state=Work.State.FAILED)
+    return list((failed.filter(kind=kind) if kind else failed).order_by("id").values_list("id", flat=True))
+
+
+def replay_failed(*, ids: Collection[int]) -> int:
+    """Make these rows due again, as if never tried; returns how many of them had failed."""
+    failed = Work.objects.filter(id__in=ids, state=Work.State.FAILED)
+    kinds = set(failed.values_list("kind", flat=True))
+    replayed = failed.update(state=Work.State.DUE, due_at=timezone.now(), attempts=0, postponements=0, error="")
+    wake_workers(kinds)
+    return replayed

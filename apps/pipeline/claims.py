@@ -1,0 +1,110 @@
+"""What a run of a job has claimed, and how it writes what came of it: all of it once, or nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Self
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.conversations.models import Work
+from apps.conversations.work import Blame, ClaimedWork, claim_session_work, claim_work, fail_work, take_work
+from apps.core.db import release_connections
+
+EMBEDDED_TOGETHER = 100
+"""Messages in one claim of embedding, and in one request to the model (V3)."""
+
+EXTRACTED_TOGETHER = 20
+EXTRACTED_CHARACTERS = 12_000
+"""Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them."""
+
+SUMMARIZED_TOGETHER = 1000
+"""A summary reads what the session needs by itself: one run answers for all the work that is due on it."""
+
+
+class ClaimLost(Exception):
+    """Some of the work is not this run's any more: deleted, erased, or claimed by another after the lease ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Work of one kind that the run `token` has claimed, in the order in which it was left; never empty."""
+
+    token: str
+    work: tuple[ClaimedWork, ...]
+
+    @property
+    def message_ids(self) -> list[uuid.UUID]:
+        """The messages it is about."""
+        return [item.message_id for item in self.work]
+
+    def only(self, message_ids: Collection[uuid.UUID]) -> Self:
+        """Return the part of the claim that is about these messages."""
+        return replace(self, work=tuple(item for item in self.work if item.message_id in message_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaim(Claim):
+    """Work on messages of one session, which is `user`'s."""
+
+    user: User
+
+    @property
+    def session_id(self) -> uuid.UUID:
+        return self.work[0].session_id
+
+
+def claim_batch(token: str) -> Claim | None:
+    """Claim messages to embed, of whatever people; None when none are due."""
+    work = claim_work(
+        kind=Work.Kind.EMBED, token=token, now=timezone.now(), lease=_get_lease(), limit=EMBEDDED_TOGETHER
+    )
+    return Claim(token=token, work=tuple(work)) if work else None
+
+
+def claim_rounds(token: str) -> SessionClaim | None:
+    """Claim rounds of one session to extract memories from; None when none are due."""
+    return _claim_session(Work.Kind.EXTRACT, token, limit=EXTRACTED_TOGETHER, max_characters=EXTRACTED_CHARACTERS)
+
+
+def claim_session(token: str) -> SessionClaim | None:
+    """Claim a session to summarise, with all the work that is due on it; None when none is due."""
+    return _claim_session(Work.Kind.SUMMARIZE, token, limit=SUMMARIZED_TOGETHER, max_characters=None)
+
+
+def _claim_session(kind: str, token: str, *, limit: int, max_characters: int | None) -> SessionClaim | None:
+    work = claim_session_work(
+        kind=kind, token=token, now=timezone.now(), lease=_get_lease(), limit=limit, max_characters=max_characters
+    )
+    return SessionClaim(token=token, work=tuple(work), user=User.objects.get(id=work[0].user_id)) if work else None
+
+
+def _get_lease() -> timedelta:
+    return timedelta(seconds=settings.WORK_LEASE_SECONDS)
+
+
+@contextmanager
+def finish(claim: Claim) -> Iterator[None]:
+    """Run the block in the transaction that takes the claimed work off the queue: write the result there.
+
+    The owners' accounts and the sessions are locked against erasure and deletion until it commits, and nothing of an
+    older `data_epoch` is written (R3). Raises `ClaimLost` before the block when any of the work is not ours any more;
+    an error in the block undoes it all, and the work is still to be done.
+    """
+    release_connections()  # the one held before a model call may have died meanwhile; the pool gives a living one
+    with transaction.atomic():
+        if not take_work(work=claim.work, token=claim.token):
+            raise ClaimLost
+        yield
+
+
+def put_off(claim: Claim, *, error: str, blame: Blame) -> None:
+    """Leave the claimed work for later, or as failed after too many times. `error`: a name, never text (R3)."""
+    fail_work(work=claim.work, token=claim.token, error=error, blame=blame, now=timezone.now())

@@ -1,0 +1,58 @@
+"""Claim and do work of one kind until nothing is due: what every task of the pipeline does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import structlog
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from apps.conversations.work import Blame, release_claims, return_claims, wake_workers
+from apps.pipeline.claims import Claim, ClaimLost, put_off
+from apps.pipeline.failures import get_blame, name_error
+
+logger = structlog.get_logger(__name__)
+
+DATABASE_AWAY = (OperationalError, InterfaceError)
+"""What no work is to blame for: the whole task is to be tried again."""
+
+DRAIN_SHARE = 0.1
+"""Of a lease's time: after it a task makes room for others and is sent again."""
+
+C = TypeVar("C", bound=Claim)
+
+
+def drain(*, kind: str, token: str, claim: Callable[[str], C | None], job: Callable[[C], None]) -> None:
+    """Do what is due of this kind, claim by claim, for `DRAIN_SHARE` of a lease; wake another worker for the rest.
+
+    `token` names the run. A run whose worker was killed comes back under the same name: what it had claimed is free
+    again at once. `claim` claims the next piece for it, None when nothing is due.
+    """
+    release_claims(token=token)
+    deadline = time.monotonic() + settings.WORK_LEASE_SECONDS * DRAIN_SHARE
+    while (claimed := claim(token)) is not None:
+        if not _do(job, claimed, kind=kind):
+            return  # the sweep tries again in a while
+        if time.monotonic() > deadline:
+            wake_workers([kind])
+            return
+
+
+def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
+    """Do one piece; False when there is no sense in claiming more now, because the server is away."""
+    try:
+        job(claim)
+    except ClaimLost:
+        return_claims(token=claim.token)
+    except DATABASE_AWAY:
+        raise
+    except Exception as error:  # whatever a job trips over, the queue goes on
+        name, blame = name_error(error), get_blame(error)
+        messages = [str(message_id) for message_id in claim.message_ids]
+        logger.warning("work_failed", kind=kind, error=name, blame=str(blame), messages=messages)
+        put_off(claim, error=name, blame=blame)
+        return blame is not Blame.SERVER
+    return True

@@ -1,0 +1,39 @@
+"""The tasks that workers run. None has arguments: each asks PostgreSQL what is due (see `apps.conversations.work`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Task, shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from apps.conversations.backlog import list_due_kinds
+from apps.conversations.models import Work
+from apps.conversations.work import fail_lost_work, wake_workers
+from apps.pipeline import jobs
+from apps.pipeline.claims import claim_batch
+from apps.pipeline.draining import DATABASE_AWAY, drain
+
+_JOB: dict[str, Any] = {
+    "bind": True,
+    "soft_time_limit": settings.WORK_LEASE_SECONDS,  # past it, others may have claimed the same
+    "time_limit": settings.WORK_LEASE_SECONDS + 30,
+    "autoretry_for": DATABASE_AWAY,
+    "default_retry_delay": 2,
+    "max_retries": None,
+}
+
+
+@shared_task(**_JOB)
+def embed(self: Task[Any, Any]) -> None:
+    """Embed messages, many at once, of whatever people."""
+    drain(kind=Work.Kind.EMBED, token=self.request.id, claim=claim_batch, job=jobs.embed)
+
+
+@shared_task
+def sweep() -> None:
+    """Wake the workers for what is due: a broker that lost its queue or a worker that died leaves nothing behind."""
+    now = timezone.now()
+    fail_lost_work(now=now)
+    wake_workers(list_due_kinds(now=now))
