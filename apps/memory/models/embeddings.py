@@ -93,7 +93,7 @@ class ConversationEmbedding(models.Model):
             models.UniqueConstraint(fields=["message", "model", "part"], name="conversation_embedding_once"),
         ]
         indexes = [
-            models.Index(fields=["user", "model", "chat"], name="conversation_embedding_user"),
+            models.Index(fields=["user", "model", "chat", "message_type"], name="conversation_embedding_user"),
             models.Index(fields=["user", "model", "digest"], name="conversation_embedding_digest"),
             models.Index(fields=["created_at"], name="conversation_embedding_age"),
             _hnsw("conversation_embedding_hnsw"),
