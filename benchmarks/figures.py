@@ -40,6 +40,16 @@ class Comparison:
     overhead: Spread
 
 
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How long the same thing takes while something else goes on, and how many times as long that is."""
+
+    idle: Spread
+    busy: Spread
+    ratio_p50: float
+    ratio_p95: float
+
+
 def get_spread(values: Sequence[float]) -> Spread:
     """Return the percentiles of at least two values, interpolated between neighbours."""
     cuts = statistics.quantiles(values, n=100, method="inclusive")
@@ -63,3 +73,14 @@ def compare_first_tokens(pairs: Sequence[Pair]) -> Comparison:
 def compare_ends(pairs: Sequence[Pair]) -> Comparison:
     """Compare the times to the end of the response."""
     return compare([pair.turn.end_ms for pair in pairs], [pair.direct.end_ms for pair in pairs])
+
+
+def get_slowdown(*, idle: Sequence[float], busy: Sequence[float]) -> Slowdown:
+    """Return the figures of at least two times, in milliseconds, of either kind."""
+    before, during = get_spread(idle), get_spread(busy)
+    return Slowdown(
+        idle=before,
+        busy=during,
+        ratio_p50=round(during.p50 / before.p50, 2),
+        ratio_p95=round(during.p95 / before.p95, 2),
+    )

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
+from apps.core.embedded.process import spawn
+from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL
 from tests.support.servers import make_data_folder, remove_data_folder
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _START_SECONDS = 30
+_CLEARED = (
+    *("DATABASE_URL", "REDIS_URL", "DEBUG", "THROTTLE_RATE"),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_BASE_URL"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A running ``manage.py up``: its process ID, the address it answers at, and the file of what it writes."""
+
+    pid: int
+    address: str
+    log: Path
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return what figures were measured on, for a report."""
+    return {"python": platform.python_version(), "machine": platform.machine(), "cpus": os.cpu_count()}
 
 
 @contextmanager
@@ -25,8 +49,7 @@ def run_in_new_data_folder() -> Iterator[Path]:
     Nothing of the caller's environment or ``.env`` may lead elsewhere. Once per process.
     """
     folder = make_data_folder()
-    names = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL", "DEBUG", "THROTTLE_RATE")
-    os.environ.update(dict.fromkeys(names, ""))
+    os.environ.update(dict.fromkeys(_CLEARED, ""))
     os.environ.update(JIYI_DATA_DIR=str(folder), DJANGO_SETTINGS_MODULE="project.settings", OMP_NUM_THREADS="1")
     try:
         import django
@@ -71,15 +94,35 @@ def run_web(*, model_url: str) -> Iterator[str]:
 
 
 @contextmanager
+def run_product(folder: Path) -> Iterator[Product]:
+    """Run ``manage.py up`` on the data folder of `run_in_new_data_folder`, with the offline model."""
+    log = folder / "up.log"
+    command = [sys.executable, "manage.py", "up", "--port", "0"]
+    with log.open("wb") as output, _run(command, stdout=output, stderr=subprocess.STDOUT) as process:
+        wait_until(lambda: "Jiyi answers at" in log.read_text() or process.poll() is not None, seconds=_START_SECONDS)
+        found = re.search(r"Jiyi answers at (http://\S+?)/? ", log.read_text())
+        if found is None:
+            raise RuntimeError(f"manage.py up did not start: {log.read_text()}")
+        yield Product(pid=process.pid, address=found[1], log=log)
+
+
+@contextmanager
 def _run(
     command: list[str],
     *,
     environment: Mapping[str, str] | None = None,
-    stdout: int = subprocess.DEVNULL,
+    stdout: int | IO[bytes] = subprocess.DEVNULL,
+    stderr: int | IO[bytes] | None = None,
     pass_fds: list[int] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        command, cwd=_PROJECT, env={**os.environ, **(environment or {})}, stdout=stdout, pass_fds=pass_fds or ()
+    process = spawn(
+        command,
+        death_signal=signal.SIGTERM,  # it ends with us, however we end
+        cwd=_PROJECT,
+        env={**os.environ, **(environment or {})},
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=pass_fds or (),
     )
     try:
         yield process

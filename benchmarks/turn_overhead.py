@@ -12,9 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice
@@ -26,8 +23,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.calls import time_stream, time_turn
 from benchmarks.figures import Call, Comparison, Pair, Spread, compare_ends, compare_first_tokens, get_spread
-from benchmarks.running import run_in_new_data_folder, run_scripted_model, run_web
+from benchmarks.running import describe_machine, run_in_new_data_folder, run_scripted_model, run_web
 from tests.support.scripted_model import MODEL
 
 GOAL_MS = 25.0
@@ -127,28 +125,10 @@ class Talker:
         return render_request(request, model=MODEL, level="json_schema", base_url="")
 
     def _time_turn(self, question: str) -> Call:
-        body = {"content": question, "stream": True}
-        path = f"/chat/sessions/{self._session.id}/messages"
-        return _time_stream(self._web, path, body, first="event: delta", last="event: done")
+        return time_turn(self._web, session_id=str(self._session.id), content=question)
 
     def _time_call(self, body: dict[str, Any]) -> Call:
-        return _time_stream(self._model, "/chat/completions", body, first='"content": "{', last="data: [DONE]")
-
-
-def _time_stream(client: httpx2.Client, path: str, body: dict[str, Any], *, first: str, last: str) -> Call:
-    """Time a streamed response to the first line that holds `first` and to its end; it must have one with `last`."""
-    start = time.perf_counter()
-    first_at, ended = None, False
-    with client.stream("POST", path, json=body) as response:
-        response.raise_for_status()
-        for line in response.iter_lines():
-            if first_at is None and first in line:
-                first_at = time.perf_counter()
-            ended = ended or last in line
-    end = time.perf_counter()
-    if first_at is None or not ended:
-        raise RuntimeError(f"{path} did not answer to its end")
-    return Call(first_token_ms=(first_at - start) * 1000, end_ms=(end - start) * 1000)
+        return time_stream(self._model, "/chat/completions", body, first='"content": "{', last="data: [DONE]")
 
 
 def _create_memories(user: Any, count: int) -> None:
@@ -206,9 +186,7 @@ def _format_spread(spread: Spread) -> str:
 def make_report(results: Sequence[Result]) -> dict[str, Any]:
     """Return the figures, and what they were measured on, for a JSON file."""
     return {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "cpus": os.cpu_count(),
+        **describe_machine(),
         "goal_first_token_added_p50_ms": GOAL_MS,
         "results": [asdict(result) for result in results],
     }

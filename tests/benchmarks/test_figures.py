@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figures import Call, Comparison, Pair, Spread, compare, compare_ends, compare_first_tokens, get_spread
+from benchmarks.figures import (
+    Call,
+    Comparison,
+    Pair,
+    Slowdown,
+    Spread,
+    compare,
+    compare_ends,
+    compare_first_tokens,
+    get_slowdown,
+    get_spread,
+)
 
 
 def test_percentiles_are_interpolated_whatever_the_order() -> None:
@@ -31,3 +42,9 @@ def test_first_tokens_and_ends_are_compared_apart() -> None:
     ]
     assert compare_first_tokens(pairs).overhead == Spread(p50=15.0, p95=15.0)
     assert compare_ends(pairs).overhead == Spread(p50=34.0, p95=34.0)
+
+
+def test_a_slowdown_is_the_ratio_of_the_percentiles() -> None:
+    assert get_slowdown(idle=[10.0, 20.0, 30.0], busy=[22.0, 25.0, 28.0, 31.0]) == Slowdown(
+        idle=Spread(p50=20.0, p95=29.0), busy=Spread(p50=26.5, p95=30.55), ratio_p50=1.32, ratio_p95=1.05
+    )
