@@ -13,6 +13,7 @@ from apps.memory.long_term.services import (
     reject_memory,
     update_memory,
 )
+from apps.memory.models import Change
 from apps.memory.working.services import (
     count_turn,
     expire_working_memory,
@@ -22,7 +23,11 @@ from apps.memory.working.services import (
     update_working_memory,
 )
 
+Origin = Change.Origin
+"""Where changes come from (L7)."""
+
 __all__ = [
+    "Origin",
     "TrackedKind",
     "accept_memory",
     "changed_by",

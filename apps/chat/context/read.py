@@ -8,12 +8,14 @@ from datetime import datetime
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import build_context
-from apps.chat.context.types import Context, ContextInput, Form, RecalledMemory
+from apps.chat.context.types import Context, ContextInput, Form, Profile, RecalledMemory
 from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
 from apps.memory.types import ScoredMemory
+from apps.profile.selectors import get_user_profile
+from apps.profile.types import TEXT_SECTIONS
 
 COMPONENTS = (
     "keyword_score",
@@ -43,10 +45,13 @@ def read_context(
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
-    `window`: what was said before the message. `recalls`: whether long-term memories may be read (not in a temporary
+    `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
     session, C7). `said_at`: when the message was said, if not now.
     """
+    profile: Profile | None = None
     memories: list[RecalledMemory] = []
+    if recalls and strategy is not None and settings.enable_user_profile:
+        profile = _read_profile(user)
     if recalls and strategy is not None and strategy.use_memory:
         memories = _recall(user, message=message, working=working, settings=settings, now=now)
     return build_context(
@@ -61,11 +66,20 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
+            profile=profile,
             memories=memories,
             rounds=window.rounds,
             summary=window.summary,
         )
     )
+
+
+def _read_profile(user: User) -> Profile | None:
+    found = get_user_profile(user=user)
+    if found is None or found.is_empty:
+        return None
+    sections: dict[str, str] = {name: getattr(found, name) for name in TEXT_SECTIONS} | dict(found.sections)
+    return Profile(version=found.version, sections={name: text for name, text in sections.items() if text})
 
 
 def _recall(

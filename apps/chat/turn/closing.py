@@ -20,14 +20,14 @@ from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.types import OpenTurn
-from apps.chat.turn.wire import message_to_wire, turn_to_wire, without
+from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
 from apps.core.errors import ModelUnavailable
 from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
-from apps.memory.services import record_analysis, record_entries, record_use
+from apps.memory.services import Origin, changed_by, record_analysis, record_entries, record_use
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
@@ -72,7 +72,7 @@ def close_turn(
         timings=dict(timings),
         created_at=now,
     )
-    return {
+    result = {
         "user_message": user_message_to_wire(
             turn, status=MessageStatus.COMPLETE, emotion=emotion.primary if emotion else None
         ),
@@ -83,6 +83,9 @@ def close_turn(
         "memory_updates": shown,
         "working_memory": working.to_wire() if working else None,
     }
+    if turn.settings.remembered_feedback:
+        result["metadata"] = describe_remembered(shown)
+    return result
 
 
 def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = None) -> dict[str, Any] | None:
@@ -120,9 +123,13 @@ def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any
 def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any]:
     """Return the stored turn that a message belongs to; its working memory is as it is now. `NotFound` without one."""
     turn = get_turn(user, message_id)
-    ttl_minutes = get_settings(user).working_ttl_minutes
+    settings = get_settings(user)
+    ttl_minutes = settings.working_ttl_minutes
     working = find_working_memory(user, turn.session_id, now=now, ttl_minutes=ttl_minutes) if turn.strategy else None
-    return turn_to_wire(turn, user=user, working=working)
+    result = turn_to_wire(turn, user=user, working=working)
+    if settings.remembered_feedback:
+        result["metadata"] = describe_remembered(result["memory_updates"])
+    return result
 
 
 def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
@@ -136,16 +143,17 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
 def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:
     if not (turn.remembers and turn.round and analysis and analysis.entries):
         return ()
-    return record_entries(
-        user=turn.user,
-        entries=analysis.entries,
-        session_id=turn.session_id,
-        message_id=turn.round.message_id,
-        said_at=turn.round.create_time,
-        message_text=turn.round.content,
-        auto_accept_confidence=turn.settings.auto_accept_confidence,
-        now=now,
-    )
+    with changed_by(origin=Origin.TURN, actor=None):
+        return record_entries(
+            user=turn.user,
+            entries=analysis.entries,
+            session_id=turn.session_id,
+            message_id=turn.round.message_id,
+            said_at=turn.round.create_time,
+            message_text=turn.round.content,
+            auto_accept_confidence=turn.settings.auto_accept_confidence,
+            now=now,
+        )
 
 
 def _describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from apps.chat.models import Turn
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import json_text
+from apps.memory.long_term.types import Action
 from apps.memory.selectors import WorkingMemorySnapshot, get_memories_by_id
 
 DELETED = "(deleted)"
@@ -49,3 +50,14 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
 def without(items: Iterable[Mapping[str, Any]], *names: str) -> list[dict[str, Any]]:
     """Return copies of the items without the named fields: what a turn keeps is references, never remembered text."""
     return [{key: value for key, value in item.items() if key not in names} for item in items]
+
+
+def describe_remembered(updates: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return a reply's metadata (L8): what it added to memory, in words; nothing that is pending, gone or old news."""
+    return {
+        "remembered": [
+            f"{update['key']}: {json_text(update['value'])}"
+            for update in updates
+            if update["action"] in (Action.CREATED, Action.SUPERSEDED) and update["value"] not in (None, [])
+        ]
+    }
