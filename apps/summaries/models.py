@@ -16,7 +16,8 @@ class SessionSummary(models.Model):
     """What a session was about, for the sessions after it (S1, S2).
 
     `covered_until` is the position of the newest message it has taken in: a refresh reads only what came after.
-    `edited`: a person wrote it by hand; the machine leaves it alone from then on.
+    `edited`: a person wrote it by hand; the machine leaves it alone from then on. `deleted`: its text is gone and is
+    not written again from what was said up to `covered_until`; nobody sees the row.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -28,6 +29,7 @@ class SessionSummary(models.Model):
     snippet = models.TextField(_("snippet"))
     covered_until = models.PositiveIntegerField(default=0, editable=False)
     edited = models.BooleanField(_("edited by hand"), default=False)
+    deleted = models.BooleanField(default=False, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
 
@@ -36,7 +38,7 @@ class SessionSummary(models.Model):
         verbose_name = _("session summary")
         verbose_name_plural = _("session summaries")
         ordering = ["-created_at", "-id"]
-        indexes = [models.Index(fields=["user", "-updated_at", "-id"], name="session_summary_recent")]
+        indexes = [models.Index(fields=["user", "-created_at", "-id"], name="session_summary_newest")]
 
     def __str__(self) -> str:
         return str(self.id)

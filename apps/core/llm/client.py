@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -30,9 +31,11 @@ def get_chat_model() -> ChatModel:
 def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     """Return the JSON object that the model answers `request` with: for background work, outside any event loop.
 
-    Raises `ModelUnavailable` as `ChatModel.stream` does, and with the reason ``bad_answer`` for anything but valid
-    JSON: what had to be guessed must not be remembered (E5).
+    A request that does not say how long the answer may be has the limit of replies (``CHAT_MAX_TOKENS``). Raises
+    `ModelUnavailable` as `ChatModel.stream` does, and with the reason ``bad_answer`` for anything but valid JSON: what
+    had to be guessed must not be remembered (E5).
     """
+    request = replace(request, max_tokens=request.max_tokens or settings.CHAT_MAX_TOKENS)
     result = read_json_object(asyncio.run(_complete(request)))
     if result.value is None or result.repaired:
         raise ModelUnavailable("The model's answer is not the JSON it was asked for.", fields={"reason": "bad_answer"})

@@ -1,0 +1,129 @@
+"""What a conversation's summaries cover (S3–S5): finding what is to be summarised, storing what came of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import starmap
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, MessageStatus, Role, Work
+from apps.conversations.services import lock_session
+from apps.conversations.types import Line, Round
+from apps.conversations.work import add_work
+from apps.core.errors import Conflict
+
+KEPT_MESSAGES = 4
+"""The newest messages, which no summary covers (S3)."""
+
+MAX_COVERED_ROUNDS = 100
+"""Most rounds read for one summary; a recording of more (C9) takes several, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsummarized:
+    """What the next summary of a conversation is to cover: the summary before it and whole rounds, oldest first.
+
+    `more`: there are further ones after them.
+    """
+
+    summary: Line | None
+    rounds: tuple[Round, ...]
+    more: bool = False
+
+
+def get_conversation_summary(user: User, session_id: uuid.UUID) -> Line | None:
+    """Return the summary that stands for the older part of the conversation (S5), or None if there is none yet."""
+    newest = _list_uncovered(user, session_id).filter(role=Role.SUMMARY).order_by("-position").first()
+    return Line(id=newest.id, role=newest.role, content=newest.content) if newest else None
+
+
+def find_unsummarized(user: User, session_id: uuid.UUID, *, threshold: int) -> Unsummarized | None:
+    """Return what is to be summarised, or None while no more than `threshold` messages are without a summary (S3).
+
+    All but the newest `KEPT_MESSAGES`, and a message is kept or covered with its reply: the window shows no reply by
+    itself.
+    """
+    said = _list_uncovered(user, session_id).filter(role__in=(Role.USER, Role.ASSISTANT)).order_by("position")
+    rounds = _group(said.values_list("id", "reply_to_id"))
+    if sum(map(len, rounds)) <= threshold:
+        return None
+    kept = 0
+    while rounds and kept < KEPT_MESSAGES:
+        kept += len(rounds.pop())
+    if not rounds:
+        return None
+    chosen = rounds[:MAX_COVERED_ROUNDS]
+    rows = said.filter(id__in=[message_id for ids in chosen for message_id in ids])
+    lines = {line.id: line for line in starmap(Line, rows.values_list("id", "role", "content"))}
+    return Unsummarized(
+        summary=get_conversation_summary(user, session_id),
+        rounds=tuple(tuple(lines[message_id] for message_id in ids) for ids in chosen if lines.keys() >= set(ids)),
+        more=len(chosen) < len(rounds),
+    )
+
+
+def _group(rows: Iterable[tuple[uuid.UUID, uuid.UUID | None]]) -> list[list[uuid.UUID]]:
+    """Return IDs in order, each reply with what it answers; a reply whose message is not there stands alone."""
+    rounds: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for message_id, reply_to in rows:
+        if reply_to in rounds:
+            rounds[reply_to].append(message_id)
+        else:
+            rounds[message_id] = [message_id]
+    return list(rounds.values())
+
+
+def list_said_after(user: User, session_id: uuid.UUID, *, position: int) -> QuerySet[Message]:
+    """The answered messages of the session after `position` and their replies, in order."""
+    said = Message.objects.filter(user=user, session_id=session_id, status=MessageStatus.COMPLETE)
+    return said.filter(role__in=(Role.USER, Role.ASSISTANT), position__gt=position).order_by("position")
+
+
+@transaction.atomic
+def record_summary(
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    covers: Sequence[uuid.UUID],
+    replaces: uuid.UUID | None,
+    now: datetime,
+    summarize_on: bool = False,
+) -> Message:
+    """Store a summary at the end of the session, to be embedded, and mark what it covers with its ID (S4).
+
+    `covers`: the messages. `replaces`: the summary before it, whose content the new one takes in. `summarize_on`: there
+    is more to be summarised. Raises `NotFound` without the session, and `Conflict` when one of the messages is gone or
+    was covered by another summary meanwhile; then nothing is stored.
+    """
+    session = lock_session(user=user, session_id=session_id)
+    session.last_position += 1
+    session.save(update_fields=["last_position"])
+    current = get_conversation_summary(user, session_id)
+    summary = Message.objects.create(
+        session=session,
+        user=user,
+        role=Role.SUMMARY,
+        content=content,
+        create_time=now,
+        position=session.last_position,
+    )
+    covered = {*covers, *([replaces] if replaces else [])}
+    marked = _list_uncovered(user, session_id).filter(id__in=covered).update(summarized_by=summary)
+    if marked != len(covered) or (current and current.id) != replaces:
+        raise Conflict("The conversation has changed while it was summarised.")
+    kinds = (Work.Kind.EMBED, Work.Kind.SUMMARIZE) if summarize_on else (Work.Kind.EMBED,)
+    add_work(messages=[summary], kinds=kinds, now=now)
+    return summary
+
+
+def _list_uncovered(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
+    return Message.objects.filter(
+        user=user, session_id=session_id, status=MessageStatus.COMPLETE, summarized_by__isnull=True
+    )

@@ -1,0 +1,37 @@
+"""Session summaries on the wire (S1)."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
+from apps.summaries.models import SessionSummary
+from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
+
+
+class SessionSummarySerializer(serializers.ModelSerializer[SessionSummary]):
+    session_id = serializers.UUIDField(read_only=True)
+
+    class Meta:
+        model = SessionSummary
+        fields = read_only_fields = ("id", "session_id", "title", "snippet", "created_at")
+
+
+class SummaryChangeRequest(KnownFieldsSerializer):
+    """Fields of a summary to change."""
+
+    title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
+    snippet = StrictCharField(max_length=MAX_SNIPPET_CHARACTERS)
+
+
+class SummaryReplaceRequest(SummaryChangeRequest):
+    """A whole summary; what the server keeps is ignored, so that what GET answered can be sent back."""
+
+    ignored = frozenset(SessionSummarySerializer.Meta.fields)
+
+
+class SummaryRequest(SummaryChangeRequest):
+    """A summary written by hand, of a session that has none."""
+
+    session_id = serializers.UUIDField()

@@ -1,0 +1,179 @@
+"""Writing summaries: by a model in the background (S1, S3), and of sessions by hand.
+
+The background job is in two halves. `prepare_summaries` reads and asks the model, without a transaction;
+`store_summaries` writes, within the transaction that takes the work off the queue. What has changed in between is found
+out under the session's lock, which every writer of its summaries holds.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.conversations.models import Session
+from apps.conversations.services import lock_session
+from apps.conversations.summarizing import find_unsummarized, list_said_after, record_summary
+from apps.conversations.types import Line
+from apps.core.db import release_connections
+from apps.core.errors import Conflict
+from apps.summaries.drafting import draft_conversation_summary, draft_session_note, get_room
+from apps.summaries.models import SessionSummary
+from apps.summaries.selectors import get_session_summary
+from apps.summaries.types import PreparedSummaries, SessionDraft, SessionNote
+
+REFRESH_MESSAGES = 10
+"""After so many messages a session's summary is written anew (S1)."""
+
+OPENING_MESSAGES, NEWEST_MESSAGES = 10, 50
+"""What is read at most for a session's summary, of a recording longer than that (C9)."""
+
+
+def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries:
+    """Ask the model for the summaries that are due on the session; store nothing.
+
+    At most one call for the session's own and a few for the conversation's, each with a bounded prompt. Holds no
+    connection while the model answers. Nothing is due for a session that is gone or temporary (C7). Raises
+    `ModelUnavailable`.
+    """
+    if not Session.objects.filter(user=user, id=session_id, temporary=False).exists():
+        return PreparedSummaries(session_id=session_id)
+    settings = get_settings(user)
+    room = get_room(settings.token_budget)
+    unsummarized = find_unsummarized(user, session_id, threshold=settings.summary_threshold)
+    session = _find_due_session(user, session_id)
+    release_connections()
+    return PreparedSummaries(
+        session_id=session_id,
+        session=_draft_session(*session, room=room) if session else None,
+        conversation=draft_conversation_summary(unsummarized, room=room) if unsummarized else None,
+    )
+
+
+def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[SessionSummary | None, list[Line], int] | None:
+    """Return the summary so far, what was said since, and the newest position; None while nothing is due (S1)."""
+    summary = SessionSummary.objects.filter(user=user, session_id=session_id).first()
+    if summary is not None and summary.edited:
+        return None
+    said = list_said_after(user, session_id, position=summary.covered_until if summary else 0)
+    positions = list(said.values_list("position", flat=True))
+    if len(positions) < (REFRESH_MESSAGES if summary else 1):
+        return None
+    chosen = {*positions[:OPENING_MESSAGES], *positions[-NEWEST_MESSAGES:]}
+    rows = said.filter(position__in=chosen).values_list("id", "role", "content")
+    return summary, [Line(*row) for row in rows], positions[-1]
+
+
+def _draft_session(summary: SessionSummary | None, said: list[Line], newest: int, *, room: int) -> SessionDraft:
+    earlier = SessionNote(summary.title, summary.snippet) if summary and not summary.deleted else None
+    return SessionDraft(
+        note=draft_session_note(earlier=earlier, said=said, room=room),
+        since=summary.covered_until if summary else 0,
+        covered_until=newest,
+    )
+
+
+@transaction.atomic
+def store_summaries(*, user: User, prepared: PreparedSummaries, now: datetime) -> None:
+    """Store what `prepare_summaries` returned; where the session is gone meanwhile, nothing.
+
+    A session summary that was edited, deleted or written anew meanwhile stays as it is. Raises `Conflict` when a
+    message of the conversation summary is gone or already covered; then nothing is stored.
+    """
+    if prepared.session is None and prepared.conversation is None:
+        return
+    if not Session.objects.filter(user=user, id=prepared.session_id).select_for_update(no_key=True).exists():
+        return
+    if prepared.session is not None:
+        _store_session(user, prepared.session_id, prepared.session, now=now)
+    if prepared.conversation is not None:
+        record_summary(
+            user=user,
+            session_id=prepared.session_id,
+            content=prepared.conversation.content,
+            covers=prepared.conversation.covers,
+            replaces=prepared.conversation.replaces,
+            summarize_on=prepared.conversation.unfinished,
+            now=now,
+        )
+
+
+def _store_session(user: User, session_id: uuid.UUID, draft: SessionDraft, *, now: datetime) -> None:
+    summary = SessionSummary.objects.filter(user=user, session_id=session_id).first()
+    if summary and (summary.edited or summary.covered_until != draft.since):
+        return
+    if summary and not summary.deleted:
+        summary.title, summary.snippet = draft.note.title, draft.note.snippet
+        summary.covered_until, summary.updated_at = draft.covered_until, now
+        summary.save()
+    else:
+        _create(user, session_id, draft.note, covered_until=draft.covered_until, edited=False, now=now)
+
+
+def _create(
+    user: User, session_id: uuid.UUID, note: SessionNote, *, covered_until: int, edited: bool, now: datetime
+) -> SessionSummary:
+    """Write a session's summary, in the place of one that was deleted."""
+    SessionSummary.objects.filter(session_id=session_id, deleted=True).delete()
+    return SessionSummary.objects.create(
+        user=user,
+        session_id=session_id,
+        title=note.title,
+        snippet=note.snippet,
+        covered_until=covered_until,
+        edited=edited,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+@transaction.atomic
+def create_session_summary(
+    *, user: User, session_id: uuid.UUID, title: str, snippet: str, now: datetime
+) -> SessionSummary:
+    """Write a session's summary by hand. Raises `NotFound`, or `Conflict` where it has one or is temporary (C7)."""
+    session = lock_session(user=user, session_id=session_id)
+    if session.temporary:
+        raise Conflict("A temporary session leaves nothing behind, so it has no summary.")
+    if SessionSummary.objects.filter(session=session, deleted=False).exists():
+        raise Conflict("The session has a summary already.")
+    note = SessionNote(title=title, snippet=snippet)
+    return _create(user, session_id, note, covered_until=session.last_position, edited=True, now=now)
+
+
+@transaction.atomic
+def update_session_summary(
+    *, user: User, summary_id: uuid.UUID, changes: Mapping[str, str], now: datetime
+) -> SessionSummary:
+    """Change `title` or `snippet` by hand; the machine leaves the summary alone from then on. Raises `NotFound`."""
+    summary = _lock_summary(user, summary_id)
+    for name in ("title", "snippet"):
+        setattr(summary, name, changes.get(name, getattr(summary, name)))
+    summary.edited, summary.updated_at = True, now
+    summary.save()
+    return summary
+
+
+@transaction.atomic
+def delete_session_summary(*, user: User, summary_id: uuid.UUID, now: datetime) -> None:
+    """Delete the text of a session's summary for good. Raises `NotFound`.
+
+    It is not written again from what was said before `now`, only from enough new messages (as L6 has it).
+    """
+    summary = _lock_summary(user, summary_id)
+    summary.title = summary.snippet = ""
+    summary.covered_until = summary.session.last_position
+    summary.edited, summary.deleted, summary.updated_at = False, True, now
+    summary.save()
+
+
+def _lock_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
+    summary = get_session_summary(user, summary_id)
+    session = lock_session(user=user, session_id=summary.session_id)
+    summary = get_session_summary(user, summary_id)  # again, now that nobody else changes it
+    summary.session = session
+    return summary
