@@ -44,6 +44,7 @@ UNFOLD = {
                 "items": [
                     _item(_("long-term memories"), "neurology", "memory_longtermmemory"),
                     _item(_("working memories"), "memory", "memory_workingmemory"),
+                    _item(_("shared contexts"), "folder_shared", "memory_sharedcontext"),
                     _item(_("user profiles"), "account_box", "profile_userprofile"),
                     _item(_("profile proposals"), "rate_review", "profile_profileproposal"),
                     _item(_("forgotten keys"), "backspace", "memory_forgottenkey"),

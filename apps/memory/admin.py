@@ -22,6 +22,7 @@ from apps.memory.long_term.selectors import search_text
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import SEARCH_FIELDS, ForgottenKey, LongTermMemory, Status, WorkingMemory
 from apps.memory.services import create_memory, forget_memories, forget_working_memory, update_memory
+from apps.memory.shared_context.admin import SharedContextAdmin  # noqa: F401  # registers itself
 
 EDITABLE = ("category", "key", "value", "confidence", "source")
 

@@ -4,16 +4,22 @@ from apps.memory.history.selectors import list_changes
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
+from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
+from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory, get_working_memory
 
 __all__ = [
+    "ContextSnapshot",
     "WorkingMemorySnapshot",
     "find_working_memory",
+    "get_context",
     "get_memories_by_id",
     "get_memory",
     "get_working_memory",
     "list_changes",
+    "list_contexts",
     "list_copies",
     "list_memories",
+    "list_session_contexts",
     "retrieve_relevant_memories",
 ]

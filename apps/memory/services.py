@@ -14,6 +14,7 @@ from apps.memory.long_term.services import (
     update_memory,
 )
 from apps.memory.models import Change
+from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
 from apps.memory.working.services import (
     count_turn,
     expire_working_memory,
@@ -30,16 +31,20 @@ __all__ = [
     "Origin",
     "TrackedKind",
     "accept_memory",
+    "append_entry",
     "changed_by",
     "count_turn",
+    "create_context",
     "create_memory",
     "expire_working_memory",
     "forget_all",
+    "forget_context",
     "forget_history",
     "forget_memories",
     "forget_working_memory",
     "record_analysis",
     "record_changes",
+    "record_context",
     "record_entries",
     "record_form",
     "record_use",

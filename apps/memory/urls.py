@@ -5,6 +5,7 @@ from django.urls import path
 from apps.memory import settings_api
 from apps.memory.history import api as history
 from apps.memory.long_term import api as long_term
+from apps.memory.shared_context import api as contexts
 from apps.memory.working import api as working
 
 urlpatterns = [
@@ -15,6 +16,9 @@ urlpatterns = [
     path("long-term/<str:memory_id>/accept", long_term.AcceptView.as_view(), name="memory-accept"),
     path("long-term/<str:memory_id>/reject", long_term.RejectView.as_view(), name="memory-reject"),
     path("long-term/<str:memory_id>/copies", long_term.CopiesView.as_view(), name="memory-copies"),
+    path("contexts", contexts.ContextsView.as_view(), name="shared-contexts"),
+    path("contexts/<str:context_id>", contexts.ContextView.as_view(), name="shared-context"),
+    path("contexts/<str:context_id>/entries", contexts.ContextEntriesView.as_view(), name="shared-context-entries"),
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
     path("changes", history.ChangesView.as_view(), name="changes"),
     path("changes/<str:operation>/undo", history.UndoView.as_view(), name="undo"),

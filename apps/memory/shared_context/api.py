@@ -1,0 +1,66 @@
+"""REST of shared contexts (SPEC, API: /memory/contexts)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.selectors import get_user
+from apps.core.http import read_uuid
+from apps.core.serializers import DeletedSerializer
+from apps.memory.models import SharedContext
+from apps.memory.shared_context import services
+from apps.memory.shared_context.selectors import get_context, list_contexts
+from apps.memory.shared_context.serializers import ContextRequest, EntryRequest, SharedContextSerializer
+from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
+
+
+class ContextsView(generics.ListAPIView[SharedContext]):
+    """The user's shared contexts, newest first; making one."""
+
+    serializer_class = SharedContextSerializer
+    queryset = SharedContext.objects.none()  # for the schema; requests see their user's own
+
+    def get_queryset(self) -> Any:
+        return list_contexts(get_user(self.request))
+
+    @extend_schema(request=ContextRequest, responses={201: SharedContextSerializer})
+    def post(self, request: Request) -> Response:
+        body = ContextRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        context = services.create_context(user=get_user(request), now=timezone.now(), **body.validated_data)
+        return Response(SharedContextSerializer(context).data, status=status.HTTP_201_CREATED)
+
+
+class ContextView(APIView):
+    """One shared context with its entries."""
+
+    @extend_schema(responses=SharedContextSerializer)
+    def get(self, request: Request, context_id: str) -> Response:
+        return Response(SharedContextSerializer(get_context(get_user(request), read_uuid(context_id))).data)
+
+    @extend_schema(responses={200: DeletedSerializer})
+    def delete(self, request: Request, context_id: str) -> Response:
+        services.forget_context(user=get_user(request), context_id=read_uuid(context_id))
+        return Response({"deleted": 1})
+
+
+class ContextEntriesView(APIView):
+    """Additions to a context: they are appended, and what is there stays. 413 over 64 KiB in all."""
+
+    @extend_schema(request=EntryRequest, responses={201: SharedContextSerializer})
+    def post(self, request: Request, context_id: str) -> Response:
+        user, asked = get_user(request), read_uuid(context_id)
+        get_context(user, asked)
+        body = EntryRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        author = body.validated_data.get("author", user.get_username()[:MAX_AUTHOR_CHARACTERS])
+        text = body.validated_data["text"]
+        context = services.append_entry(user=user, context_id=asked, text=text, author=author, now=timezone.now())
+        return Response(SharedContextSerializer(context).data, status=status.HTTP_201_CREATED)

@@ -1,0 +1,42 @@
+"""Shared contexts on the wire (X1)."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
+from apps.memory.models import ContextEntry, SharedContext
+from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_TITLE_CHARACTERS
+
+
+class ContextEntrySerializer(serializers.ModelSerializer[ContextEntry]):
+    class Meta:
+        model = ContextEntry
+        fields = read_only_fields = ("id", "author", "text", "created_at")
+
+
+class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
+    """X1's fields, the entries in the order in which they were added."""
+
+    session_id = serializers.UUIDField(allow_null=True, read_only=True)
+    entries = ContextEntrySerializer(many=True, read_only=True)
+
+    class Meta:
+        model = SharedContext
+        fields = read_only_fields = ("id", "session_id", "title", "content", "entries", "created_at", "updated_at")
+
+
+class ContextRequest(KnownFieldsSerializer):
+    """A new context, of one of the user's sessions or of none."""
+
+    title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
+    content = StrictCharField()
+    session_id = serializers.UUIDField(required=False, allow_null=True)
+
+
+class EntryRequest(KnownFieldsSerializer):
+    """A text to add; `author` is the user's name unless said."""
+
+    text = StrictCharField()
+    author = StrictCharField(required=False, max_length=MAX_AUTHOR_CHARACTERS)
