@@ -56,6 +56,7 @@ UNFOLD = {
                     _item(_("sessions"), "forum", "conversations_session"),
                     _item(_("messages"), "chat", "conversations_message"),
                     _item(_("turns"), "sync_alt", "chat_turn"),
+                    _item(_("session summaries"), "summarize", "summaries_sessionsummary"),
                 ],
             },
             {

@@ -60,8 +60,8 @@ it leaves out, the assistant no longer knows.
 
 <earlier_summary> is the summary so far, if there is one; <conversation> is what was said after it. Write one summary \
 of both, at most {MAX_SUMMARY_CHARACTERS} characters: first what matters for going on (who the person is, what they \
-want, facts, names, dates, amounts, decisions, conclusions, what is still open), then the rest if there is room. Newer words \
-correct older ones. Write whole sentences in the language of the conversation (Chinese or English; in a mixed one, the \
+want, facts, names, dates, amounts, decisions, conclusions, what is still open), then the rest if there is room. Newer \
+words correct older ones. Write whole sentences in the language of the conversation (Chinese or English; in a mixed one, the \
 one that carries the sentences), about "用户" or "the user", no headings, no greetings, no guesses.
 
 Every statute, case, standard or other source that is cited stays, verbatim, character by character, where it is used. \
