@@ -25,11 +25,14 @@ from apps.chat.serializers import (
     FormReplySerializer,
     FormRequest,
     MessageRequest,
+    RecordingRequest,
+    RecordingSerializer,
     RetryRequest,
     TurnSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.conversations.models import Message, Session
+from apps.conversations.recording import record_turns
 from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
 from apps.conversations.serializers import (
     MessageChangeSerializer,
@@ -44,7 +47,7 @@ from apps.conversations.services import (
     rename_session,
     set_collected,
 )
-from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
@@ -164,6 +167,23 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
                 fields = {"message_id": str(earlier.id)}
                 raise Conflict("This Idempotency-Key was used for another message.", fields=fields) from None
             return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
+
+
+class RecordingView(APIView):
+    """Messages that were said elsewhere."""
+
+    @extend_schema(request=RecordingRequest, responses={202: RecordingSerializer}, parameters=[IDEMPOTENCY_KEY])
+    def post(self, request: Request, session_id: str) -> Response:
+        """Store messages without replying; what they hold is remembered in the background (C9)."""
+        body = _read(RecordingRequest, request)
+        stored = record_turns(
+            user=get_user(request),
+            session_id=read_uuid(session_id),
+            messages=[RecordedMessage(**message) for message in body["messages"]],
+            idempotency_key=_read_idempotency_key(request),
+            now=timezone.now(),
+        )
+        return Response({"stored": stored}, status=status.HTTP_202_ACCEPTED)
 
 
 class RetryView(AsyncAPIView):

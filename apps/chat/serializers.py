@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 
+from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
-from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.working.serializers import WorkingMemorySerializer
 
 MAX_FORM_TITLE_CHARS = 100
+MAX_RECORDED_MESSAGES = 1000
+CLOCK_SKEW = timedelta(minutes=5)
+"""How far ahead of ours a client's clock may be."""
+
+
+def check_content(content: str) -> str:
+    """Return the content of a message; one that says nothing or too much is refused."""
+    if not content.strip():
+        raise serializers.ValidationError("Must not be blank.", code="blank")
+    if len(content) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"content has {len(content)} characters; {MAX_CONTENT_CHARS} are allowed.")
+    return content
 
 
 class MessageRequest(KnownFieldsSerializer):
@@ -23,15 +38,37 @@ class MessageRequest(KnownFieldsSerializer):
     stream = StrictBooleanField(required=False, default=False)
 
     def validate_content(self, content: str) -> str:
-        if not content.strip():
-            raise serializers.ValidationError("Must not be blank.", code="blank")
-        if len(content) > MAX_CONTENT_CHARS:
-            raise TooLarge(f"content has {len(content)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        return content
+        return check_content(content)
 
 
 class RetryRequest(KnownFieldsSerializer):
     stream = StrictBooleanField(required=False, default=False)
+
+
+class RecordedMessageSerializer(KnownFieldsSerializer):
+    """A message that was said elsewhere; without a `create_time` it was said now."""
+
+    role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
+    content = StrictCharField(trim_whitespace=False)
+    create_time = StrictDateTimeField(required=False)
+
+    def validate_content(self, content: str) -> str:
+        return check_content(content)
+
+    def validate_create_time(self, create_time: datetime) -> datetime:
+        if create_time > timezone.now() + CLOCK_SKEW:
+            raise serializers.ValidationError("Must not lie in the future.", code="future")
+        return create_time
+
+
+class RecordingRequest(KnownFieldsSerializer):
+    """Messages to store without replying, in the order in which they were said (C9)."""
+
+    messages = RecordedMessageSerializer(many=True, allow_empty=False, max_length=MAX_RECORDED_MESSAGES)
+
+
+class RecordingSerializer(serializers.Serializer[Any]):
+    stored = serializers.IntegerField()
 
 
 class FormRequest(KnownFieldsSerializer):

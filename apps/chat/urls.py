@@ -8,6 +8,7 @@ urlpatterns = [
     path("sessions", api.SessionsView.as_view(), name="sessions"),
     path("sessions/<str:session_id>", api.SessionView.as_view(), name="session"),
     path("sessions/<str:session_id>/messages", api.MessagesView.as_view(), name="messages"),
+    path("sessions/<str:session_id>/turns", api.RecordingView.as_view(), name="recording"),
     path("sessions/<str:session_id>/context", api.ContextView.as_view(), name="context"),
     path("sessions/<str:session_id>/hitl-forms", api.FormsView.as_view(), name="forms"),
     path("messages/<str:message_id>", api.MessageView.as_view(), name="message"),

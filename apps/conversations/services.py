@@ -98,7 +98,12 @@ def create_session(*, user: User, title: str = "", temporary: bool = False) -> S
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
-    """Return the session, locked until the transaction ends: what orders writers of one session. Or `NotFound`."""
+    """Return the session, locked until the transaction ends: what orders writers of one session. Or `NotFound`.
+
+    Its owner's account is locked against erasure first, as erasure locks it first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
     session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
     if session is None:
         raise NotFound("There is no such session.")
@@ -164,7 +169,7 @@ def open_round(
         "said_at": said_at,
         "now": now,
         "lease": now + lease,
-        "title": _make_title(content),
+        "title": make_title(content),
         "session": session_id,
         "user": user.pk,
         "message": message_id,
@@ -206,8 +211,8 @@ def open_round(
     return opened, window
 
 
-def _make_title(content: str) -> str:
-    """Return the beginning of a message, on one line."""
+def make_title(content: str) -> str:
+    """Return the title an untitled session takes from a message: its beginning, on one line."""
     line = " ".join(content.split())
     return line if len(line) <= MAX_AUTO_TITLE_CHARS else f"{line[: MAX_AUTO_TITLE_CHARS - 1].rstrip()}…"
 

@@ -34,6 +34,15 @@ class OpenRound:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedMessage:
+    """A message that was said elsewhere (C9); `role` user or assistant, `create_time` None when it is not known."""
+
+    role: str
+    content: str
+    create_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One message of the rolling window."""
 

@@ -14,6 +14,7 @@ MEMORY = {"category": "fact", "key": "k", "value": "v"}
 BODIES: dict[tuple[str, str], Any] = {
     ("session", "patch"): {"title": "taken over"},
     ("messages", "post"): {"content": "你好"},
+    ("recording", "post"): {"messages": [{"role": "user", "content": "你好"}]},
     ("forms", "post"): {"title": "行程安排", "fields": {"destination": "北京"}},
     ("message", "patch"): {"is_collected": True},
     ("memory", "put"): MEMORY,
@@ -29,6 +30,7 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     ("memories", "post"): MEMORY,
     ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
     ("settings", "patch"): {},
+    ("erase", "post"): {"confirm": "alice"},
 }
 """All that takes a body, and an acceptable one."""
 
@@ -58,7 +60,8 @@ def test_an_object_is_there_for_its_owner_only(
     assert refused.json()["error"]["code"] == "not_found"
     assert SECRET not in refused.text
     assert dump(alice.user) == before
-    assert send(alice, route, method, world).status_code == (201 if (route.name, method) in CREATED else 200)
+    expected = 201 if (route.name, method) in CREATED else 202 if route.name == "recording" else 200
+    assert send(alice, route, method, world).status_code == expected
 
 
 @pytest.mark.parametrize(
@@ -88,6 +91,8 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
     assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
     assert bob.delete("/memory/long-term").json() == {"deleted": 0}
+    assert SECRET not in bob.get("/memory/export").text
+    assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
     assert bob.get("/memory/settings").json()["memory.timezone"] == "UTC"
     assert bob.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
     assert bob.post("/chat/sessions", json={"title": "Bob's"}).status_code == 201
@@ -111,6 +116,8 @@ def test_the_tests_above_cover_every_endpoint():
         ("memories-batch-delete", "post"),
         ("memories-search", "get"),
         ("changes", "get"),
+        ("export", "get"),
+        ("erase", "post"),
         ("settings", "get"),
         ("settings", "patch"),
     } == COLLECTION_CALLS
