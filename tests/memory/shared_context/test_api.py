@@ -1,0 +1,125 @@
+"""REST of shared contexts, as a client sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.memory.models import SharedContext
+from tests.support.factories import SessionFactory, UserFactory
+
+CONTEXTS = "/memory/contexts"
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    return UserFactory(username="alice")
+
+
+@pytest.fixture
+def client(user: User) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+def create(client: APIClient, **fields: Any) -> dict[str, Any]:
+    response = client.post(CONTEXTS, {"title": "合同纠纷", "content": "甲方未付款", **fields})
+    assert response.status_code == 201
+    body: dict[str, Any] = response.json()
+    return body
+
+
+@pytest.mark.spec("X1")
+def test_a_context_is_made_listed_read_and_deleted(client: APIClient, user: User) -> None:
+    session = SessionFactory(user=user)
+    context = create(client, session_id=str(session.id))
+    assert list(context) == ["id", "session_id", "title", "content", "entries", "created_at", "updated_at"]
+    assert (context["session_id"], context["title"]) == (str(session.id), "合同纠纷")
+    assert (context["content"], context["entries"]) == ("甲方未付款", [])
+    second = create(client, title="another")
+    assert second["session_id"] is None
+    page = client.get(CONTEXTS).json()
+    assert (page["count"], page["results"]) == (2, [second, context])
+    assert client.get(f"{CONTEXTS}?limit=1&offset=1").json()["results"] == [context]
+    assert client.get(f"{CONTEXTS}/{context['id']}").json() == context
+    deleted = client.delete(f"{CONTEXTS}/{context['id']}")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": 1})
+    assert client.get(f"{CONTEXTS}/{context['id']}").status_code == 404
+    assert client.delete(f"{CONTEXTS}/{context['id']}").status_code == 404
+
+
+@pytest.mark.spec("X3")
+def test_an_entry_carries_author_and_time(client: APIClient) -> None:
+    path = f"{CONTEXTS}/{create(client)['id']}"
+    first = client.post(f"{path}/entries", {"text": "已付定金"})
+    second = client.post(f"{path}/entries", {"text": "filed", "author": "paralegal"})
+    assert (first.status_code, second.status_code) == (201, 201)
+    context = client.get(path).json()
+    assert second.json() == context
+    assert [(entry["author"], entry["text"]) for entry in context["entries"]] == [
+        ("alice", "已付定金"),
+        ("paralegal", "filed"),
+    ]
+    assert list(context["entries"][0]) == ["id", "author", "text", "created_at"]
+    assert context["entries"][1]["created_at"] == context["updated_at"]
+
+
+@pytest.mark.spec("X1", "X3")
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"title": "t"}, "content"),
+        ({"title": " ", "content": "c"}, "title"),
+        ({"title": "t" * 201, "content": "c"}, "title"),
+        ({"title": 1, "content": "c"}, "title"),
+        ({"title": "t", "content": "c", "session_id": "no-uuid"}, "session_id"),
+        ({"title": "t", "content": "c", "message_id": None}, "message_id"),
+    ],
+)
+def test_a_bad_body_makes_nothing(client: APIClient, body: dict[str, Any], field: str) -> None:
+    response = client.post(CONTEXTS, body)
+    assert (response.status_code, list(response.json()["error"]["fields"])) == (400, [field])
+    assert not SharedContext.objects.exists()
+
+
+@pytest.mark.spec("X3")
+def test_a_bad_or_too_large_entry_changes_nothing(client: APIClient) -> None:
+    context = create(client, content="字" * 21_845)
+    path = f"{CONTEXTS}/{context['id']}"
+    for body, status in (
+        ({"text": " "}, 400),
+        ({"text": 1}, 400),
+        ({"text": "x", "author": " "}, 400),
+        ({"text": "x", "created_at": "2020-01-01"}, 400),
+        ({"text": "xx"}, 413),
+    ):
+        assert client.post(f"{path}/entries", body).status_code == status
+    assert client.get(path).json() == context
+    assert client.post(CONTEXTS, {"title": "t", "content": "字" * 21_846}).status_code == 413
+
+
+@pytest.mark.spec("X1")
+def test_what_is_not_ones_own_is_a_404(client: APIClient) -> None:
+    other = APIClient()
+    other.force_authenticate(UserFactory())
+    foreign = create(other)["id"]
+    for missing in (foreign, uuid4(), "no-uuid"):
+        assert client.get(f"{CONTEXTS}/{missing}").status_code == 404
+        assert client.delete(f"{CONTEXTS}/{missing}").status_code == 404
+        assert client.post(f"{CONTEXTS}/{missing}/entries", {"text": "x"}).status_code == 404
+    body = {"title": "t", "content": "c", "session_id": str(SessionFactory().id)}
+    assert client.post(CONTEXTS, body).status_code == 404
+    assert client.get(CONTEXTS).json()["count"] == 0
+
+
+def test_a_list_takes_the_same_queries_however_long(client: APIClient, django_assert_num_queries: Any) -> None:
+    for number in range(5):
+        context = create(client, title=f"t{number}")
+        client.post(f"{CONTEXTS}/{context['id']}/entries", {"text": "x"})
+    with django_assert_num_queries(3):
+        client.get(CONTEXTS)
