@@ -61,8 +61,8 @@ it leaves out, the assistant no longer knows.
 <earlier_summary> is the summary so far, if there is one; <conversation> is what was said after it. Write one summary \
 of both, at most {MAX_SUMMARY_CHARACTERS} characters: first what matters for going on (who the person is, what they \
 want, facts, names, dates, amounts, decisions, conclusions, what is still open), then the rest if there is room. Newer \
-words correct older ones. Write whole sentences in the language of the conversation (Chinese or English; in a mixed one, the \
-one that carries the sentences), about "用户" or "the user", no headings, no greetings, no guesses.
+words correct older ones. Write whole sentences in the language of the conversation (Chinese or English; in a mixed \
+one, the one that carries the sentences), about "用户" or "the user", no headings, no greetings, no guesses.
 
 Every statute, case, standard or other source that is cited stays, verbatim, character by character, where it is used. \
 <citations> lists them; none may be missing.
@@ -96,7 +96,7 @@ def ask_conversation_summary(*, earlier: str, citations: Sequence[str], lines: S
 
 def render_line(role: str, content: str) -> str:
     """Return a message, or a piece of one, as a line of the prompt."""
-    return _json({"role": role, "content": content})
+    return _json({"role": role, "text": content})
 
 
 def _ask(instructions: str, response_format: ResponseFormat, **blocks: str) -> ModelRequest:
