@@ -1,0 +1,1 @@
+"""How well memories are found: BEIR folders through the services and the retrieval that production uses."""
