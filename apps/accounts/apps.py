@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 
@@ -8,3 +9,5 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.accounts import checks  # noqa: F401  # registers them
+
+        autodiscover_modules("personal_data")

@@ -6,16 +6,22 @@ from django.db import connection
 
 from apps.accounts.models import User
 
+# In this order: a subquery that locks rows has returned before what is selected from it is computed.
+_LOCK = """
+SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))
+FROM (SELECT id FROM accounts_user WHERE id = %s FOR KEY SHARE) AS owner
+"""
+
 
 def lock_memories(user: User) -> None:
     """Make other writers of this person's long-term and atomic memories wait until the transaction ends.
 
     A unique index alone would keep one active row per key, but not the items that two writers add to one list, nor a
-    deletion from being undone by work that read before it. Not the user's row: turns hold that one shared (R3), and
-    two of them waiting to make it exclusive would block each other for good.
+    deletion from being undone by work that read before it. The user's row is locked before, but shared: writers wait
+    there for an erasure (R3) before they hold anything it needs, and turns, which hold it too, do not wait for others.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [lock_name(user)])
+        cursor.execute(_LOCK, [lock_name(user), user.pk])
 
 
 def lock_name(user: User) -> str:

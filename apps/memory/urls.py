@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.memory import settings_api
+from apps.memory import data_api, settings_api
+from apps.memory.embeddings import api as embeddings
 from apps.memory.history import api as history
 from apps.memory.long_term import api as long_term
 from apps.memory.shared_context import api as contexts
@@ -16,11 +17,14 @@ urlpatterns = [
     path("long-term/<str:memory_id>/accept", long_term.AcceptView.as_view(), name="memory-accept"),
     path("long-term/<str:memory_id>/reject", long_term.RejectView.as_view(), name="memory-reject"),
     path("long-term/<str:memory_id>/copies", long_term.CopiesView.as_view(), name="memory-copies"),
+    path("conversations/search", embeddings.ConversationSearchView.as_view(), name="conversations-search"),
     path("contexts", contexts.ContextsView.as_view(), name="shared-contexts"),
     path("contexts/<str:context_id>", contexts.ContextView.as_view(), name="shared-context"),
     path("contexts/<str:context_id>/entries", contexts.ContextEntriesView.as_view(), name="shared-context-entries"),
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
     path("changes", history.ChangesView.as_view(), name="changes"),
     path("changes/<str:operation>/undo", history.UndoView.as_view(), name="undo"),
+    path("export", data_api.ExportView.as_view(), name="export"),
+    path("erase", data_api.EraseView.as_view(), name="erase"),
     path("settings", settings_api.SettingsView.as_view(), name="settings"),
 ]

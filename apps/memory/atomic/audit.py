@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import AtomicMemory, Change
@@ -36,4 +36,4 @@ def describe_change(
 
 
 def _write(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
+    return None if time is None else time.astimezone(UTC).isoformat()

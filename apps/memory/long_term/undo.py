@@ -9,6 +9,7 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.fold import normalize_key
+from apps.memory.embeddings.memories import MemoryKind, long_term_text, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
 from apps.memory.long_term.audit import snapshot
@@ -41,6 +42,8 @@ def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None
     for memory, before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
         text = TEXT_FIELDS if before else ()
         memory.save(update_fields=[*_FIELDS, "superseded_by", "updated_at", *text])
+    texts = {memory.id: long_term_text(key=memory.key, value=memory.value) for memory, before in rows if before}
+    write_embeddings(user=user, kind=MemoryKind.LONG_TERM, texts=texts)
 
 
 def _refuse_taken_keys(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]]) -> None:

@@ -1,0 +1,70 @@
+"""Where a person's data is (R2, R3): each app names its tables in its own `personal_data` module, when Django starts.
+
+Export, erasure and the check of both go by this registry, so a table that is not in it would be forgotten by all three:
+a test looks for tables that hold a person's data and are neither here nor in `KEPT`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+from apps.accounts.models import ApiToken, Setting, User
+
+KEPT = {
+    User: "the account itself",
+    ApiToken: "the account's API tokens, as digests",
+}
+"""What an erasure leaves (R3), besides the admin's log, which knows IDs only."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalTable:
+    """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived."""
+
+    model: type[Model]
+    owner: str = "user"
+    not_exported: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The table's name: in the database, in the receipt of an erasure, and in an export."""
+        return self.model._meta.db_table
+
+    @property
+    def exported(self) -> list[str]:
+        """The columns of an export: all but `not_exported`, so that a new one is in it."""
+        return [
+            field.attname
+            for field in self.model._meta.concrete_fields
+            if field.name not in self.not_exported and field.name != self.owner
+        ]
+
+    def rows(self, user: User) -> QuerySet[Any]:
+        """The person's rows, in the order they were made as far as their keys tell."""
+        return self.model._default_manager.filter(**{self.owner: user}).order_by("pk")
+
+
+_tables: dict[type[Model], PersonalTable] = {}
+
+
+def register_tables(*tables: PersonalTable) -> None:
+    """Name tables that hold a person's data."""
+    _tables.update({table.model: table for table in tables})
+
+
+def list_tables() -> list[PersonalTable]:
+    """Return every table of personal data, each before those that its rows refer to: the order to delete in."""
+    sorter: TopologicalSorter[type[Model]] = TopologicalSorter()
+    for model in _tables:
+        sorter.add(model)
+        for field in model._meta.concrete_fields:
+            if field.remote_field and field.related_model in _tables and field.related_model is not model:
+                sorter.add(field.related_model, model)
+    return [_tables[model] for model in sorter.static_order()]
+
+
+register_tables(PersonalTable(Setting))

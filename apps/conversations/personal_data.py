@@ -1,0 +1,8 @@
+"""The tables of a person's data in this app (R2, R3)."""
+
+from __future__ import annotations
+
+from apps.accounts.personal_data import PersonalTable, register_tables
+from apps.conversations.models import Message, Recording, Session, Work
+
+register_tables(PersonalTable(Session), PersonalTable(Message), PersonalTable(Work), PersonalTable(Recording))

@@ -1,0 +1,91 @@
+"""REST of everything remembered about the caller: take it along (R2), or have it all erased (R3)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import IO
+
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.erasure import erase_user
+from apps.accounts.export import write_export
+from apps.accounts.models import User
+from apps.accounts.selectors import get_user
+from apps.core.db import in_database
+from apps.core.errors import InvalidInput
+from apps.core.fields import StrictCharField
+from apps.core.http import AsyncAPIView
+from apps.core.serializers import KnownFieldsSerializer
+
+BYTES_AT_ONCE = 256 * 1024
+
+
+class ExportView(AsyncAPIView):
+    """Everything remembered about the user, of every kind, as one JSON document."""
+
+    @extend_schema(responses={(200, "application/json"): OpenApiTypes.OBJECT})
+    async def get(self, request: Request) -> HttpResponseBase:
+        """Written out before it is sent: no connection waits for a slow client, and an error is a status."""
+        user = get_user(request)
+        file = await in_database(_write_file, user)
+        response = StreamingHttpResponse(_stream(file), content_type="application/json")
+        response["Content-Disposition"] = f'attachment; filename="jiyi-{timezone.now():%Y-%m-%d}.json"'
+        return response
+
+
+def _write_file(user: User) -> IO[bytes]:
+    # Without a name: nothing of it stays, whatever happens. Whoever sends it closes it.
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        write_export(user=user, file=file, now=timezone.now())
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+async def _stream(file: IO[bytes]) -> AsyncIterator[bytes]:
+    try:
+        while portion := await sync_to_async(file.read, thread_sensitive=False)(BYTES_AT_ONCE):
+            yield portion
+    finally:
+        file.close()
+
+
+class EraseRequest(KnownFieldsSerializer):
+    """`confirm`: the user's own name, typed."""
+
+    confirm = StrictCharField(trim_whitespace=False)
+
+
+class ReceiptSerializer(serializers.Serializer[object]):
+    """What was deleted, by table, and whether reading everything back found nothing left."""
+
+    deleted = serializers.DictField(child=serializers.IntegerField())
+    verified = serializers.BooleanField()
+
+
+class EraseView(APIView):
+    """Erase everything remembered about the user, everywhere and for good. The account and its tokens stay."""
+
+    @extend_schema(request=EraseRequest, responses=ReceiptSerializer)
+    def post(self, request: Request) -> Response:
+        user = get_user(request)
+        body = EraseRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        if body.validated_data["confirm"] != user.get_username():
+            reason = "Must be your user name."
+            raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
+        return Response(asdict(erase_user(user=user)))
