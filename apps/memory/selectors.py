@@ -1,17 +1,23 @@
 """What other apps may read of memory."""
 
+from apps.memory.atomic.selectors import get_atomic_memories_by_id
+from apps.memory.embeddings.queries import QueryEmbedding, embed_query
 from apps.memory.history.selectors import list_changes
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
+from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory, get_working_memory
 
 __all__ = [
     "ContextSnapshot",
+    "QueryEmbedding",
     "WorkingMemorySnapshot",
+    "embed_query",
     "find_working_memory",
+    "get_atomic_memories_by_id",
     "get_context",
     "get_memories_by_id",
     "get_memory",
@@ -21,5 +27,6 @@ __all__ = [
     "list_copies",
     "list_memories",
     "list_session_contexts",
+    "retrieve_atomic_memories",
     "retrieve_relevant_memories",
 ]

@@ -8,14 +8,31 @@ from datetime import datetime
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import build_context
-from apps.chat.context.types import Context, ContextInput, Form, Profile, RecalledMemory
+from apps.chat.context.types import (
+    ATOMIC,
+    LONG_TERM,
+    CaseNotes,
+    Context,
+    ContextInput,
+    Form,
+    Profile,
+    RecalledMemory,
+    SessionNote,
+)
 from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
-from apps.memory.selectors import WorkingMemorySnapshot, retrieve_relevant_memories
-from apps.memory.types import ScoredMemory
+from apps.memory.selectors import (
+    WorkingMemorySnapshot,
+    embed_query,
+    list_session_contexts,
+    retrieve_atomic_memories,
+    retrieve_relevant_memories,
+)
+from apps.memory.types import ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
 from apps.profile.types import TEXT_SECTIONS
+from apps.summaries.selectors import get_recent_session_summaries
 
 COMPONENTS = (
     "keyword_score",
@@ -48,11 +65,9 @@ def read_context(
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
     session, C7). `said_at`: when the message was said, if not now.
     """
-    profile: Profile | None = None
+    remembers = recalls and strategy is not None
     memories: list[RecalledMemory] = []
-    if recalls and strategy is not None and settings.enable_user_profile:
-        profile = _read_profile(user)
-    if recalls and strategy is not None and strategy.use_memory:
+    if remembers and strategy is not None and strategy.use_memory:
         memories = _recall(user, message=message, working=working, settings=settings, now=now)
     return build_context(
         ContextInput(
@@ -66,7 +81,9 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
-            profile=profile,
+            profile=_read_profile(user) if remembers and settings.enable_user_profile else None,
+            cases=_read_cases(user, session_id) if remembers else (),
+            session_notes=_read_session_notes(user, session_id, settings=settings) if remembers else (),
             memories=memories,
             rounds=window.rounds,
             summary=window.summary,
@@ -82,10 +99,42 @@ def _read_profile(user: User) -> Profile | None:
     return Profile(version=found.version, sections={name: text for name, text in sections.items() if text})
 
 
+def _read_cases(user: User, session_id: uuid.UUID) -> list[CaseNotes]:
+    return [
+        CaseNotes(
+            id=str(context.id),
+            title=context.title,
+            content=context.content,
+            entries=[f"{entry.author}: {entry.text}" if entry.author else entry.text for entry in context.entries],
+        )
+        for context in list_session_contexts(user, session_id)
+    ]
+
+
+def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySettings) -> list[SessionNote]:
+    if not settings.session_summary_limit:
+        return []
+    found = get_recent_session_summaries(user=user, limit=settings.session_summary_limit, exclude_session_id=session_id)
+    return [
+        SessionNote(
+            id=str(summary.id),
+            title=summary.title,
+            snippet=summary.snippet,
+            day=summary.last_active_at.astimezone(settings.zone).date(),
+        )
+        for summary in found
+    ]
+
+
 def _recall(
     user: User, *, message: str, working: WorkingMemorySnapshot | None, settings: MemorySettings, now: datetime
 ) -> list[RecalledMemory]:
-    scored = retrieve_relevant_memories(
+    """What is remembered of the message's matter: long-term memories, best first, then atomic ones, best first.
+
+    The two scores have different scales (K5, A4), so neither kind is ranked against the other.
+    """
+    query_embedding = embed_query(message) if settings.semantic_candidates else None
+    long_term = retrieve_relevant_memories(
         user=user,
         message=message,
         limit=settings.retrieval_limit,
@@ -96,18 +145,42 @@ def _recall(
         max_keywords=settings.max_keywords,
         now=now,
     )
-    return [_to_recalled(memory) for memory in scored]
+    atomic = retrieve_atomic_memories(
+        user=user,
+        query=message,
+        limit=settings.rag_top_n,
+        query_embedding=query_embedding,
+        candidate_limit=settings.candidate_limit,
+        min_similarity=settings.semantic_min_similarity,
+    )
+    return [
+        *(_from_long_term(memory) for memory in long_term),
+        *(_from_atomic(memory, settings=settings) for memory in atomic),
+    ]
 
 
-def _to_recalled(memory: ScoredMemory) -> RecalledMemory:
+def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
     candidate = memory.candidate
     return RecalledMemory(
         id=str(candidate.id),
-        kind="long_term",
+        kind=LONG_TERM,
         text=f"{candidate.key}: {json_text(candidate.value)}",
         line={"category": candidate.category, "key": candidate.key, "value": candidate.value},
         score=memory.score,
         components={name: getattr(memory, name) for name in COMPONENTS},
+    )
+
+
+def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> RecalledMemory:
+    candidate = memory.candidate
+    day = (candidate.event_start or candidate.timestamp).astimezone(settings.zone).date()
+    return RecalledMemory(
+        id=str(candidate.id),
+        kind=ATOMIC,
+        text=candidate.content,
+        line={"text": candidate.content, "day": str(day)},
+        score=memory.score,
+        components={"keyword_score": memory.keyword_score, "semantic_score": memory.semantic_score},
     )
 
 

@@ -23,9 +23,13 @@ LAYER_NAMES = (
 """C4, by index."""
 
 
+LONG_TERM, ATOMIC = "long_term", "atomic"
+"""The kinds of memory in layer 3."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory as it stands in layer 3, best first; `line` is what the prompt says of it."""
+    """A memory as it stands in layer 3; `line` is what the prompt says of it."""
 
     id: str
     kind: str

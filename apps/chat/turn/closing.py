@@ -16,6 +16,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.chat.answer import Analysis
+from apps.chat.context.types import LONG_TERM
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
@@ -45,7 +46,8 @@ def close_turn(
     message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
     updates = _store_entries(turn, analysis=analysis, now=now)
-    record_use(user=turn.user, memory_ids=[uuid.UUID(memory.id) for memory in turn.context.memories], now=now)
+    used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
+    record_use(user=turn.user, memory_ids=used_ids, now=now)
     working = turn.working
     if turn.working and turn.round and analysis:
         working = record_analysis(

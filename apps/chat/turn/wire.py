@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.accounts.models import User
+from apps.chat.context.types import ATOMIC
 from apps.chat.models import Turn
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import Action
-from apps.memory.selectors import WorkingMemorySnapshot, get_memories_by_id
+from apps.memory.selectors import WorkingMemorySnapshot, get_atomic_memories_by_id, get_memories_by_id
 
 DELETED = "(deleted)"
 
@@ -26,9 +27,13 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     """Return a stored turn as it was answered; of memories deleted since, only that they are."""
     used: list[dict[str, Any]] = turn.memories_used
     updates: list[dict[str, Any]] = turn.memory_updates
-    ids = {uuid.UUID(item["id"]) for item in [*used, *updates]}
+    ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") != ATOMIC}
     memories = get_memories_by_id(user, ids) if ids else {}
     texts = {str(key): f"{memory.key}: {json_text(memory.value)}" for key, memory in memories.items()}
+    atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
+    if atomic_ids:
+        atomic = get_atomic_memories_by_id(user, atomic_ids)
+        texts |= {str(key): memory.content for key, memory in atomic.items()}
     known = {
         str(key): {"category": memory.category, "key": memory.key, "value": memory.value}
         for key, memory in memories.items()

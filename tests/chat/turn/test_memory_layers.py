@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import uuid
+from datetime import UTC, datetime
+
 import pytest
 from django.utils import timezone
 
+from apps.conversations.summarizing import record_summary
 from apps.core.llm.blocks import read_block
+from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
+from apps.memory.shared_context.services import append_entry, create_context
 from apps.profile.services import update_profile
+from apps.summaries.services import create_session_summary
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
@@ -56,3 +64,102 @@ def test_a_reply_says_what_it_remembered_only_where_that_is_asked_for(alice: Api
     assert turn["metadata"] == {"remembered": ["居住地: 杭州"]}
     stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert stored["metadata"] == {"remembered": ["居住地: 杭州"]}
+
+
+@pytest.mark.spec("A4", "C4")
+def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
+    alice: ApiClient, bob: ApiClient, model: ScriptedModel
+):
+    alice.patch("/memory/settings", json={"memory.timezone": "Asia/Shanghai"}).raise_for_status()
+    now = timezone.now()
+    told = datetime(2026, 5, 1, 20, tzinfo=UTC)
+    memory, _new = create_atomic_memory(
+        user=alice.user, content="用户五一去黄山看了日出。", timestamp=told, tags=["旅行"], now=now
+    )
+    create_atomic_memory(user=bob.user, content="用户在黄山开了一家客栈。", now=now)
+    turn = alice.say(alice.new_session(), "黄山的日出好看吗").json()
+    system = model.chat_requests[-1].messages[0]["content"]
+    assert (
+        read_block(system, "memories") == '{"kind": "atomic", "text": "用户五一去黄山看了日出。", "day": "2026-05-02"}'
+    )
+    (used,) = turn["memories_used"]
+    assert (used["id"], used["kind"], used["text"]) == (str(memory.id), "atomic", "用户五一去黄山看了日出。")
+    assert used["keyword_score"] > 0
+    stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
+    assert stored["memories_used"] == turn["memories_used"]
+    forget_atomic_memories(user=alice.user, ids=[memory.id], now=now)
+    stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
+    assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]
+
+
+@pytest.mark.spec("A4")
+def test_the_setting_says_how_many_atomic_memories_there_are(alice: ApiClient, model: ScriptedModel):
+    for number in range(4):
+        create_atomic_memory(user=alice.user, content=f"The user adopted cat number {number}.", now=timezone.now())
+    alice.patch("/memory/settings", json={"memory.rag_top_n": 2}).raise_for_status()
+    turn = alice.say(alice.new_session(), "How are my cats?").json()
+    assert [item["kind"] for item in turn["memories_used"]] == ["atomic", "atomic"]
+
+
+@pytest.mark.spec("S2", "C4")
+def test_layer_4_holds_the_newest_summaries_of_other_sessions(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
+    sessions = [alice.new_session() for _number in range(3)]
+    for number, session in enumerate(sessions):
+        alice.say(session, "你好").raise_for_status()
+        create_session_summary(
+            user=alice.user,
+            session_id=uuid.UUID(session),
+            title=f"Talk {number}",
+            snippet="About tea.",
+            now=timezone.now(),
+        )
+    assert "session_summaries" not in ask(bob, model)
+    alice.patch("/memory/settings", json={"memory.session_summary_limit": 2}).raise_for_status()
+    day = timezone.now().date()
+    block = read_block(ask(alice, model), "session_summaries")
+    assert block == f"{day} Talk 2: About tea.\n{day} Talk 1: About tea."
+    block = read_block(ask(alice, model, session=sessions[2]), "session_summaries")
+    assert block == f"{day} Talk 1: About tea.\n{day} Talk 0: About tea."
+
+
+@pytest.mark.spec("X1", "C4")
+def test_the_shared_contexts_of_the_session_are_in_layer_2(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    context = create_context(
+        user=alice.user,
+        title="租房纠纷",
+        content="房东不退押金。",
+        session_id=uuid.UUID(session),
+        now=timezone.now(),
+    )
+    append_entry(user=alice.user, context_id=context.id, text="律师函已发。", author="agent-2", now=timezone.now())
+    line = json.loads(read_block(ask(alice, model, session=session), "shared_contexts") or "")
+    entries = ["agent-2: 律师函已发。"]
+    assert line == {"id": str(context.id), "title": "租房纠纷", "content": "房东不退押金。", "entries": entries}
+    assert read_block(ask(alice, model), "shared_contexts") is None
+
+
+@pytest.mark.spec("S5", "C4")
+def test_a_summary_takes_the_place_of_what_it_covers(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    for number in range(3):
+        alice.say(session, f"question {number}").raise_for_status()
+    rows = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    covered = [uuid.UUID(row["id"]) for row in rows[:4]]
+    summary = record_summary(
+        user=alice.user,
+        session_id=uuid.UUID(session),
+        content="They counted to one.",
+        covers=covered,
+        replaces=None,
+        now=timezone.now(),
+    )
+    alice.say(session, "question 3").raise_for_status()
+    system, *rest = model.chat_requests[-1].messages
+    assert read_block(system["content"], "conversation_summary") == "They counted to one."
+    assert [message["content"] for message in rest if message["role"] == "user"] == ["question 2", "question 3"]
+    layers = alice.get(f"/chat/sessions/{session}/context?message=next").json()["layers"]
+    assert layers[5]["content"].startswith("<conversation_summary>\nThey counted to one.\n")
+    shown = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
+    assert [row["summarized_by"] for row in shown[:6]] == [str(summary.id)] * 4 + [None] * 2
+    assert shown[6]["role"] == "summary"

@@ -15,10 +15,10 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-LIMIT = 12
+LIMIT = 15
 """At most so many queries from the request's arrival to the stored reply, however much is remembered."""
 
-STORING = 4
+STORING = 5
 """What storing new memories takes besides: forgotten keys, the rows under the same keys, one UPDATE and one INSERT,
 and one INSERT of the audit records.
 
