@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -50,6 +50,16 @@ class Slowdown:
     ratio_p95: float
 
 
+def get_first_tokens(calls: Iterable[Call]) -> list[float]:
+    """Return the milliseconds to the first token of each call."""
+    return [call.first_token_ms for call in calls]
+
+
+def get_ends(calls: Iterable[Call]) -> list[float]:
+    """Return the milliseconds to the end of each call."""
+    return [call.end_ms for call in calls]
+
+
 def get_spread(values: Sequence[float]) -> Spread:
     """Return the percentiles of at least two values, interpolated between neighbours."""
     cuts = statistics.quantiles(values, n=100, method="inclusive")
@@ -67,12 +77,12 @@ def compare(turns: Sequence[float], direct: Sequence[float]) -> Comparison:
 
 def compare_first_tokens(pairs: Sequence[Pair]) -> Comparison:
     """Compare the times to the first token."""
-    return compare([pair.turn.first_token_ms for pair in pairs], [pair.direct.first_token_ms for pair in pairs])
+    return compare(get_first_tokens(pair.turn for pair in pairs), get_first_tokens(pair.direct for pair in pairs))
 
 
 def compare_ends(pairs: Sequence[Pair]) -> Comparison:
     """Compare the times to the end of the response."""
-    return compare([pair.turn.end_ms for pair in pairs], [pair.direct.end_ms for pair in pairs])
+    return compare(get_ends(pair.turn for pair in pairs), get_ends(pair.direct for pair in pairs))
 
 
 def get_slowdown(*, idle: Sequence[float], busy: Sequence[float]) -> Slowdown:

@@ -31,8 +31,8 @@ class Verdict(Enum):
     """What a pair of memories with nearly the same vector is."""
 
     SAME = "same words"
-    DIFFERENT = "another number, name or negation"
-    DOUBTFUL = "for you to judge"
+    DIFFERENT = "other number, name, negation"
+    DOUBTFUL = "to be judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ def _split(text: str) -> list[str]:
 
 _SENTENCE = re.compile(r"[^.!?。！？~\n…]+[.!?。！？~…]*")
 _ASKING_ZH = re.compile(r"(吗|呢|么|吧\?|什么|怎么样|如何|为什么|哪里|哪儿|哪个|几点|多少|谁)(啊|呀|呢)?[.。!！?]*$")
+_TELLING = re.compile(r"^(?!\s*(如果|要是|假如|if|when)).*(我|\b(i|i'm|my|we|our)\b)", re.ASCII)
 _ASKING_EN = re.compile(
     r"^(what|who|whom|whose|where|when|why|how|which)\b.*\b(is|are|do|does|did|can|should|will|would)\b"
 )
@@ -126,7 +127,8 @@ def says_nothing_lasting(message: str) -> bool:
 def _is_passing(sentence: str) -> bool:
     text = sentence.strip().lower()
     if re.search(r"\?[.!~…]*$", text) or _ASKING_ZH.search(text) or _ASKING_EN.search(text):
-        return True
+        # "I love painting, do you?" asks, and yet it tells something of its speaker.
+        return not any(_TELLING.search(clause) for clause in re.split("[,，;；:]", text)[:-1])
     words = re.sub(r"[^\w']+", " ", text)
     return not _COURTESY_ZH.sub("", _COURTESY_EN.sub("", words)).strip()
 

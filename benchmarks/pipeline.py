@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -24,11 +25,12 @@ import httpx2
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from apps.core.beir import CorpusRow, InvalidFolder, read_corpus
 from benchmarks import stored
 from benchmarks.calls import NotAnswered, time_turn
-from benchmarks.figures import Call, get_slowdown
-from benchmarks.judging import Verdict, find_junk, find_near_pairs, find_repeats
-from benchmarks.pipeline_report import Findings, Result, make_report, make_table, print_findings
+from benchmarks.figures import Call, get_ends, get_first_tokens, get_slowdown
+from benchmarks.judging import find_junk, find_near_pairs, find_repeats
+from benchmarks.pipeline_report import Findings, Result, format_counts, make_report, make_table, print_findings
 from benchmarks.running import Product, run_in_new_data_folder, run_product
 from benchmarks.schedule import PlannedTurn, plan_blocks, select_turns, split_by_user
 from benchmarks.watching import Watch, count_due, hold_workers, watch
@@ -42,11 +44,16 @@ STALLED_SECONDS = 120.0
 
 @dataclass(slots=True)
 class Timings:
-    """What the clients measured."""
+    """What the clients measured while the workers were held (`idle`) and while they were not (`busy`), the turns that
+    failed by the name of their error, and the seconds they were
+    held and until the last turn was `spoken`.
+    """
 
     idle: list[Call] = field(default_factory=list)
     busy: list[Call] = field(default_factory=list)
-    failed: dict[str, int] = field(default_factory=dict)
+    failed: Counter[str] = field(default_factory=Counter)
+    held: float = 0.0
+    spoken: float = 0.0
 
 
 class Speakers:
@@ -70,6 +77,16 @@ class Speakers:
             session = self._sessions[turn.user, turn.session] = made.json()["id"]
         return time_turn(self._client, session_id=session, content=turn.content, headers=headers)
 
+    def say_all(self, chain: Sequence[PlannedTurn]) -> list[Call | str]:
+        """Send one person's turns in order; one that fails becomes the name of its error, and the next is sent."""
+        outcomes: list[Call | str] = []
+        for turn in chain:
+            try:
+                outcomes.append(self.say(turn))
+            except (httpx2.HTTPError, NotAnswered) as error:
+                outcomes.append(type(error).__name__)
+        return outcomes
+
 
 class Display:
     """A line that shows how far the replay is and how much work waits."""
@@ -92,35 +109,69 @@ def show_progress(console: Console, *, total: int) -> Iterator[Display]:
         yield Display(progress, total=total)
 
 
-def measure(*, folders: Sequence[Path], turns: int, clients: int, console: Console) -> tuple[Result, Findings]:
-    """Replay `turns` turns of the folders' users by `clients` at once, and judge what was remembered."""
-    with run_in_new_data_folder() as data:
-        planned = select_turns(read_turns(folders), turns)  # before anything is started: a folder may be no good
-        limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
-        with (
-            run_product(data) as product,
-            httpx2.Client(base_url=product.address, timeout=60, limits=limits) as client,
-            watch(product.pid) as watched,
-            show_progress(console, total=turns) as display,
-        ):
-            warm_up(client, display)
-            return replay(planned, product=product, client=client, clients=clients, watched=watched, display=display)
+def measure(planned: Sequence[PlannedTurn], *, clients: int, console: Console) -> tuple[Result, Findings]:
+    """Replay the turns by `clients` at once on a product of their own, wait for its workers, and judge."""
+    users = sorted({turn.user for turn in planned})
+    limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
+    with (
+        run_in_new_data_folder() as data,
+        run_product(data) as product,
+        httpx2.Client(base_url=product.address, timeout=60, limits=limits) as client,
+        watch(product.pid) as watched,
+        show_progress(console, total=len(planned)) as display,
+    ):
+        warm_up(client, display)
+        watched.start_counting()
+        speakers = Speakers(client, users)
+        timings = replay(planned, speakers=speakers, clients=clients, product=product, watched=watched, display=display)
+        started = time.perf_counter()
+        left = wait_for_workers(display)
+        after = time.perf_counter() - started
+        watched.sample()
+        findings = judge(users)
+        seconds = timings.spoken - timings.held + after
+        messages = stored.count_messages(users)
+        result = Result(
+            turns=len(planned),
+            clients=clients,
+            first_token=get_slowdown(idle=get_first_tokens(timings.idle), busy=get_first_tokens(timings.busy)),
+            end=get_slowdown(idle=get_ends(timings.idle), busy=get_ends(timings.busy)),
+            busy_with_work=round(watched.busy_with_work / max(watched.busy_samples, 1), 2),
+            failed_turns=dict(timings.failed),
+            seconds=round(seconds, 1),
+            seconds_held=round(timings.held, 1),
+            seconds_after_last_turn=round(after, 1),
+            messages=messages,
+            messages_per_second=round(messages / seconds, 1),
+            embedded=stored.count_embedded_messages(users),
+            failed_work=stored.count_failed_work(),
+            work_left=left,
+            memories=stored.count_memories(users),
+            without_vector=findings.without_vector,
+            repeats=len(findings.repeats),
+            near_pairs=findings.count_near_pairs(),
+            junk=len(findings.junk),
+            processes=watched.get_processes(),
+        )
+    return result, findings
 
 
 def read_turns(folders: Sequence[Path]) -> dict[str, list[PlannedTurn]]:
-    """Return what every user of the folders said, in order. Raises `apps.core.beir.InvalidFolder`."""
-    from apps.chat.replay import read_conversations
-
-    said: dict[str, list[PlannedTurn]] = {}
+    """Return what every user of the folders said, each one's sessions in order of time. Raises `InvalidFolder`."""
+    said: dict[str, dict[str, list[CorpusRow]]] = {}
     for folder in folders:
-        for conversation in read_conversations(folder):
-            user = f"{folder.resolve().name}-{conversation.user_id}"
-            turns = [
-                PlannedTurn(user=user, session=conversation.session_id, content=message.content)
-                for message in conversation.messages
-            ]
-            said.setdefault(user, []).extend(turns)
-    return said
+        for row in read_corpus(folder):
+            if row.role == "user":
+                user = f"{folder.resolve().name}-{row.user_id}"
+                said.setdefault(user, {}).setdefault(row.session_id, []).append(row)
+    return {
+        user: [
+            PlannedTurn(user=user, session=row.session_id, content=row.text)
+            for rows in sorted(sessions.values(), key=lambda rows: rows[0].timestamp)
+            for row in rows
+        ]
+        for user, sessions in said.items()
+    }
 
 
 def warm_up(client: httpx2.Client, display: Display) -> None:
@@ -135,76 +186,42 @@ def warm_up(client: httpx2.Client, display: Display) -> None:
 def replay(
     planned: Sequence[PlannedTurn],
     *,
-    product: Product,
-    client: httpx2.Client,
+    speakers: Speakers,
     clients: int,
+    product: Product,
     watched: Watch,
     display: Display,
-) -> tuple[Result, Findings]:
-    """Send the turns block by block, wait for the workers, and return what there is to say."""
-    users = sorted({turn.user for turn in planned})
-    speakers = Speakers(client, users)
-    timings, held = Timings(), 0.0
-    started = time.perf_counter()
+) -> Timings:
+    """Send the turns block by block."""
+    timings, started = Timings(), time.perf_counter()
     with ThreadPoolExecutor(max_workers=clients) as pool:
         for block in plan_blocks(planned):
             begun = time.perf_counter()
             watched.measuring_busy = block.busy
             with nullcontext() if block.busy else hold_workers(product.pid):
-                calls = timings.busy if block.busy else timings.idle
-                for said in pool.map(lambda chain: say_all(speakers, chain), split_by_user(block.turns)):
-                    for outcome in said:
-                        if isinstance(outcome, Call):
-                            calls.append(outcome)
-                        else:
-                            timings.failed[outcome] = timings.failed.get(outcome, 0) + 1
-            if not block.busy:
-                held += time.perf_counter() - begun
+                for outcomes in pool.map(speakers.say_all, split_by_user(block.turns)):
+                    (timings.busy if block.busy else timings.idle).extend(
+                        call for call in outcomes if isinstance(call, Call)
+                    )
+                    timings.failed.update(name for name in outcomes if isinstance(name, str))
+            timings.held += 0.0 if block.busy else time.perf_counter() - begun
             display.advance(watched, turns=len(block.turns))
     watched.measuring_busy = False
-    spoken = time.perf_counter()
-    left = wait_for_workers(display)
-    ended = time.perf_counter()
-    watched.sample()
+    timings.spoken = time.perf_counter() - started
+    if min(len(timings.idle), len(timings.busy)) < 2:
+        raise RuntimeError(f"hardly any turn was answered: {format_counts(timings.failed)}")
+    return timings
+
+
+def judge(users: Sequence[str]) -> Findings:
+    """Look for the memories of these users that are one too many."""
     memories = stored.list_active(users)
-    findings = Findings(repeats=find_repeats(memories), near_pairs=find_near_pairs(memories), junk=find_junk(memories))
-    messages = stored.count_messages(users)
-    result = Result(
-        turns=len(planned),
-        failed_turns=timings.failed,
-        clients=clients,
-        first_token=get_slowdown(
-            idle=[call.first_token_ms for call in timings.idle], busy=[call.first_token_ms for call in timings.busy]
-        ),
-        end=get_slowdown(idle=[call.end_ms for call in timings.idle], busy=[call.end_ms for call in timings.busy]),
-        busy_with_work=round(watched.busy_with_work / max(watched.busy_samples, 1), 2),
-        seconds=round(ended - started - held, 1),
-        seconds_held=round(held, 1),
-        seconds_after_last_turn=round(ended - spoken, 1),
-        messages=messages,
-        messages_per_second=round(messages / (ended - started - held), 1),
-        embedded=stored.count_embedded_messages(users),
-        memories=stored.count_memories(users),
+    return Findings(
+        repeats=find_repeats(memories),
+        near_pairs=find_near_pairs(memories),
+        junk=find_junk(memories),
         without_vector=sum(memory.vector is None for memory in memories),
-        repeats=len(findings.repeats),
-        near_pairs={verdict.value: sum(pair.verdict is verdict for pair in findings.near_pairs) for verdict in Verdict},
-        junk=len(findings.junk),
-        failed_work=stored.count_failed_work(),
-        work_left=left,
-        processes=watched.get_processes(),
     )
-    return result, findings
-
-
-def say_all(speakers: Speakers, chain: Sequence[PlannedTurn]) -> list[Call | str]:
-    """Send one person's turns in order; one that fails is told by the name of its error and the next is sent."""
-    outcomes: list[Call | str] = []
-    for turn in chain:
-        try:
-            outcomes.append(speakers.say(turn))
-        except (httpx2.HTTPError, NotAnswered) as error:
-            outcomes.append(type(error).__name__)
-    return outcomes
 
 
 def wait_for_workers(display: Display) -> int:
@@ -230,15 +247,12 @@ def main() -> None:
     options = parser.parse_args()
     if options.turns < 8 or options.clients < 1:
         parser.error("--turns has to be at least 8, and --clients at least 1")
-    from apps.core.beir import InvalidFolder
-
-    console = Console()
     try:
-        result, findings = measure(
-            folders=options.folders, turns=options.turns, clients=options.clients, console=console
-        )
+        planned = select_turns(read_turns(options.folders), options.turns)
     except (InvalidFolder, ValueError) as error:
         sys.exit(str(error))
+    console = Console()
+    result, findings = measure(planned, clients=options.clients, console=console)
     if options.show:
         print_findings(findings, console)
     console.print(make_table(result))

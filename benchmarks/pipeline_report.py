@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import Slowdown
-from benchmarks.judging import NearPair, Remembered, Verdict
+from benchmarks.judging import SAME_COSINE, NearPair, Remembered, Verdict
 from benchmarks.running import describe_machine
 from benchmarks.watching import ProcessFigures
 
@@ -20,38 +21,44 @@ GOAL_RATIO = 1.3
 @dataclass(frozen=True, slots=True)
 class Result:
     """The figures. `seconds` is the time in which the workers could work, from the first turn to the empty backlog;
-    `seconds_held` comes on top. `messages` are those of both sides.
+    `seconds_held` comes on top. `busy_with_work` is the share of the busy time in which work was due. `messages` are
+    those of both sides. Counts by name: `failed_turns` and `failed_work` by error, `memories` by kind and status.
     """
 
     turns: int
-    failed_turns: dict[str, int]
     clients: int
     first_token: Slowdown
     end: Slowdown
     busy_with_work: float
+    failed_turns: dict[str, int]
     seconds: float
     seconds_held: float
     seconds_after_last_turn: float
     messages: int
     messages_per_second: float
     embedded: int
+    failed_work: dict[str, int]
+    work_left: int
     memories: dict[str, dict[str, int]]
     without_vector: int
     repeats: int
     near_pairs: dict[str, int]
     junk: int
-    failed_work: dict[str, int]
-    work_left: int
     processes: list[ProcessFigures]
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The memories that are one too many, and those that may be."""
+    """The active memories that are one too many, those that may be, and how many cannot be found by meaning."""
 
     repeats: list[str]
     near_pairs: list[NearPair]
     junk: list[Remembered]
+    without_vector: int
+
+    def count_near_pairs(self) -> dict[str, int]:
+        """Return the number of near pairs by verdict."""
+        return {verdict.value: sum(pair.verdict is verdict for pair in self.near_pairs) for verdict in Verdict}
 
 
 def make_table(result: Result) -> Table:
@@ -70,7 +77,7 @@ def make_table(result: Result) -> Table:
         met = max(slow.ratio_p50, slow.ratio_p95) <= GOAL_RATIO
         add(f"{name}, times as long", f"{slow.ratio_p50:.2f} / {slow.ratio_p95:.2f}", goal=f"≤ {GOAL_RATIO}", met=met)
     add("share of the busy time with work due", f"{result.busy_with_work:.0%}")
-    add("turns that failed", _format_counts(result.failed_turns), goal="0", met=not result.failed_turns, end=True)
+    add("turns that failed", format_counts(result.failed_turns), goal="0", met=not result.failed_turns, end=True)
 
     add("seconds until all was done", result.seconds)
     add("of these after the last turn", result.seconds_after_last_turn)
@@ -78,7 +85,7 @@ def make_table(result: Result) -> Table:
     add("messages/s of the pipeline", result.messages_per_second)
     every = result.embedded == result.messages
     add("messages embedded", result.embedded, goal=str(result.messages), met=every)
-    add("work that failed for good", _format_counts(result.failed_work), goal="0", met=not result.failed_work)
+    add("work that failed for good", format_counts(result.failed_work), goal="0", met=not result.failed_work)
     add("work left undone", result.work_left, goal="0", met=not result.work_left, end=True)
 
     for kind, statuses in result.memories.items():
@@ -87,7 +94,7 @@ def make_table(result: Result) -> Table:
     add("duplicates by text", result.repeats, goal="0", met=not result.repeats)
     for verdict, count in result.near_pairs.items():
         goal = "0" if verdict == Verdict.SAME.value else ""
-        add(f"pairs over cosine 0.97: {verdict}", count, goal=goal, met=not (goal and count))
+        add(f"pairs over cosine {SAME_COSINE}: {verdict}", count, goal=goal, met=not (goal and count))
     add("from questions, thanks and the like", result.junk, goal="0", met=not result.junk, end=True)
 
     for process in result.processes:
@@ -96,7 +103,8 @@ def make_table(result: Result) -> Table:
     return table
 
 
-def _format_counts(counts: dict[str, int]) -> str:
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return counts by name in one line."""
     return ", ".join(f"{count} × {name}" for name, count in counts.items()) or "0"
 
 

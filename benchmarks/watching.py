@@ -19,7 +19,9 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """What the processes of one program of `up` took: its largest process in MB, and seconds of processor together."""
+    """What the processes of one program of `up` took: the largest one in MB, and seconds of processor together, these
+    since `Watch.start_counting`.
+    """
 
     program: str
     processes: int
@@ -32,6 +34,7 @@ class _Process:
     program: str
     peak_kb: int = 0
     cpu_seconds: float = 0.0
+    cpu_seconds_before: float = 0.0
 
 
 @dataclass(slots=True)
@@ -48,6 +51,12 @@ class Watch:
     busy_samples: int = 0
     busy_with_work: int = 0
     processes: dict[int, _Process] = field(default_factory=dict)
+
+    def start_counting(self) -> None:
+        """Leave the processor time up to here out of the figures."""
+        self.sample()
+        for process in self.processes.values():
+            process.cpu_seconds_before = process.cpu_seconds
 
     def sample(self) -> None:
         """Look at the queue and at every process once."""
@@ -71,7 +80,7 @@ class Watch:
                 program=name,
                 processes=len(group),
                 peak_mb=round(max(seen.peak_kb for seen in group) / 1024),
-                cpu_seconds=round(sum(seen.cpu_seconds for seen in group), 1),
+                cpu_seconds=round(sum(seen.cpu_seconds - seen.cpu_seconds_before for seen in group), 1),
             )
             for name, group in groups.items()
         ]

@@ -91,6 +91,8 @@ def test_what_differs_decides_whether_a_pair_means_the_same(first: str, second: 
         "你好，今天天气怎么样？",
         "嗯嗯，明白了。",
         "我该怎么办呢",
+        "如果我明天去北京，应该穿什么？",
+        "If I go to Paris, what should I see?",
         "？？？",
     ],
 )
@@ -107,6 +109,8 @@ def test_questions_and_courtesies_hold_nothing_lasting(message: str) -> None:
         "No, I am vegetarian.",
         "谢谢，我对花生过敏。",
         "你好，我叫林小雨。",
+        "我很喜欢旅游和看电影，你呢？",
+        "I love painting, do you?",
         "我知道了一个好消息：我升职了",
     ],
 )
