@@ -15,9 +15,11 @@ serve = get_asgi_application()
 # What takes a second to load is loaded before the first request, not during it.
 from apps.chat.services import stop_turns  # noqa: E402
 from apps.core.llm.client import get_chat_model  # noqa: E402
-from apps.core.text.segment import warm_up  # noqa: E402
+from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
+from apps.core.text.segment import warm_up as warm_up_dictionaries  # noqa: E402
 
-warm_up()
+warm_up_dictionaries()
+warm_up_embedder()
 get_chat_model()
 
 # The dictionaries stay for good: the garbage collector need not walk their million objects again and again.

@@ -56,3 +56,9 @@ def _make_embedder(name: str, *, base_url: str, api_key: str) -> Embedder:
     from apps.core.llm.embedding.openai import OpenAIEmbedder
 
     return OpenAIEmbedder(model=name, base_url=base_url, api_key=api_key)
+
+
+def warm_up() -> None:
+    """Load the local embedder, if it is the one selected, so that no request waits for it (it takes a second)."""
+    if get_embedder_name().startswith(f"{LOCAL}/"):
+        get_embedder().embed(["."])
