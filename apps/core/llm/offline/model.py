@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from apps.core.llm.offline.emotion import read_emotion
+from apps.core.llm.offline.extraction import answer_extraction
 from apps.core.llm.offline.language import Language, detect_language, take_excerpt
 from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.phrases import load_phrases
 from apps.core.llm.offline.prompt import Prompt, read_prompt
 from apps.core.llm.offline.reconcile import reconcile
 from apps.core.llm.offline.reply import compose_reply
-from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.statements import read_statements
+from apps.core.llm.offline.summary import answer_conversation_summary, answer_session_summary
 from apps.core.llm.offline.topics import read_topic, read_variables
-from apps.core.llm.types import ModelRequest
+from apps.core.llm.types import ModelRequest, PromptMessage
 
 _PIECE = 4
 
@@ -31,13 +33,28 @@ class OfflineModel:
         load_lexicons()  # takes a while; better now than during the first message
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
-        """Yield the answer to `request` a few characters at a time: E5's JSON if a format is asked for, else text."""
-        prompt = read_prompt(request.messages)
-        answer = answer_turn(prompt)
-        text = answer["response"] if request.response_format is None else json.dumps(answer, ensure_ascii=False)
+        """Yield the answer to `request` a few characters at a time: JSON if a format is asked for, else text."""
+        text = _answer(request)
         for start in range(0, len(text), _PIECE):
             yield text[start : start + _PIECE]
             await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would
+
+
+_BACKGROUND: dict[str, Callable[[Sequence[PromptMessage]], dict[str, Any]]] = {
+    "extraction": answer_extraction,
+    "session_summary": answer_session_summary,
+    "conversation_summary": answer_conversation_summary,
+}
+"""What answers a request of background work, by the name of its response format."""
+
+
+def _answer(request: ModelRequest) -> str:
+    wanted = request.response_format
+    if wanted is None:
+        return str(answer_turn(read_prompt(request.messages))["response"])
+    answer_background = _BACKGROUND.get(wanted.name)
+    answer = answer_background(request.messages) if answer_background else answer_turn(read_prompt(request.messages))
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def answer_turn(prompt: Prompt) -> dict[str, Any]:
@@ -63,7 +80,7 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
         "context_variables": read_variables(excerpt),
         "memory_update": {
             "should_store": bool(entries),
-            "entries": [_to_wire(entry) for entry in reconcile(entries, prompt.memories)],
+            "entries": [entry.to_wire() for entry in reconcile(entries, prompt.memories)],
         },
     }
 
@@ -74,14 +91,3 @@ def _choose_language(prompt: Prompt) -> Language:
         said = next((text for text in (prompt.message, *reversed(prompt.history)) if any(map(str.isalpha, text))), "")
         return detect_language(said)
     return detect_language(" ".join((prompt.submitted.title, *map(str, prompt.submitted.fields.values()))))
-
-
-def _to_wire(entry: Entry) -> dict[str, Any]:
-    return {
-        "category": entry.category,
-        "key": entry.key,
-        "value": entry.value,
-        "source": entry.source,
-        "confidence": entry.confidence,
-        "mode": entry.mode,
-    }

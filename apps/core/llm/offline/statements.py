@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from apps.core.llm.offline.clauses import Clause, is_instruction, split_clauses
 from apps.core.llm.offline.language import Language, spell_uniformly
@@ -49,6 +49,17 @@ class Entry:
     mode: Mode
     about: str = ""
     attribute: str = ""
+
+    def to_wire(self) -> dict[str, Any]:
+        """The entry as a model answers it (E5)."""
+        return {
+            "category": self.category,
+            "key": self.key,
+            "value": self.value,
+            "source": self.source,
+            "confidence": self.confidence,
+            "mode": self.mode,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,190 @@
+"""Extraction by rules: which sentences of a batch of messages become memories, and what they say of the writer's style.
+
+Only what the person says themselves counts, as for `statements`, but of anything lasting or eventful: their life, their
+people and their things. Questions, requests, material to work on, quotations, suppositions, courtesies, the weather,
+and whatever addresses the assistant or its memory do not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from apps.core.llm.blocks import read_block
+from apps.core.llm.offline.clauses import Clause, split_clauses
+from apps.core.llm.offline.language import detect_language, fold_in_place, spell_uniformly
+from apps.core.llm.offline.lexicon import load_lexicons
+from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.third_person import tell_in_third_person
+from apps.core.llm.types import PromptMessage
+
+_CONFIDENCE = 0.9
+_LONGEST_MESSAGE = 4_000
+"""Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
+_SHORTEST_CASE = 120
+_MOST_TAGS = 5
+_APART = frozenset({"home", "hometown", "job", "employer", "name", "preferred_name", "marital", "allergies", "pets"})
+"""Concepts that get a memory each; others stay with the sentences around them."""
+_STYLE = {
+    "reply_length": "reply_style",
+    "reply_tone": "reply_style",
+    "emoji": "reply_style",
+    "preferred_name": "reply_style",
+    "reply_language": "language_habits",
+}
+"""The section of the profile that a wish about replies belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cues:
+    """The tables of `data/extraction.toml`; each pattern is what its name says in there."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+
+    def find(self, name: str, text: str) -> bool:
+        return self.patterns[name].search(text) is not None
+
+
+@cache
+def _load_cues() -> _Cues:
+    table: dict[str, list[str]] = tomllib.loads(
+        files(__package__).joinpath("data/extraction.toml").read_text(encoding="utf-8")
+    )
+    return _Cues(patterns={name: re.compile("|".join(f"(?:{row})" for row in rows)) for name, rows in table.items()})
+
+
+def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
+    """The answer to an extraction prompt, in the form its pydantic model asks for."""
+    prompt = "\n".join(message.content for message in messages)
+    wanted = _read_object(read_block(prompt, "wanted"))
+    said = [line for line in _read_lines(read_block(prompt, "conversation")) if line.get("role") == "user"]
+    answer: dict[str, Any] = {"memories": [], "entries": [], "profile": [], "context": None}
+    before: list[Entry] = []
+    for line in said:
+        text, number = str(line.get("text", "")), line.get("number")
+        entries = read_statements(text, before=before)
+        before = entries
+        answer["memories"] += [{**memory, "about": number} for memory in _list_memories(text)]
+        if wanted.get("entries"):
+            answer["entries"] += [{**entry.to_wire(), "about": number} for entry in entries]
+        answer["profile"] += [{**proposal, "about": number} for proposal in _list_wishes(text, entries)]
+        if wanted.get("context") and answer["context"] is None and (case := _read_case(text)):
+            answer["context"] = {**case, "about": number}
+    return answer
+
+
+def _read_object(block: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(block or "")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_lines(block: str | None) -> Iterator[dict[str, Any]]:
+    return filter(None, map(_read_object, (block or "").splitlines()))
+
+
+def _list_memories(text: str) -> Iterator[dict[str, Any]]:
+    for clauses in _group(list(list_telling_clauses(text))):
+        told = "".join(clause.text + clause.mark for clause in clauses)
+        language = detect_language(told)
+        entries = [entry for clause in clauses for entry in clause.entries]
+        yield {
+            "content": tell_in_third_person(told, language=language),
+            "tags": list(dict.fromkeys(entry.key for entry in entries))[:_MOST_TAGS],
+            "relation": "new",
+            "target": None,
+            "confidence": _CONFIDENCE,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TellingClause:
+    """A clause worth keeping, with the punctuation after it and what it states about attributes we know."""
+
+    text: str
+    mark: str
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """The concepts in it that get a memory of their own."""
+        return frozenset(entry.concept for entry in self.entries if not entry.about) & _APART
+
+
+def list_telling_clauses(text: str) -> Iterator[TellingClause]:
+    """The clauses of a message that tell something of its writer, in order; none of a message that is material."""
+    cues = _load_cues()
+    text = text[:_LONGEST_MESSAGE]
+    folded = fold_in_place(text)
+    if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
+        return
+    for sentence in split_clauses(text):
+        yield from _read_sentence(sentence, cues)
+
+
+def _read_sentence(sentence: tuple[Clause, ...], cues: _Cues) -> Iterator[TellingClause]:
+    whole = " ".join(clause.folded for clause in sentence)
+    styled = cues.find("style", whole)
+    if cues.find("quoting", whole) or (cues.find("assistant", whole) and not styled):
+        return
+    kept = [clause for clause in sentence if not _is_empty(clause, cues, styled=styled)]
+    if not kept or any(clause.supposes for clause in sentence):
+        return
+    if sentence[-1].asks and not any(cues.find("person", clause.folded) for clause in kept):
+        return
+    telling = "，".join(clause.folded for clause in kept)
+    told = cues.find("person", telling) or cues.find("own", telling) or cues.find("event", telling) or styled
+    if not told and not cues.find("detail", telling):
+        return
+    language = detect_language(telling)
+    for index, clause in enumerate(kept):
+        last = index == len(kept) - 1
+        mark = ("。" if last else "，") if language == "zh" else (". " if last else ", ")
+        yield TellingClause(text=clause.text, mark=mark, entries=tuple(read_statements(clause.text)))
+
+
+def _is_empty(clause: Clause, cues: _Cues, *, styled: bool) -> bool:
+    if (clause.asks and not styled) or clause.supposes:
+        return True
+    bare = clause.folded.strip(" ,.!~。")
+    if cues.find("courtesy", bare) or cues.find("weather", bare):
+        return True
+    return cues.find("request", bare) and not styled
+
+
+def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
+    """Clauses that make one memory: a new one begins where another of the concepts apart is told."""
+    group: list[TellingClause] = []
+    for clause in clauses:
+        told = frozenset[str]().union(*(earlier.apart for earlier in group))
+        if clause.apart and told and not clause.apart & told:
+            yield group
+            group = []
+        group.append(clause)
+    if group:
+        yield group
+
+
+def _list_wishes(text: str, entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+    for entry in entries:
+        if section := _STYLE.get(entry.concept):
+            concept = load_lexicons()[0 if entry.language == "zh" else 1].concepts[entry.concept]
+            said = concept.say.replace("{value}", str(entry.value))
+            yield {"section": section, "text": tell_in_third_person(said, language=entry.language, bare=True)}
+
+
+def _read_case(text: str) -> dict[str, str] | None:
+    """The background of a case that the person sets out: long, and introduced as one (X1)."""
+    if len(text) < _SHORTEST_CASE or not _load_cues().find("case", fold_in_place(text[:200])):
+        return None
+    first = next(filter(None, map(str.strip, text.splitlines())), "")
+    title = re.split(r"[。！？!?；;\n]", first, maxsplit=1)[0].strip(" #*：:") or first
+    return {"title": spell_uniformly(title)[:80], "content": text.strip()}

@@ -1,0 +1,268 @@
+"""What a short text says, cut into clauses: of whom, which attributes with which values, ended or not. Pure; no Django.
+
+The tables are in `data/attributes.toml`. Both languages are read alike, and a text may mix them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from apps.core.text.fold import fold
+from apps.core.text.keywords import load_stop_words
+from apps.core.text.matching import match_words, stem
+from apps.core.text.pronouns import NEUTRAL
+
+USER = "user"
+"""The subject of what a person says of themselves."""
+
+_ANNOTATION = re.compile(r"[(（]\d{4}(?:-\d\d){0,2}(?:[–~]\d{4}(?:-\d\d){0,2})?[)）]")
+_NUMBER = r"(?:\d+(?:[.,:]\d+)*)"
+_DIGITS = "零一二三四五六七八九"
+_NUMERAL = re.compile(
+    r"(?<![周第期拜])(?:[二两三四五六七八九]?十[一二三四五六七八九]?|[两二三四五六七八九])(?=[个只条岁点公斤杯本口次套辆家台间门天周年月号日楼块元万千度米包双瓶节遍场小分半人位,。了啦$]|$)"
+)
+_ENGLISH_NUMBERS = {
+    name: str(value)
+    for value, name in enumerate(
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=2
+    )
+} | {"once": "1 times", "twice": "2 times", "thirty": "30", "forty": "40", "fifty": "50"}
+_SPELLINGS = [
+    (re.compile(r"[’‘`]"), "'"),
+    (re.compile(r"用户(?:提到|说)[,:，：]?\s*|the user (?:mentioned|says?|said)[:,]?\s*(?:that\s+)?"), ""),
+    (re.compile(r"\bthe user's\b"), "my"),
+    (re.compile(r"\bthe user is\b|\bi'm\b|\bim\b"), "i am"),
+    (re.compile(r"\bthe user (?:has|have)\b|\bi've\b"), "i have"),
+    (re.compile(r"\bthe user\b"), "i"),
+    (re.compile(r"\b(it|he|she|that|there)'s\b"), r"\1 is"),
+    (re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
+    (re.compile(r"\b(we|they|you)'ve\b"), r"\1 have"),
+    (re.compile(r"用户的?|(?<![自敌忘])我们?的?(?=[家公])"), "我"),
+    (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
+    (re.compile(r"(?<=\d),(?=\d{3})"), ""),
+]
+_CLAUSE = re.compile(
+    r"[。!?;…\n]+|,(?!\d)|\.(?=\s|$)|\s[-–—]\s|——|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
+)
+_TIME_MARK = re.compile(
+    r"\d[\d.,:k%-]*|周[一二三四五六日天末]|(?:星期|礼拜)[一二三四五六日天]"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|上午|下午|晚上|早上|\b[ap]m\b"
+)
+_PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she)\b)")
+_FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value a clause gives an attribute: its telling words and numbers; both empty where it gives none."""
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause. ``cues``: the names of the cues of `data/attributes.toml` that are in it."""
+
+    text: str
+    subject: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+    attributes: Mapping[str, Value]
+    cues: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A whole text. ``mentioned``: the people and animals in it who could be subjects."""
+
+    normalized: str
+    clauses: tuple[Clause, ...]
+    mentioned: frozenset[str]
+
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset().union(*(clause.words for clause in self.clauses))
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        return frozenset().union(*(clause.numbers for clause in self.clauses))
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        return frozenset(name for clause in self.clauses for name in clause.attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    tell: tuple[re.Pattern[str], ...]
+    unless: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    attributes: Mapping[str, _Attribute]
+    cues: Mapping[str, re.Pattern[str]]
+    subjects: Mapping[str, re.Pattern[str]]
+    subject_start: re.Pattern[str]
+    aliases: Mapping[str, str]
+    generic: frozenset[str]
+    telling: frozenset[str]
+    lists: re.Pattern[str]
+
+
+@cache
+def _tables() -> _Tables:
+    table = tomllib.loads(files(__package__).joinpath("data/attributes.toml").read_text(encoding="utf-8"))
+    names = "|".join(rf"(?P<s{index}>{pattern})(?![a-z])" for index, pattern in enumerate(table["subjects"].values()))
+    return _Tables(
+        attributes={
+            name: _Attribute(
+                tell=tuple(re.compile(pattern.replace("{n}", _NUMBER)) for pattern in row["tell"]),
+                unless=re.compile("|".join(row["not"])) if "not" in row else None,
+            )
+            for name, row in table["attributes"].items()
+        },
+        cues={name: re.compile("|".join(patterns)) for name, patterns in table["cues"].items()},
+        subjects={
+            name: re.compile("|".join(rf"(?<![a-z])(?:{part})(?![a-z])" for part in [pattern]))
+            for name, pattern in table["subjects"].items()
+        },
+        subject_start=re.compile(
+            r"(?:and |so |well |oh |saw )?(?:(?:那|然后|现在|其实|最近|昨天|今天|上周|上个?月|刚才|听)\s*)?"
+            rf"(?:(?:我|咱|俺)们?家?里?的?|(?:my|our|the|a|an) (?:\w+ )?)?(?:{names})"
+        ),
+        aliases=table["aliases"],
+        generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),
+        telling=frozenset(table["words"]["telling"]),
+        lists=re.compile(table["words"]["list"]),
+    )
+
+
+def make_comparable(text: str) -> str:
+    """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
+    text = fold(_ANNOTATION.sub("", text))
+    for pattern, spelling in _SPELLINGS:
+        text = pattern.sub(spelling, text)
+    text = _NUMERAL.sub(lambda found: _read_numeral(found.group()), text)
+    text = re.sub(r"\b[a-z]+\b", lambda found: _ENGLISH_NUMBERS.get(found.group(), found.group()), text)
+    return " ".join(text.split())
+
+
+def _read_numeral(text: str) -> str:
+    """The digits of a Chinese numeral up to 99."""
+    tens, ten, ones = text.replace("两", "二").rpartition("十")
+    if not ten:
+        return str(_DIGITS.index(ones))
+    return str((_DIGITS.index(tens) if tens else 1) * 10 + (_DIGITS.index(ones) if ones else 0))
+
+
+@lru_cache(maxsize=20_000)
+def read_frame(text: str) -> Frame:
+    """Return what `text`, a memory's content, says."""
+    comparable = make_comparable(text)
+    tables = _tables()
+    clauses: list[Clause] = []
+    subject = USER
+    latest = ""
+    for part in _CLAUSE.split(comparable):
+        part = part.strip(" ,.:、~“”\"'!")
+        if not part:
+            continue
+        subject = _read_subject(part, before=subject, latest=latest, tables=tables)
+        latest = next(iter(_find_mentioned(part, tables)), latest)
+        clauses.append(_read_clause(part, subject=subject, tables=tables))
+    return Frame(
+        normalized=re.sub(r"[\W_]+", "", comparable),
+        clauses=tuple(clauses),
+        mentioned=_find_mentioned(comparable, tables),
+    )
+
+
+def _find_mentioned(text: str, tables: _Tables) -> frozenset[str]:
+    return frozenset(name for name, pattern in tables.subjects.items() if pattern.search(text))
+
+
+def _read_subject(part: str, *, before: str, latest: str, tables: _Tables) -> str:
+    if found := tables.subject_start.match(part):
+        index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
+        return list(tables.subjects)[index]
+    if _PRONOUN.match(part):
+        return latest or before
+    if _FIRST_PERSON.match(part) or _FIRST_PERSON.search(part[:12]):
+        return USER
+    return before
+
+
+def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
+    attributes: dict[str, Value] = {}
+    for name, attribute in tables.attributes.items():
+        if attribute.unless and attribute.unless.search(part):
+            continue
+        for pattern in attribute.tell:
+            if found := pattern.search(part):
+                groups = found.groupdict()
+                attributes[name] = _read_value(" ".join(filter(None, (groups.get("v"), groups.get("w")))), tables)
+                break
+    if named := _read_named(part, tables):
+        attributes[named[0]] = named[1]
+    return Clause(
+        text=part,
+        subject=subject,
+        words=list_telling_words(part),
+        numbers=frozenset(_TIME_MARK.findall(part)),
+        attributes=attributes,
+        cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part)),
+    )
+
+
+_NAMED = (
+    re.compile(
+        r"(?:我|他|她|它)(?:现在|如今|目前)?(?:的|最)?(?P<attribute>[^,是变]{2,12}?)(?:是|变成|改成|换成|变为|成了)(?P<value>.+)"
+    ),
+    re.compile(r"\b(?:my|our) (?P<attribute>[\w ]{2,30}?) (?:is|are) (?:now )?(?P<value>.+)"),
+)
+
+
+def _read_named(part: str, tables: _Tables) -> tuple[str, Value] | None:
+    """The attribute a clause calls by its own name: "my shoe size is 9", 我的工号是1234."""
+    for pattern in _NAMED:
+        found = pattern.search(part)
+        if found is None or tables.lists.search(found["attribute"]):
+            continue
+        words = list_telling_words(found["attribute"])
+        if words and not _find_mentioned(found["attribute"], tables):
+            return "named " + " ".join(sorted(words)), _read_value(found["value"], tables)
+    return None
+
+
+def _read_value(text: str, tables: _Tables) -> Value:
+    words = list_telling_words(text)
+    numbers = frozenset(_TIME_MARK.findall(text))
+    if not words and not numbers and (bare := re.sub(r"[\W_了的]+", "", text)):
+        words = frozenset({bare})
+    return Value(words=words, numbers=numbers)
+
+
+@lru_cache(maxsize=20_000)
+def list_telling_words(text: str) -> frozenset[str]:
+    """The words of comparable `text` that say what it is about: no pronouns, numbers, nor words that fit anything."""
+    tables = _tables()
+    found: set[str] = set()
+    for word in match_words(text):
+        named = tables.aliases.get(word, word)
+        root = stem(named)
+        found |= tables.telling & set(named)
+        if word == NEUTRAL or any(map(str.isdigit, root)) or root in tables.generic or named in tables.generic:
+            continue
+        if len(root) > 1:
+            found.add(root)
+    return frozenset(found)
