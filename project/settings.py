@@ -220,6 +220,9 @@ is due again after it; a model that needs longer for a call needs more."""
 WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
 """How long work that came to nothing is put off the first time; then twice as long each time, up to an hour."""
 
+MODEL_WORKERS = env.int("MODEL_WORKERS", default=2)
+"""How many processes `manage.py up` gives to work that waits for the chat model."""
+
 CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -242,6 +245,8 @@ CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
 
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,  # above the task time limit, or a long task would be delivered twice
+    "socket_connect_timeout": 5,
+    "socket_timeout": 15,  # a broker that hangs is given up; workers ask it for tasks every second
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
 }
@@ -257,6 +262,8 @@ CELERY_BEAT_SCHEDULE = {
     for task, seconds in (
         ("apps.chat.tasks.fail_abandoned_turns", 30),
         ("apps.memory.tasks.expire_working_memory", 60),
+        ("apps.memory.tasks.embed_memories", 30),
+        ("apps.memory.tasks.apply_retention", 86_400),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.pipeline.tasks.sweep", 10),
     )

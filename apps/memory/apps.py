@@ -7,6 +7,7 @@ class MemoryConfig(AppConfig):
     verbose_name = _("Memory")
 
     def ready(self) -> None:
+        from apps.memory import checks  # noqa: F401  # registers them
         from apps.memory.history.kinds import register_kind
         from apps.memory.long_term import undo as long_term
         from apps.memory.models import Change

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.utils import timezone
 
+from apps.memory.embeddings import retention
+from apps.memory.embeddings.filling import fill_missing
 from apps.memory.working import services
 
 
@@ -11,3 +14,15 @@ from apps.memory.working import services
 def expire_working_memory() -> int:
     """Delete working memory that idled too long (W4)."""
     return services.expire_working_memory()
+
+
+@shared_task
+def embed_memories() -> int:
+    """Make the vectors that memories lack (V2)."""
+    return fill_missing()
+
+
+@shared_task
+def apply_retention() -> int:
+    """Delete embeddings of messages that are older than their owners keep them (R1)."""
+    return retention.apply_retention(now=timezone.now())

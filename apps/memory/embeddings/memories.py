@@ -1,7 +1,7 @@
 """Vectors of long-term and atomic memories (K9, A4): one a memory and model.
 
 The service that writes a memory also writes its vectors, with the embedder of this process: `write_embeddings`, in the
-same transaction. What a model elsewhere has to make, and whatever is missing for another reason, `fill_missing` adds.
+same transaction. What a model elsewhere has to make, and whatever is missing for another reason, `filling` adds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.embedding.types import Vector
 from apps.core.queue import send_task
 from apps.core.text.json_text import json_text
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
@@ -33,10 +35,11 @@ class MemoryKind(StrEnum):
     ATOMIC = "atomic"
 
 
-_EMBEDDINGS: dict[MemoryKind, type[LongTermEmbedding] | type[AtomicEmbedding]] = {
+EMBEDDINGS: dict[MemoryKind, type[LongTermEmbedding] | type[AtomicEmbedding]] = {
     MemoryKind.LONG_TERM: LongTermEmbedding,
     MemoryKind.ATOMIC: AtomicEmbedding,
 }
+"""The table that holds the vectors of each kind."""
 
 # The models are locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
 STORE = """
@@ -75,23 +78,27 @@ def long_term_text(*, key: str, value: Any) -> str:
 
 
 def embed_memories(texts: Sequence[str], *, at_once: bool = False) -> MemoryVectors:
-    """Make the vectors of memories' texts with every model in use. One vector a text, however long.
+    """Make the vectors of memories' texts with every model in use; one vector a text, however long.
 
-    `at_once` asks only embedders of this process, as it has to be while a transaction is open: what others are to make
-    is None. Without it the call may take as long as a model server does, and raises `ModelUnavailable` when the active
+    With `at_once` only those that take no call, with embedders of this process; the others are None, and nothing
+    fails: so it may be used in a transaction. Without it, models are called; raises `ModelUnavailable` when the active
     one cannot be asked.
     """
-    by_model = {model.id: _embed(model, texts, at_once=at_once) for model in list_models_in_use()}
-    return MemoryVectors(by_model=by_model)
+    embed = _embed_here if at_once else _embed
+    return MemoryVectors(by_model={model.id: embed(model, texts) for model in list_models_in_use()})
 
 
-def _embed(model: ModelInUse, texts: Sequence[str], *, at_once: bool) -> Sequence[Vector | None]:
-    def embed(embedder: Embedder) -> Sequence[Vector | None]:
-        if at_once and not embedder.local:
-            return [None] * len(texts)
-        return embed_whole(embedder, texts)
+def _embed(model: ModelInUse, texts: Sequence[str]) -> Sequence[Vector | None]:
+    vectors = with_embedder(model, lambda embedder: embed_whole(embedder, texts))
+    return [None] * len(texts) if vectors is None else vectors
 
-    return with_embedder(model, embed) or [None] * len(texts)
+
+def _embed_here(model: ModelInUse, texts: Sequence[str]) -> Sequence[Vector | None]:
+    try:
+        embedder = get_embedder(model.name)
+    except ModelUnavailable:
+        return [None] * len(texts)
+    return embed_whole(embedder, texts) if embedder.local else [None] * len(texts)
 
 
 def store_memory_embeddings(
@@ -108,13 +115,13 @@ def store_memory_embeddings(
         if vector is not None
     ]
     if not vectors.complete:
-        _EMBEDDINGS[kind].objects.filter(memory__in=memory_ids).delete()
+        EMBEDDINGS[kind].objects.filter(memory__in=memory_ids).delete()
         transaction.on_commit(partial(send_task, TASK))
     if found:
         memories, models, texts = zip(*found, strict=True)
         with connection.cursor() as cursor:
             cursor.execute(
-                STORE.format(table=_EMBEDDINGS[kind]._meta.db_table),
+                STORE.format(table=EMBEDDINGS[kind]._meta.db_table),
                 {"user": user.pk, "memories": list(memories), "models": list(models), "vectors": list(texts)},
             )
 

@@ -16,7 +16,7 @@ from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.embedding.types import Embedder, Vector
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.vectors import with_embedder
-from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.memory.models import ConversationEmbedding
 
 # In the order in which sessions are deleted, and before their messages: nobody waits for each other for good.
 LOCK_MESSAGES = """
@@ -26,7 +26,10 @@ WHERE message.id = ANY(%s)
 ORDER BY session.id
 FOR KEY SHARE OF session
 """
-LOCK_MODELS = "SELECT id, state FROM embedding_model WHERE state <> 'retired' ORDER BY id FOR SHARE"
+LOCK_MODELS = "SELECT id FROM embedding_model WHERE state <> 'retired' ORDER BY id FOR SHARE"
+
+REFUSED = "text_refused"
+"""The failure of a message whose text the model will not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +62,21 @@ def prepare_embeddings(messages: Iterable[Message]) -> PreparedEmbeddings:
     """Make the vectors of these messages, of whatever people, with every model in use.
 
     Calls the model: not to be used in a transaction. A text that the same person's messages had before takes the
-    vector it got then. A text that the model refuses is a failure of its message, "text_refused", and of no other.
-    Raises `ModelUnavailable` when the active model cannot be asked.
+    vector it got then. A text that the model refuses is a failure of its message and of no other. Raises
+    `ModelUnavailable` when the active model cannot be asked.
     """
     listed = list(messages)
-    rows: list[ConversationEmbedding] = []
-    failures: dict[UUID, str] = {}
+    prepared = PreparedEmbeddings()
     for model in list_models_in_use():
-        for part, vector in with_embedder(model, partial(_embed, listed, model=model)) or ():
-            if vector is not None:
-                rows.append(_make_row(part, model=model, vector=vector))
-            elif model.active:
-                failures[part.message.id] = "text_refused"
-    return PreparedEmbeddings(rows=rows, failures=failures)
+        made = with_embedder(model, partial(embed_messages, listed, model=model))
+        if made is not None:
+            failures = made.failures if model.active else {}
+            prepared = PreparedEmbeddings(rows=[*prepared.rows, *made.rows], failures={**prepared.failures, **failures})
+    return prepared
 
 
-@transaction.atomic
-def store_embeddings(prepared: PreparedEmbeddings) -> int:
-    """Store the vectors of those messages that still exist; returns how many rows.
-
-    What is stored already stays as it is, so that a second run changes nothing. Raises `ModelsChanged` when none of
-    the vectors is of the model that has meanwhile become the active one.
-    """
-    if not prepared.rows:
-        return 0
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK_MODELS)
-        states = dict(cursor.fetchall())
-        cursor.execute(LOCK_MESSAGES, [list({row.message_id for row in prepared.rows})])
-        existing = {message_id for (message_id,) in cursor.fetchall()}
-    models = {row.model_id for row in prepared.rows}
-    if not any(states.get(model) == EmbeddingModel.State.ACTIVE for model in models):
-        raise ModelsChanged
-    rows = [row for row in prepared.rows if row.message_id in existing and row.model_id in states]
-    ConversationEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
-    return len(rows)
-
-
-def _embed(messages: Sequence[Message], embedder: Embedder, *, model: ModelInUse) -> list[tuple[_Part, Vector | None]]:
-    """Return the parts of the messages, each with its vector; the model is asked once for each text it has not seen."""
+def embed_messages(messages: Sequence[Message], embedder: Embedder, *, model: ModelInUse) -> PreparedEmbeddings:
+    """Make the vectors of these messages with one model, which is asked once for each text it has not seen."""
     parts = [
         _Part(message=message, index=index, text=text, digest=hashlib.sha256(text.encode()).digest())
         for message in messages
@@ -106,7 +85,33 @@ def _embed(messages: Sequence[Message], embedder: Embedder, *, model: ModelInUse
     known = _find_vectors(model, parts)
     texts = list(dict.fromkeys(part.text for part in parts if part.key not in known))
     made = dict(zip(texts, embedder.embed(texts), strict=True))
-    return [(part, known[part.key] if part.key in known else made[part.text]) for part in parts]
+    vectors = {part: known[part.key] if part.key in known else made[part.text] for part in parts}
+    return PreparedEmbeddings(
+        rows=[_make_row(part, model=model, vector=vector) for part, vector in vectors.items() if vector is not None],
+        failures={part.message.id: REFUSED for part, vector in vectors.items() if vector is None},
+    )
+
+
+@transaction.atomic
+def store_embeddings(prepared: PreparedEmbeddings) -> int:
+    """Store the vectors of those messages that still exist; returns how many rows.
+
+    What is stored already stays as it is, so that a second run changes nothing. Raises `ModelsChanged` when the model
+    that they are of is not in use any more.
+    """
+    if not prepared.rows:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_MODELS)
+        in_use = {model_id for (model_id,) in cursor.fetchall()}
+        cursor.execute(LOCK_MESSAGES, [list({row.message_id for row in prepared.rows})])
+        existing = {message_id for (message_id,) in cursor.fetchall()}
+    rows = [row for row in prepared.rows if row.model_id in in_use]
+    if not rows:
+        raise ModelsChanged
+    rows = [row for row in rows if row.message_id in existing]
+    ConversationEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
 
 
 def _find_vectors(model: ModelInUse, parts: Sequence[_Part]) -> dict[tuple[int, bytes], Vector]:

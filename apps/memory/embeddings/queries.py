@@ -51,7 +51,8 @@ def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedd
         return None
     pending = _get_pool().submit(_embed, model.name, text)
     try:
-        return _make_query_embedding(model, pending.result(deadline))
+        vector = pending.result(deadline)
+        return QueryEmbedding(model_id=model.id, vector=vector, min_similarity=get_embedder(model.name).min_similarity)
     except FutureTimeoutError:
         pending.cancel()
         logger.info("query_embedding_late", model=model.name)
@@ -60,17 +61,12 @@ def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedd
     return None
 
 
-def embed_search(text: str) -> QueryEmbedding | None:
-    """Return the vector of what a person searches for, who waits for it; None while nothing was ever embedded.
+def embed_search(text: str, *, model: ModelInUse) -> Vector:
+    """Return the vector of what a person searches for, who waits for it.
 
     Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
     """
-    model = find_active_model()
-    return None if model is None else _make_query_embedding(model, _embed(model.name, text))
-
-
-def _make_query_embedding(model: ModelInUse, vector: Vector) -> QueryEmbedding:
-    return QueryEmbedding(model_id=model.id, vector=vector, min_similarity=get_embedder(model.name).min_similarity)
+    return _embed(model.name, text)
 
 
 class _Remembered:

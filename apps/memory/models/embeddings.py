@@ -95,7 +95,11 @@ class ConversationEmbedding(models.Model):
         indexes = [
             models.Index(fields=["user", "model", "chat", "message_type"], name="conversation_embedding_user"),
             models.Index(fields=["user", "model", "digest"], name="conversation_embedding_digest"),
-            models.Index(fields=["created_at"], name="conversation_embedding_age"),
+            models.Index(
+                fields=["user", "created_at"],
+                name="conversation_embedding_age",
+                condition=models.Q(message_type__in=[Role.USER, Role.ASSISTANT]),
+            ),
             _hnsw("conversation_embedding_hnsw"),
         ]
 

@@ -1,0 +1,45 @@
+"""Search in conversations on the wire (V5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.conversations.models import Role
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.errors import TooLarge
+from apps.core.fields import StrictCharField, StrictFloatField, StrictIntegerField
+from apps.core.serializers import KnownFieldsSerializer
+
+MAX_TOP_K = 50
+
+
+class ConversationSearchRequest(KnownFieldsSerializer):
+    """What to search for; `threshold` is memory.similarity_threshold by default."""
+
+    query = StrictCharField()
+    top_k = StrictIntegerField(min_value=1, max_value=MAX_TOP_K, default=5)
+    threshold = StrictFloatField(min_value=0, max_value=1, required=False)
+    chat_id = StrictCharField(required=False)
+
+    def validate_query(self, query: str) -> str:
+        if len(query) > MAX_CONTENT_CHARS:
+            raise TooLarge(f"query has {len(query)} characters; {MAX_CONTENT_CHARS} are allowed.")
+        return query
+
+
+class ConversationMatchSerializer(serializers.Serializer[Any]):
+    """A message or summary near the query; of a long message its nearest part."""
+
+    content = serializers.CharField()
+    similarity = serializers.FloatField()
+    created_at = serializers.DateTimeField()
+    chat_id = serializers.UUIDField()
+    message_type = serializers.ChoiceField(choices=Role.choices)
+
+
+class ConversationMatchesSerializer(serializers.Serializer[Any]):
+    """Most similar first."""
+
+    results = ConversationMatchSerializer(many=True)
