@@ -19,6 +19,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("message", "patch"): {"is_collected": True},
     ("memory", "put"): MEMORY,
     ("memory", "patch"): {"value": "taken over"},
+    ("shared-context-entries", "post"): {"text": "taken over"},
     ("working-memory", "patch"): {"current_topic": "taken over"},
 }
 """What to send where a body is needed, so that its owner is served."""
@@ -29,12 +30,15 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     ("retry", "post"): {},
     ("memories", "post"): MEMORY,
     ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
+    ("shared-contexts", "post"): {"title": "t", "content": "c"},
+    ("profile", "put"): {},
+    ("profile", "patch"): {},
     ("settings", "patch"): {},
     ("erase", "post"): {"confirm": "alice"},
 }
 """All that takes a body, and an acceptable one."""
 
-CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post")}
+CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post"), ("shared-context-entries", "post")}
 OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters]
 COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
 
@@ -93,6 +97,10 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.delete("/memory/long-term").json() == {"deleted": 0}
     assert SECRET not in bob.get("/memory/export").text
     assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
+    assert bob.get("/memory/contexts").json() == empty_page
+    assert SECRET not in bob.get("/profile").text
+    assert bob.put("/profile", json={"background": "Bob's"}).json()["version"] == 1
+    assert bob.delete("/profile").json() == {"deleted": 1}
     assert bob.get("/memory/settings").json()["memory.timezone"] == "UTC"
     assert bob.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
     assert bob.post("/chat/sessions", json={"title": "Bob's"}).status_code == 201
@@ -106,7 +114,10 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
 
 def test_the_tests_above_cover_every_endpoint():
     changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
-    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")}
+    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")} | {
+        ("profile-proposal-accept", "post"),
+        ("profile-proposal-reject", "post"),
+    }
     assert {
         ("sessions", "get"),
         ("sessions", "post"),
@@ -118,6 +129,12 @@ def test_the_tests_above_cover_every_endpoint():
         ("changes", "get"),
         ("export", "get"),
         ("erase", "post"),
+        ("shared-contexts", "get"),
+        ("shared-contexts", "post"),
+        ("profile", "get"),
+        ("profile", "put"),
+        ("profile", "patch"),
+        ("profile", "delete"),
         ("settings", "get"),
         ("settings", "patch"),
     } == COLLECTION_CALLS
@@ -149,6 +166,11 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "conversations.Session.user",
         "conversations.Work.user",
         "memory.Change.actor",
+        "memory.ContextEntry.user",
+        "memory.SharedContext.user",
+        "profile.ProfileProposal.user",
+        "profile.ProfileVersion.user",
+        "profile.UserProfile.user",
         "memory.Change.user",
         "memory.LongTermMemory.user",
         "memory.WorkingMemory.user",

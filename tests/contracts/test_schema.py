@@ -53,8 +53,7 @@ def test_every_operation_answers_as_the_schema_says(operation: Any, mode: Genera
     def check(case: schemathesis.Case) -> None:
         with ApiClient(http_server, UserFactory.create()) as client:  # whom no request before this one changed
             world, token = build_world(client), client.headers["Authorization"]
-        known = {"session_id": world.session, "message_id": world.failed, "memory_id": world.pending}
-        case.path_parameters = {name: known[name] for name in case.path_parameters or ()}
+        case.path_parameters = {name: world.ids[name] for name in case.path_parameters or ()}
         response = case.call(base_url=http_server.url, headers={"Authorization": token})
         assert response.status_code in STATUSES, response.text
         case.validate_response(response, checks=CHECKS)

@@ -14,7 +14,10 @@ from apps.accounts.services import update_settings
 from apps.conversations.services import create_session, fail_round, open_round
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import Change
-from apps.memory.services import create_memory, record_entries, record_form
+from apps.memory.services import append_entry, create_context, create_memory, record_entries, record_form
+from apps.profile.selectors import list_pending_proposals
+from apps.profile.services import propose_sections, update_profile
+from apps.profile.types import ProposedSection
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
 
@@ -26,7 +29,7 @@ SECRET = "紫罗兰 violet"
 class World:
     """The IDs of what a person has. `failed` is a message that can be retried, `pending` a memory to accept.
 
-    `operation` is what made that memory.
+    `operation` is what made that memory, `proposal` one of the profile.
     """
 
     session: str
@@ -34,12 +37,24 @@ class World:
     failed: str
     pending: str
     operation: str
+    context: str
+    proposal: str
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """The IDs by the names that paths give them."""
+        return {
+            "session_id": self.session,
+            "message_id": self.failed,
+            "memory_id": self.pending,
+            "operation": self.operation,
+            "context_id": self.context,
+            "proposal_id": self.proposal,
+        }
 
     def values(self, route: Route) -> dict[str, str]:
         """What to fill into the route's path, so that its owner is served."""
-        message = self.reply if route.name == "turn" else self.failed
-        known = {"session_id": self.session, "message_id": message, "memory_id": self.pending}
-        known |= {"operation": self.operation}
+        known = self.ids | ({"message_id": self.reply} if route.name == "turn" else {})
         return {name: known[name] for name in route.parameters}
 
 
@@ -72,6 +87,13 @@ def build_world(client: ApiClient) -> World:
         auto_accept_confidence=0.7,
         now=now,
     )
+    context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
+    append_entry(user=user, context_id=context.id, text=SECRET, now=now)
+    update_profile(user=user, changes={"background": SECRET}, now=now)
+    proposal = ProposedSection(
+        section="background", text=f"{SECRET} garden", message_id=None, said_at=now + timedelta(days=1)
+    )
+    propose_sections(user=user, proposals=[proposal], now=now)
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
     return World(
         session=str(session.id),
@@ -79,6 +101,8 @@ def build_world(client: ApiClient) -> World:
         failed=str(opened.message_id),
         pending=str(update.id),
         operation=str(Change.objects.get(object_id=update.id).operation),
+        context=str(context.id),
+        proposal=str(list_pending_proposals(user).get().id),
     )
 
 
@@ -87,7 +111,7 @@ def dump(user: User) -> dict[str, list[dict[str, Any]]]:
     rows = {}
     for model in apps.get_models():
         for field in model._meta.get_fields():
-            if field.many_to_one and field.related_model is User and field.concrete:
+            if (field.many_to_one or field.one_to_one) and field.related_model is User and field.concrete:
                 mine = model._default_manager.filter(**{field.name: user}).order_by("pk")
                 rows[f"{model._meta.label}.{field.name}"] = list(mine.values())
     return rows
