@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OPTIONS)
 RESULTS := .test-output/spec
+WORKERS ?= auto
 SOURCES := $(shell find apps project tests templates static locale docs requirements manage.py pyproject.toml \
              -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
@@ -23,9 +24,9 @@ test: test-unit test-e2e test-llm ## run every test
 	@touch .test-output/tested
 
 # Three processes: the browser's driver and the model server each leave an event loop or threads that disturb others.
-test-unit: $(VENV)/.installed-dev messages ## run the unit and integration tests, in random order
+test-unit: $(VENV)/.installed-dev messages ## run the unit and integration tests, in random order, on WORKERS processes
 	@rm -f .test-output/tested
-	$(BIN)/python -m pytest -m "not e2e and not llm" --spec-results=$(RESULTS)/unit.json
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not e2e and not llm" --spec-results=$(RESULTS)/unit.json
 
 test-e2e: $(VENV)/.installed-dev messages browser ## run the browser tests
 	@rm -f .test-output/tested

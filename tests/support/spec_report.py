@@ -19,33 +19,35 @@ from rich.table import Table
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 
+_SPEC = "spec"
+"""The property of a test's report that names a requirement it proves."""
+
 Outcomes = Mapping[str, Mapping[str, str]]
 """Outcome by requirement ID and test."""
 
 
 class SpecRecorder:
-    """Collects the outcome of every marked test. A test counts as passed when no phase of it failed."""
+    """Collects the outcome of every marked test. A test counts as passed when no phase of it failed.
+
+    The IDs travel with the reports: under pytest-xdist tests are collected and run in other processes than this one.
+    """
 
     def __init__(self, results: Path) -> None:
         self.results = results
         self.ids: dict[str, list[str]] = {}
         self.outcomes: dict[str, str] = {}
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        for item in session.items:
-            ids = [str(name) for mark in item.iter_markers("spec") for name in mark.args]
-            if ids:
-                self.ids[item.nodeid] = ids
-
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.nodeid in self.ids and self.outcomes.get(report.nodeid) in (None, "passed"):
+        ids = [str(value) for name, value in report.user_properties if name == _SPEC]
+        if ids and self.outcomes.get(report.nodeid) in (None, "passed"):
+            self.ids[report.nodeid] = ids
             self.outcomes[report.nodeid] = report.outcome
 
     def pytest_sessionfinish(self) -> None:
         by_id: dict[str, dict[str, str]] = {}
         for test, ids in self.ids.items():
             for name in ids:
-                by_id.setdefault(name, {})[test] = self.outcomes.get(test, "not run")
+                by_id.setdefault(name, {})[test] = self.outcomes[test]
         self.results.parent.mkdir(parents=True, exist_ok=True)
         self.results.write_text(json.dumps(by_id, ensure_ascii=False, indent=1, sort_keys=True))
 
@@ -54,8 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spec-results", type=Path, help="write which requirement IDs the tests prove to this file")
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.user_properties += [(_SPEC, str(name)) for mark in item.iter_markers("spec") for name in mark.args]
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    if results := config.getoption("--spec-results"):
+    results = config.getoption("--spec-results")
+    if results and not hasattr(config, "workerinput"):  # a worker of pytest-xdist sends its reports to us
         config.pluginmanager.register(SpecRecorder(results), "spec-recorder")
 
 
