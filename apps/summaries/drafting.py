@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
@@ -119,13 +120,14 @@ def _pack(pieces: Sequence[str], *, after: Sequence[list[str]], room: int) -> li
 
 def _cut(line: Line, *, room: int) -> list[str]:
     """Return the line, or pieces of it that each have room in a prompt."""
-    size = max(len(line.content), 1)
+    count = 1
     while True:
+        size = max(math.ceil(len(line.content) / count), 1)
         starts = range(0, max(len(line.content), 1), size)
         pieces = [render_line(line.role, line.content[start : start + size]) for start in starts]
         if size == 1 or all(_measure(piece) <= room for piece in pieces):
             return pieces
-        size = (size + 1) // 2
+        count += 1 + count // 4
 
 
 def _choose_lines(said: Sequence[Line], *, room: int) -> Iterator[str]:

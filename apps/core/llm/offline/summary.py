@@ -45,7 +45,7 @@ _LABELLED = re.compile("|".join(re.escape(label) for labels in _LABELS.values() 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence that may stand in a summary. `concepts`: what of the person it tells, as `read_statements` names it."""
+    """A sentence that may stand in a summary. `concepts`: what it tells of the person, by `read_statements`."""
 
     order: int
     text: str

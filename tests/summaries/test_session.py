@@ -1,0 +1,218 @@
+"""Summaries of sessions: when they are written anew, what a person's own words do, what layer 4 gets (S1, S2)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.services import update_settings
+from apps.conversations.models import Session
+from apps.core.text.tokens import estimate_tokens
+from apps.summaries.models import SessionSummary
+from apps.summaries.selectors import get_recent_session_summaries
+from apps.summaries.services import (
+    create_session_summary,
+    delete_session_summary,
+    prepare_summaries,
+    store_summaries,
+    update_session_summary,
+)
+from apps.summaries.types import PreparedSummaries
+from tests.summaries.conftest import Say
+from tests.support.factories import SessionFactory, UserFactory
+from tests.support.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.django_db
+
+
+def prepare(session: Session) -> PreparedSummaries:
+    return prepare_summaries(user=session.user, session_id=session.id)
+
+
+def summarize(session: Session) -> None:
+    """What a worker does for the session."""
+    store_summaries(user=session.user, prepared=prepare(session), now=timezone.now())
+
+
+def write(session: Session, *, title: str = "我的标题", snippet: str = "我写的。") -> SessionSummary:
+    return create_session_summary(
+        user=session.user, session_id=session.id, title=title, snippet=snippet, now=timezone.now()
+    )
+
+
+@pytest.fixture
+def model(session: Session, scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+    """A model server that numbers its summaries; the person wants none of the conversation itself so soon."""
+    update_settings(user=session.user, changes={"memory.summary_threshold": 500})
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
+    scripted_model.default = lambda request: json.dumps(
+        {"title": f"标题{len(scripted_model.chat_requests)}", "snippet": "摘要。"}, ensure_ascii=False
+    )
+    return scripted_model
+
+
+@pytest.mark.spec("S1")
+@pytest.mark.parametrize(
+    ("said", "title", "part"),
+    [
+        (["你好", "我想提前退租，房东不退押金"], "我想提前退租，房东不退押金", "用户想提前退租，房东不退押金"),
+        (["Hello!", "I am moving my app to Kubernetes."], "I am moving my app to Kubernetes", "The user is moving"),
+    ],
+)
+def test_it_is_written_after_the_first_reply_in_the_language_spoken(
+    session: Session, say: Say, said: list[str], title: str, part: str
+):
+    say(session, said)
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    assert (summary.session, summary.user, summary.title) == (session, session.user, title)
+    assert part in summary.snippet
+    assert (summary.covered_until, summary.edited) == (4, False)
+
+
+@pytest.mark.spec("S1")
+def test_it_is_refreshed_every_ten_messages_from_what_is_new(session: Session, say: Say, model: ScriptedModel):
+    titles = []
+    for turn in range(12):
+        say(session, [f"问题{turn}"])
+        summarize(session)
+        titles.append(SessionSummary.objects.get().title)
+    assert titles == ["标题1"] * 5 + ["标题2"] * 5 + ["标题3"] * 2
+    first, second, _third = [request.messages[-1]["content"] for request in model.chat_requests]
+    assert "<earlier_note>" not in first
+    assert "标题1" in second
+    assert ["问题0" in second, "问题1" in second, "问题5" in second] == [False, True, True]
+
+
+@pytest.mark.spec("S1")
+def test_a_refreshed_summary_is_still_the_same_one(session: Session, say: Say, model: ScriptedModel):
+    say(session, ["一"])
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    say(session, ["二"] * 4)
+    summarize(session)
+    assert len(model.chat_requests) == 1
+    say(session, ["三"])
+    summarize(session)
+    refreshed = SessionSummary.objects.get()
+    assert (refreshed.id, refreshed.title, refreshed.created_at) == (summary.id, "标题2", summary.created_at)
+    assert refreshed.updated_at > summary.updated_at
+    assert refreshed.covered_until == 12
+
+
+@pytest.mark.spec("S1")
+def test_one_that_a_person_wrote_or_edited_is_left_alone(session: Session, say: Say, model: ScriptedModel):
+    other = SessionFactory.create(user=session.user)
+    say(session, ["一"])
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    update_session_summary(user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now())
+    write(other)
+    for each in (session, other):
+        say(each, ["二"] * 8)
+        summarize(each)
+    assert set(SessionSummary.objects.values_list("title", "snippet", "edited")) == {
+        ("我改的", "摘要。", True),
+        ("我的标题", "我写的。", True),
+    }
+    assert len(model.chat_requests) == 1
+
+
+@pytest.mark.spec("S1")
+@pytest.mark.parametrize("change", ["edit", "delete", "refresh"])
+def test_what_happens_while_the_model_writes_stays(session: Session, say: Say, model: ScriptedModel, change: str):
+    say(session, ["一"])
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    say(session, ["二"] * 5)
+    late = prepare(session)
+    if change == "edit":
+        update_session_summary(
+            user=session.user, summary_id=summary.id, changes={"title": "我改的"}, now=timezone.now()
+        )
+    elif change == "delete":
+        delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    else:
+        summarize(session)
+    before = SessionSummary.objects.values().get()
+    store_summaries(user=session.user, prepared=late, now=timezone.now())
+    assert SessionSummary.objects.values().get() == before
+
+
+@pytest.mark.spec("S1", "L6")
+def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
+    session: Session, say: Say, model: ScriptedModel
+):
+    say(session, ["我的秘密计划"])
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    delete_session_summary(user=session.user, summary_id=summary.id, now=timezone.now())
+    assert not SessionSummary.objects.exclude(title="", snippet="").exists()
+    say(session, ["别的事"] * 4)
+    summarize(session)
+    assert len(model.chat_requests) == 1
+    say(session, ["又一件事"])
+    summarize(session)
+    (again,) = SessionSummary.objects.all()
+    assert again.id != summary.id
+    assert (again.title, again.deleted) == ("标题2", False)
+    prompt = model.chat_requests[-1].messages[-1]["content"]
+    assert "秘密" not in prompt
+    assert "标题1" not in prompt
+
+
+def test_a_long_recording_is_read_from_its_opening_and_its_end_in_a_bounded_prompt(
+    session: Session, say: Say, model: ScriptedModel
+):
+    say(session, ["这是开头的问题。" * 2000, *["中间的话"] * 60, "结尾的问题是什么" * 2000])
+    summarize(session)
+    request = model.chat_requests[0]
+    prompt = "\n".join(message["content"] for message in request.messages)
+    assert "这是开头" in prompt
+    assert "结尾的问题" in prompt
+    assert estimate_tokens(prompt) < 6000
+    assert SessionSummary.objects.get().covered_until == 124
+
+
+def test_a_models_long_words_are_cut(session: Session, say: Say, model: ScriptedModel):
+    model.default = lambda request: json.dumps({"title": "长" * 500, "snippet": "很长的句子。" * 200})
+    say(session, ["一"])
+    summarize(session)
+    summary = SessionSummary.objects.get()
+    assert summary.title == "长" * 79 + "…"
+    assert summary.snippet == "很长的句子。" * 50
+
+
+@pytest.mark.spec("S2")
+def test_the_most_recently_active_other_sessions_come_first(session: Session, django_assert_num_queries: Any):
+    now = timezone.now()
+    sessions = [SessionFactory.create(user=session.user, last_active_at=now - timedelta(days=day)) for day in range(4)]
+    for number, each in enumerate(reversed(sessions)):
+        write(each, title=f"第{3 - number}天前")
+    write(SessionFactory.create(user=UserFactory.create()), title="别人的")
+    write(session, title="这一个")
+    deleted = write(SessionFactory.create(user=session.user), title="删掉的")
+    delete_session_summary(user=session.user, summary_id=deleted.id, now=now)
+    with django_assert_num_queries(1):
+        found = get_recent_session_summaries(user=session.user, limit=3, exclude_session_id=session.id)
+    assert [summary.title for summary in found] == ["第0天前", "第1天前", "第2天前"]
+    assert [summary.session_id for summary in found] == [each.id for each in sessions[:3]]
+    assert found[1].last_active_at == now - timedelta(days=1)
+    assert get_recent_session_summaries(user=session.user, limit=0) == []
+    assert len(get_recent_session_summaries(user=session.user, limit=50)) == 5
+
+
+@pytest.mark.spec("C7", "S2")
+def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None):
+    session = SessionFactory.create(temporary=True)
+    say(session, ["一"])
+    summarize(session)
+    assert not SessionSummary.objects.exists()
+    kept = SessionFactory.create(user=session.user)
+    write(kept)
+    Session.objects.filter(id=kept.id).update(temporary=True)
+    assert get_recent_session_summaries(user=session.user, limit=5) == []
