@@ -117,7 +117,7 @@ def measure(planned: Sequence[PlannedTurn], *, clients: int, console: Console) -
         run_in_new_data_folder() as data,
         run_product(data) as product,
         httpx2.Client(base_url=product.address, timeout=60, limits=limits) as client,
-        watch(product.pid) as watched,
+        watch(product) as watched,
         show_progress(console, total=len(planned)) as display,
     ):
         warm_up(client, display)
@@ -198,7 +198,7 @@ def replay(
         for block in plan_blocks(planned):
             begun = time.perf_counter()
             watched.measuring_busy = block.busy
-            with nullcontext() if block.busy else hold_workers(product.pid):
+            with nullcontext() if block.busy else hold_workers(product):
                 for outcomes in pool.map(speakers.say_all, split_by_user(block.turns)):
                     (timings.busy if block.busy else timings.idle).extend(
                         call for call in outcomes if isinstance(call, Call)

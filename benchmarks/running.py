@@ -30,11 +30,11 @@ _CLEARED = (
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A running ``manage.py up``: its process ID, the address it answers at, and the file of what it writes."""
+    """A running ``manage.py up``: its process ID, its data folder, and the address it answers at."""
 
     pid: int
+    folder: Path
     address: str
-    log: Path
 
 
 def describe_machine() -> dict[str, Any]:
@@ -103,7 +103,7 @@ def run_product(folder: Path) -> Iterator[Product]:
         found = re.search(r"Jiyi answers at (http://\S+?)/? ", log.read_text())
         if found is None:
             raise RuntimeError(f"manage.py up did not start: {log.read_text()}")
-        yield Product(pid=process.pid, address=found[1], log=log)
+        yield Product(pid=process.pid, folder=folder, address=found[1])
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from apps.core.embedded.layout import DataLayout
+from benchmarks.running import Product
+
 _TICK_SECONDS = 0.5
 _HOLD_SECONDS = 30.0
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -45,7 +48,7 @@ class Watch:
     while turns were measured as busy, and those of them in which work was due: was the system busy when it had to be?
     """
 
-    product_pid: int
+    product: Product
     due: int = 0
     measuring_busy: bool = False
     busy_samples: int = 0
@@ -64,10 +67,10 @@ class Watch:
         if self.measuring_busy:
             self.busy_samples += 1
             self.busy_with_work += self.due > 0
-        programs = find_programs(self.product_pid)
-        for pid, group in _list_processes():
-            if group in programs:
-                seen = self.processes.setdefault(pid, _Process(programs[group]))
+        programs = {**find_programs(self.product.pid), _find_postmaster(self.product.folder): "postgres"}
+        for pid, parent, group in _list_processes():
+            if name := programs.get(group) or programs.get(parent):
+                seen = self.processes.setdefault(pid, _Process(name))
                 seen.peak_kb = max(seen.peak_kb, _read_peak_kb(pid))
                 seen.cpu_seconds = max(seen.cpu_seconds, _read_cpu_seconds(pid))
 
@@ -87,9 +90,9 @@ class Watch:
 
 
 @contextmanager
-def watch(product_pid: int) -> Iterator[Watch]:
+def watch(product: Product) -> Iterator[Watch]:
     """Watch the product from here on."""
-    watched, stopping = Watch(product_pid=product_pid), threading.Event()
+    watched, stopping = Watch(product=product), threading.Event()
 
     def run() -> None:
         from django.db import connection
@@ -117,9 +120,9 @@ def count_due() -> int:
 
 
 @contextmanager
-def hold_workers(product_pid: int) -> Iterator[None]:
+def hold_workers(product: Product) -> Iterator[None]:
     """Stop every worker process where it is, with no transaction open, for the time of the block."""
-    groups = [pid for pid, program in find_programs(product_pid).items() if program.startswith("worker")]
+    groups = [pid for pid, program in find_programs(product.pid).items() if program.startswith("worker")]
     deadline = time.monotonic() + _HOLD_SECONDS
     try:
         _signal_groups(groups, signal.SIGSTOP)
@@ -168,14 +171,19 @@ def find_programs(product_pid: int) -> dict[int, str]:
     return programs
 
 
-def _list_processes() -> Iterator[tuple[int, int]]:
-    """Yield each process and its group."""
+def _find_postmaster(folder: Path) -> int:
+    return int((DataLayout.at(folder).state("postgres") / "postmaster.pid").read_text().split()[0])
+
+
+def _list_processes() -> Iterator[tuple[int, int, int]]:
+    """Yield each process, its parent, and its group."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                yield int(entry.name), int(_read_stat(int(entry.name))[2])
+                _state, parent, group, *_ = _read_stat(int(entry.name))
             except OSError:
                 continue
+            yield int(entry.name), int(parent), int(group)
 
 
 def _read_stat(pid: int) -> list[str]:
