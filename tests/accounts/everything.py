@@ -1,0 +1,48 @@
+"""A person with rows in every table that holds personal data, most of them made through the services."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from apps.conversations.models import Message, Session, Work
+from apps.conversations.recording import record_turns
+from apps.conversations.types import RecordedMessage
+from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.embeddings.filling import fill_missing
+from apps.memory.services import create_memory, forget_memories
+from apps.memory.shared_context.services import append_entry, create_context
+from apps.pipeline import jobs
+from apps.pipeline.claims import claim_batch
+from apps.profile.models import ProfileProposal
+from apps.profile.services import update_profile
+from apps.summaries.models import SessionSummary
+from tests.contracts.world import SECRET, World, build_world
+from tests.support.http_server import ApiClient
+
+
+def fill_everything(client: ApiClient) -> World:
+    """Give the client's user rows of every kind, `SECRET` in every text; some work stays queued."""
+    world, user, now = build_world(client), client.user, timezone.now()
+    session = Session.objects.get(id=world.session)
+    while claim := claim_batch("everything"):
+        jobs.embed(claim)
+    record_turns(
+        user=user,
+        session_id=session.id,
+        messages=[RecordedMessage(role="user", content=SECRET), RecordedMessage(role="assistant", content=SECRET)],
+        idempotency_key=SECRET,
+        now=now,
+    )
+    create_atomic_memory(user=user, content=f"用户喜欢{SECRET}。", tags=[SECRET], session_id=session.id, now=now)
+    gone, _action = create_memory(user=user, category="fact", key=f"gone {SECRET}", value=SECRET, now=now)
+    forget_memories(user=user, ids=[gone.id], now=now)
+    context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
+    append_entry(user=user, context_id=context.id, text=SECRET, author=SECRET, now=now)
+    for text in (SECRET, f"{SECRET}!"):
+        update_profile(user=user, changes={"background": text, "sections": {SECRET: text}}, now=now)
+    message = Message.objects.filter(user=user).earliest("position")
+    ProfileProposal.objects.create(user=user, section=SECRET, text=SECRET, message=message)
+    SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
+    fill_missing(limit=1_000)
+    assert Work.objects.filter(user=user).exists()
+    return world
