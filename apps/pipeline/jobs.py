@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from apps.conversations.models import Message
 from apps.conversations.work import Blame
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
-from apps.pipeline.claims import Claim, finish, put_off
+from apps.pipeline.claims import Claim, SessionClaim, finish, put_off
+from apps.summaries.services import prepare_summaries, store_summaries
 
 
 def embed(claim: Claim) -> None:
@@ -15,3 +18,10 @@ def embed(claim: Claim) -> None:
         store_embeddings(prepared)
     for message_id, error in prepared.failures.items():
         put_off(claim.only({message_id}), error=error, blame=Blame.WORK)
+
+
+def summarize(claim: SessionClaim) -> None:
+    """Write the summaries that are due on the claimed session: its own (S1), the conversation's (S3), both or none."""
+    prepared = prepare_summaries(user=claim.user, session_id=claim.session_id)
+    with finish(claim):
+        store_summaries(user=claim.user, prepared=prepared, now=timezone.now())

@@ -12,7 +12,7 @@ from apps.conversations.backlog import list_due_kinds
 from apps.conversations.models import Work
 from apps.conversations.work import fail_lost_work, wake_workers
 from apps.pipeline import jobs
-from apps.pipeline.claims import claim_batch
+from apps.pipeline.claims import claim_batch, claim_session
 from apps.pipeline.draining import DATABASE_AWAY, drain
 
 _JOB: dict[str, Any] = {
@@ -29,6 +29,12 @@ _JOB: dict[str, Any] = {
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages, many at once, of whatever people."""
     drain(kind=Work.Kind.EMBED, token=self.request.id, claim=claim_batch, job=jobs.embed)
+
+
+@shared_task(**_JOB)
+def summarize(self: Task[Any, Any]) -> None:
+    """Write summaries, session by session."""
+    drain(kind=Work.Kind.SUMMARIZE, token=self.request.id, claim=claim_session, job=jobs.summarize)
 
 
 @shared_task
