@@ -1,7 +1,7 @@
 """A chat model server that does what a test tells it: OpenAI's wire format on a real loopback socket.
 
-It speaks ``/v1/chat/completions`` (streamed and not) and ``/v1/models``, records every request, and misbehaves on
-demand: refusals, garbage, silence, connections cut in the middle. A test queues behaviours with `ScriptedModel.script`;
+It speaks ``/v1/chat/completions`` (streamed and not), ``/v1/embeddings`` and ``/v1/models``, records every request, and
+misbehaves on demand: refusals, garbage, silence, connections cut in the middle. A test queues behaviours with `ScriptedModel.script`;
 when the queue is empty, `ScriptedModel.default` answers. Time is controlled by `Gate`, never by sleeping.
 
 As a program it serves one fixed reply, for benchmarks: ``python -m tests.support.scripted_model --port 9000``.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import signal
 import socket
@@ -115,6 +116,17 @@ def refuse_with(
     return Json({"error": error}, status=status, headers=(("Retry-After", retry_after),) if retry_after else ())
 
 
+def embed_with(vectors: Iterable[Iterable[float]]) -> Json:
+    """Return the behaviour that answers these vectors, in order."""
+    data = [{"object": "embedding", "index": at, "embedding": list(vector)} for at, vector in enumerate(vectors)]
+    return Json({"object": "list", "data": data, "model": MODEL})
+
+
+def make_vector(text: str) -> list[float]:
+    """Return 32 numbers that only this text has: what the server embeds with by default."""
+    return [byte - 127.5 for byte in hashlib.sha256(text.encode()).digest()]
+
+
 @dataclass(frozen=True)
 class RecordedRequest:
     """A request as the server got it.
@@ -145,7 +157,10 @@ class ScriptedModel:
         self.requests: list[RecordedRequest] = []
         self.default: Callable[[RecordedRequest], str | Behaviour] = lambda request: TURN_ANSWER
         self.models: tuple[str, ...] = (MODEL,)
-        self._scripts: dict[str, deque[Behaviour]] = {"/v1/chat/completions": deque(), "/v1/models": deque()}
+        self.embed: Callable[[list[str]], Behaviour] = lambda texts: embed_with(map(make_vector, texts))
+        self._scripts: dict[str, deque[Behaviour]] = {
+            path: deque() for path in ("/v1/chat/completions", "/v1/embeddings", "/v1/models")
+        }
         self._socket = socket.create_server(("127.0.0.1", port), backlog=512)
         # Inherited by every connection; asyncio does not set it on those of a socket made here. Without it a piece of
         # the answer can wait 40 ms for the client's delayed acknowledgement of the one before.
@@ -172,12 +187,22 @@ class ScriptedModel:
         """Queue what the next requests for the list of models get instead of it."""
         self._scripts["/v1/models"].extend(behaviours)
 
+    def script_embeddings(self, *behaviours: Behaviour) -> None:
+        """Queue what the next requests for embeddings get; afterwards `embed` answers."""
+        self._scripts["/v1/embeddings"].extend(behaviours)
+
+    @property
+    def embedding_requests(self) -> list[RecordedRequest]:
+        """The requests for embeddings, in the order they came."""
+        return [request for request in self.requests if request.path == "/v1/embeddings"]
+
     def reset(self) -> None:
         """Forget the recorded requests and the queues, and answer by default again."""
         self.requests.clear()
         for queue in self._scripts.values():
             queue.clear()
         self.default = lambda request: TURN_ANSWER
+        self.embed = lambda texts: embed_with(map(make_vector, texts))
         self.models = (MODEL,)
 
     def __enter__(self) -> Self:
@@ -216,6 +241,8 @@ class ScriptedModel:
             return queue.popleft()
         if request.path == "/v1/models":
             return Json({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+        if request.path == "/v1/embeddings":
+            return self.embed(list(request.body["input"]))
         answer = self.default(request)
         return reply_with(answer) if isinstance(answer, str) else answer
 
