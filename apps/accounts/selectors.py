@@ -64,6 +64,12 @@ def get_settings(user: User | None) -> MemorySettings:
     return resolve_settings(setting_rows(user).values_list("key", "value"))
 
 
+def get_own_values(name: str) -> dict[int, Any]:
+    """Return what each user set `name` (without its prefix) to, by the user's ID; for work on many people at once."""
+    stored = Setting.objects.filter(user__isnull=False, key=f"{PREFIX}{name}")
+    return {user_id: value for user_id, value in stored.values_list("user_id", "value") if user_id is not None}
+
+
 def working_ttl(*, user: str) -> Combinable:
     """An expression, per row, for how long its owner lets working memory idle (W4); `user` names the row's field."""
     stored = Setting.objects.filter(user=OuterRef(user), key=f"{PREFIX}working_ttl_minutes").values("value")[:1]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import connection
 
 from apps.accounts.models import User
 
 # In this order: a subquery that locks rows has returned before what is selected from it is computed.
 _LOCK = """
-SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))
-FROM (SELECT id FROM accounts_user WHERE id = %s FOR KEY SHARE) AS owner
+SELECT pg_advisory_xact_lock(hashtextextended('long_term_memory:' || id, 0))
+FROM (SELECT id FROM accounts_user WHERE id = ANY (%s) ORDER BY id FOR KEY SHARE) AS owner
 """
 
 
@@ -20,8 +22,13 @@ def lock_memories(user: User) -> None:
     deletion from being undone by work that read before it. The user's row is locked before, but shared: writers wait
     there for an erasure (R3) before they hold anything it needs, and turns, which hold it too, do not wait for others.
     """
+    lock_all_memories([user.pk])
+
+
+def lock_all_memories(users: Collection[int]) -> None:
+    """Do that for several people, given by ID, always in the same order."""
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [lock_name(user), user.pk])
+        cursor.execute(_LOCK, [list(users)])
 
 
 def lock_name(user: User) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
+from apps.memory import life_cycle
 from apps.memory.embeddings import retention
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.working import services
@@ -26,3 +27,9 @@ def embed_memories() -> int:
 def apply_retention() -> int:
     """Delete embeddings of messages that are older than their owners keep them (R1)."""
     return retention.apply_retention(now=timezone.now())
+
+
+@shared_task
+def evict_memories() -> int:
+    """Evict long-term memories over their owners' limits (L5)."""
+    return life_cycle.evict_memories(now=timezone.now())
