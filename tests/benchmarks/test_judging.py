@@ -90,6 +90,8 @@ def test_what_differs_decides_whether_a_pair_means_the_same(first: str, second: 
         "谢谢你的建议！",
         "你好，今天天气怎么样？",
         "嗯嗯，明白了。",
+        "Okay, thank you for your recommendations. I'll take a look at them.",
+        "好的，谢谢你的推荐，我会去看一看。",
         "我该怎么办呢",
         "如果我明天去北京，应该穿什么？",
         "If I go to Paris, what should I see?",
