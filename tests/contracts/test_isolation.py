@@ -11,6 +11,7 @@ from tests.contracts.world import SECRET, World, build_world, dump
 from tests.support.http_server import ApiClient
 
 MEMORY = {"category": "fact", "key": "k", "value": "v"}
+SUMMARY = {"title": "t", "snippet": "s"}
 BODIES: dict[tuple[str, str], Any] = {
     ("session", "patch"): {"title": "taken over"},
     ("messages", "post"): {"content": "你好"},
@@ -21,6 +22,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("memory", "patch"): {"value": "taken over"},
     ("shared-context-entries", "post"): {"text": "taken over"},
     ("working-memory", "patch"): {"current_topic": "taken over"},
+    ("summary", "put"): SUMMARY,
+    ("summary", "patch"): {"snippet": "taken over"},
 }
 """What to send where a body is needed, so that its owner is served."""
 
@@ -34,6 +37,7 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     ("profile", "put"): {},
     ("profile", "patch"): {},
     ("settings", "patch"): {},
+    ("summaries", "post"): {**SUMMARY, "session_id": "00000000-0000-0000-0000-000000000000"},
     ("erase", "post"): {"confirm": "alice"},
 }
 """All that takes a body, and an acceptable one."""
@@ -98,6 +102,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert SECRET not in bob.get("/memory/export").text
     assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
     assert bob.get("/memory/contexts").json() == empty_page
+    assert bob.get("/summaries").json() == empty_page
     assert SECRET not in bob.get("/profile").text
     assert bob.put("/profile", json={"background": "Bob's"}).json()["version"] == 1
     assert bob.delete("/profile").json() == {"deleted": 1}
@@ -137,6 +142,8 @@ def test_the_tests_above_cover_every_endpoint():
         ("profile", "delete"),
         ("settings", "get"),
         ("settings", "patch"),
+        ("summaries", "get"),
+        ("summaries", "post"),
     } == COLLECTION_CALLS
 
 
@@ -146,6 +153,7 @@ def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
     before = dump(alice.user)
     assert bob.get(f"/memory/long-term/search?q=violet&session_id={world.session}").status_code == 404
     assert bob.post("/memory/long-term", json={**MEMORY, "session_id": world.session}).status_code == 404
+    assert bob.post("/summaries", json={**SUMMARY, "session_id": world.session}).status_code == 404
     assert bob.get("/memory/long-term?status=all").json()["count"] == 0
     assert dump(alice.user) == before
 
@@ -174,4 +182,5 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "memory.Change.user",
         "memory.LongTermMemory.user",
         "memory.WorkingMemory.user",
+        "summaries.SessionSummary.user",
     }

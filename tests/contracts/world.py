@@ -18,6 +18,7 @@ from apps.memory.services import append_entry, create_context, create_memory, re
 from apps.profile.selectors import list_pending_proposals
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
+from apps.summaries.services import create_session_summary
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient
 
@@ -39,6 +40,7 @@ class World:
     operation: str
     context: str
     proposal: str
+    summary: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -50,6 +52,7 @@ class World:
             "operation": self.operation,
             "context_id": self.context,
             "proposal_id": self.proposal,
+            "summary_id": self.summary,
         }
 
     def values(self, route: Route) -> dict[str, str]:
@@ -94,6 +97,7 @@ def build_world(client: ApiClient) -> World:
         section="background", text=f"{SECRET} garden", message_id=None, said_at=now + timedelta(days=1)
     )
     propose_sections(user=user, proposals=[proposal], now=now)
+    summary = create_session_summary(user=user, session_id=session.id, title=SECRET, snippet=SECRET, now=now)
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
     return World(
         session=str(session.id),
@@ -103,6 +107,7 @@ def build_world(client: ApiClient) -> World:
         operation=str(Change.objects.get(object_id=update.id).operation),
         context=str(context.id),
         proposal=str(list_pending_proposals(user).get().id),
+        summary=str(summary.id),
     )
 
 
