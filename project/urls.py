@@ -7,6 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from apps.conversations.backlog import count_backlog
 from apps.core.health import healthz
 
 urlpatterns = [
@@ -22,7 +23,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
-    path("healthz", healthz, name="healthz"),
+    path("healthz", healthz, {"count_backlog": count_backlog}, name="healthz"),
     path("", include("django_prometheus.urls")),
 ]
 

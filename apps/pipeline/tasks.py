@@ -12,8 +12,9 @@ from apps.conversations.backlog import list_due_kinds
 from apps.conversations.models import Work
 from apps.conversations.work import fail_lost_work, wake_workers
 from apps.pipeline import jobs
-from apps.pipeline.claims import claim_batch, claim_session
+from apps.pipeline.claims import claim_batch, claim_rounds, claim_session
 from apps.pipeline.draining import DATABASE_AWAY, drain
+from apps.pipeline.extraction import run as extraction
 
 _JOB: dict[str, Any] = {
     "bind": True,
@@ -25,16 +26,27 @@ _JOB: dict[str, Any] = {
 }
 
 
+def get_token(task: Task[Any, Any]) -> str:
+    """Name this run; a task that is delivered again because its worker was killed has the same name."""
+    return str(task.request.id)
+
+
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages, many at once, of whatever people."""
-    drain(kind=Work.Kind.EMBED, token=self.request.id, claim=claim_batch, job=jobs.embed)
+    drain(kind=Work.Kind.EMBED, token=get_token(self), claim=claim_batch, job=jobs.embed)
+
+
+@shared_task(**_JOB)
+def extract(self: Task[Any, Any]) -> None:
+    """Turn rounds into memories, session by session."""
+    drain(kind=Work.Kind.EXTRACT, token=get_token(self), claim=claim_rounds, job=extraction.extract)
 
 
 @shared_task(**_JOB)
 def summarize(self: Task[Any, Any]) -> None:
     """Write summaries, session by session."""
-    drain(kind=Work.Kind.SUMMARIZE, token=self.request.id, claim=claim_session, job=jobs.summarize)
+    drain(kind=Work.Kind.SUMMARIZE, token=get_token(self), claim=claim_session, job=jobs.summarize)
 
 
 @shared_task

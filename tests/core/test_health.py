@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from datetime import timedelta
+from unittest.mock import ANY
+
 import pytest
-from django.test import AsyncClient
+from django.db import OperationalError
+from django.test import AsyncClient, RequestFactory
+from django.utils import timezone
 from health_check.base import HealthCheck
 from health_check.exceptions import ServiceUnavailable
 
+from apps.conversations.models import Message, Work
 from apps.core import health
+from apps.core.db import in_database
+from tests.support.factories import SessionFactory
 
 
 class Well(HealthCheck):
@@ -20,25 +29,105 @@ class Broken(HealthCheck):
         raise ServiceUnavailable("secret-host refused")
 
 
+NOTHING = {"due": 0, "claimed": 0, "failed": 0, "oldest_seconds": 0}
+NOTHING_LEFT = dict.fromkeys(("embed", "extract", "summarize"), NOTHING)
+
+
+def leave_work() -> None:
+    session = SessionFactory.create()
+    message = Message.objects.create(session=session, user=session.user, role="user", content="secret", position=1)
+    Work.objects.create(
+        kind="embed",
+        user=session.user,
+        session=session,
+        message=message,
+        created_at=timezone.now() - timedelta(hours=1),
+    )
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_all_well_is_200(monkeypatch: pytest.MonkeyPatch, async_client: AsyncClient) -> None:
     monkeypatch.setattr(health, "PARTS", {"database": Well, "queue": Well})
     response = await async_client.get("/healthz")
     assert response.status_code == 200
-    assert response.json() == {"database": "ok", "queue": "ok"}
+    assert response.json() == {"database": "ok", "queue": "ok", "backlog": NOTHING_LEFT}
     assert "no-store" in response["Cache-Control"]
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_one_broken_part_is_503_and_its_reason_stays_inside(
     monkeypatch: pytest.MonkeyPatch, async_client: AsyncClient
 ) -> None:
     monkeypatch.setattr(health, "PARTS", {"database": Well, "queue": Broken})
     response = await async_client.get("/healthz")
     assert response.status_code == 503
-    assert response.json() == {"database": "ok", "queue": "failed"}
+    assert response.json() == {"database": "ok", "queue": "failed", "backlog": NOTHING_LEFT}
 
 
 @pytest.mark.django_db(transaction=True)
 async def test_database_and_queue_are_really_asked_and_a_missing_worker_is_told(async_client: AsyncClient) -> None:
     response = await async_client.get("/healthz")
     assert response.status_code == 503
-    assert response.json() == {"database": "ok", "queue": "ok", "worker": "failed"}
+    assert response.json() == {"database": "ok", "queue": "ok", "worker": "failed", "backlog": NOTHING_LEFT}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_backlog_is_told_in_counts_and_fails_nothing(
+    monkeypatch: pytest.MonkeyPatch, async_client: AsyncClient
+) -> None:
+    monkeypatch.setattr(health, "PARTS", {"database": Well})
+    await in_database(leave_work)
+    response = await async_client.get("/healthz")
+    assert response.status_code == 200
+    backlog = response.json()["backlog"]
+    assert backlog["embed"]["oldest_seconds"] >= 3600
+    assert backlog == {**NOTHING_LEFT, "embed": {**NOTHING, "due": 1, "oldest_seconds": ANY}}
+
+
+async def test_a_backlog_that_cannot_be_read_is_null(monkeypatch: pytest.MonkeyPatch, rf: RequestFactory) -> None:
+    def count_backlog() -> dict[str, int]:
+        raise OperationalError("secret-host refused")
+
+    monkeypatch.setattr(health, "PARTS", {"database": Broken})
+    response = await health.healthz(rf.get("/healthz"), count_backlog=count_backlog)
+    assert (response.status_code, json.loads(response.content)) == (503, {"database": "failed", "backlog": None})
+
+
+class FakeInspect:
+    """Answers as workers do, those of `up` or others."""
+
+    def __init__(self, workers: list[set[str]]) -> None:
+        self.workers = workers
+        self.limits: list[int | None] = []
+
+    def __call__(self, *, timeout: float, limit: int | None) -> FakeInspect:
+        self.limits.append(limit)
+        return self
+
+    def active_queues(self) -> dict[str, list[dict[str, str]]] | None:
+        heard = self.workers[: self.limits[-1]]
+        return {str(n): [{"name": name} for name in queues] for n, queues in enumerate(heard)} or None
+
+
+@pytest.mark.parametrize(
+    ("workers", "limits", "well"),
+    [
+        ([{"celery", "embedding"}, {"model"}], [2], True),
+        ([{"celery", "embedding", "model"}], [2], True),
+        ([{"model"}, {"model"}, {"celery", "embedding"}], [2, None], True),
+        ([{"celery", "embedding"}], [2, None], False),
+        ([], [2, None], False),
+    ],
+    ids=["those of up", "one for all", "several of a kind", "none for the model", "none"],
+)
+def test_every_queue_needs_a_worker(
+    monkeypatch: pytest.MonkeyPatch, workers: list[set[str]], limits: list[int | None], well: bool
+) -> None:
+    inspect = FakeInspect(workers)
+    monkeypatch.setattr(health.current_app.control, "inspect", inspect)
+    if well:
+        health.Workers().run()
+    else:
+        with pytest.raises(ServiceUnavailable, match=r"No worker takes tasks from: .*model"):
+            health.Workers().run()
+    assert inspect.limits == limits

@@ -132,12 +132,15 @@ def test_it_serves_the_page_and_says_where(running: Up) -> None:
 
 def test_all_parts_become_healthy(running: Up) -> None:
     wait_until(lambda: running.get("healthz")[0] == 200)
-    assert json.loads(running.get("healthz")[1]) == {"database": "ok", "queue": "ok", "worker": "ok"}
+    health = json.loads(running.get("healthz")[1])
+    assert health.pop("backlog").keys() == {"embed", "extract", "summarize"}
+    assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
 
 
-def test_beat_and_worker_say_who_they_are(running: Up) -> None:
-    wait_until(lambda: re.search(r"^beat   \| .*beat: Starting", running.output, re.MULTILINE))
-    wait_until(lambda: re.search(r"^worker \| .*ready\.", running.output, re.MULTILINE))
+def test_beat_and_workers_say_who_they_are(running: Up) -> None:
+    wait_until(lambda: re.search(r"^beat         \| .*beat: Starting", running.output, re.MULTILINE))
+    wait_until(lambda: re.search(r"^worker       \| .*worker@.* ready\.", running.output, re.MULTILINE))
+    wait_until(lambda: re.search(r"^worker-model \| .*worker-model@.* ready\.", running.output, re.MULTILINE))
     assert "superuser privileges" not in running.output
 
 
@@ -159,7 +162,10 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
         assert json.load(response)["count"] == 0
 
 
-@pytest.mark.parametrize(("name", "words"), [("web", " uvicorn "), ("worker", " worker "), ("beat", " beat ")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("web", " uvicorn "), ("worker", " worker@"), ("worker-model", " worker-model@"), ("beat", " beat ")],
+)
 def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     pid = running.find_pid(words)
     os.kill(pid, signal.SIGKILL)
@@ -185,8 +191,11 @@ def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tm
 
 def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
     with run_up(tmp_path) as up:
-        wait_until(lambda: re.search(r"^worker \| .*ready\.", up.output, re.MULTILINE))
-        assert sum(" worker " in command for command in find_processes(tmp_path).values()) == 3
+        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2)
+        # Each with its children: one for periodic work and embedding, two that wait for the model.
+        commands = find_processes(tmp_path).values()
+        assert sum(" worker@" in command for command in commands) == 1 + 1
+        assert sum(" worker-model@" in command for command in commands) == 1 + 2
         up.process.kill()
         wait_until(lambda: find_processes(tmp_path) == {})
 

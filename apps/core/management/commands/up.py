@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ _GRACEFUL_SECONDS = 5
 
 
 class Command(BaseCommand):
-    help = "Start servers (unless given), migrations, web, worker and beat; Ctrl-C stops all of it."
+    help = "Start servers (unless given), migrations, web, workers and beat; Ctrl-C stops all of it."
     requires_system_checks = ["environment"]  # all of them would take a second
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,20 +81,26 @@ def _get_programs(listener: socket.socket) -> list[Program]:
             ],
             pass_fds=[listener.fileno()],
         ),
-        Program(
-            name="worker",
-            command=[
-                *(*celery, "worker", "--concurrency", "2", "--loglevel", settings.LOG_LEVEL),
-                *("--without-gossip", "--without-mingle", "--without-heartbeat"),  # there is one worker
-            ],
-            # Finish what runs; what takes too long goes back to the queue.
-            stop_signals=(signal.SIGTERM, signal.SIGQUIT),
-            # While it waits for a broker that has gone too, it heeds no gentler one.
-            death_signal=signal.SIGKILL,
-            nice=5,
-        ),
+        _make_worker(celery, name="worker", queues="celery,embedding", processes=1),
+        _make_worker(celery, name="worker-model", queues="model", processes=settings.MODEL_WORKERS),
         Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=5),
     ]
+
+
+def _make_worker(celery: Sequence[str], *, name: str, queues: str, processes: int) -> Program:
+    """A worker of its own for some queues, so that what waits for a slow model holds nothing else up."""
+    return Program(
+        name=name,
+        command=[
+            *(*celery, "worker", "--hostname", f"{name}@%h", "--queues", queues, "--concurrency", str(processes)),
+            *("--loglevel", settings.LOG_LEVEL, "--without-gossip", "--without-mingle", "--without-heartbeat"),
+        ],
+        # Finish what runs; what takes too long goes back to the queue.
+        stop_signals=(signal.SIGTERM, signal.SIGQUIT),
+        # While it waits for a broker that has gone too, it heeds no gentler one.
+        death_signal=signal.SIGKILL,
+        nice=5,
+    )
 
 
 @contextmanager

@@ -1,0 +1,138 @@
+"""Waking workers: a caller never waits for the broker and never fails because of it, whatever state it is in."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery
+
+from apps.core import queue
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.processes import wait_until
+from tests.support.scripted_model import MODEL, ScriptedModel
+
+NAME, LAST = "a.task", "another.task"
+
+
+class HangingBroker:
+    """Takes connections and never says a word."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
+
+    def wait_for_client(self) -> socket.socket:
+        self._listener.settimeout(10)
+        return self._listener.accept()[0]
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+@pytest.fixture
+def hanging_broker() -> Iterator[HangingBroker]:
+    broker = HangingBroker()
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def sender(monkeypatch: pytest.MonkeyPatch) -> queue._Sender:
+    """The sender of this test alone."""
+    sender = queue._Sender()
+    monkeypatch.setattr(queue, "_get_sender", lambda: sender)
+    return sender
+
+
+@pytest.fixture
+def failures(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is logged about this test's names; a sender that another test left hanging may still have its say."""
+    logged: list[dict[str, Any]] = []
+
+    def log(event: str, *, task: str, cause: str) -> None:
+        if task in (NAME, LAST):
+            logged.append({"event": event, "task": task, "cause": cause})
+
+    monkeypatch.setattr(queue.logger, "warning", log)
+    return logged
+
+
+def use_broker(monkeypatch: pytest.MonkeyPatch, url: str, **options: Any) -> None:
+    app = Celery("test", broker=url, broker_transport_options=options, set_as_current=False)
+    monkeypatch.setattr(queue, "current_app", app)
+
+
+def not_sent(name: str) -> dict[str, str]:
+    return {"event": "task_not_sent", "task": name, "cause": "OperationalError"}
+
+
+@pytest.mark.spec("A2")
+def test_a_turn_is_answered_while_the_broker_hangs(
+    hanging_broker: HangingBroker,
+    sender: queue._Sender,
+    alice: ApiClient,
+    scripted_model: ScriptedModel,
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
+    use_broker(monkeypatch, hanging_broker.url)  # without a timeout: whoever waited for it would wait for good
+    session = alice.new_session()
+    scripted_model.script(answer("第一"), answer("第二"))
+    alice.say(session, "你好").raise_for_status()
+    with hanging_broker.wait_for_client():  # the sender is at it
+        assert alice.say(session, "再见").raise_for_status().json()["assistant_message"]["content"] == "第二"
+
+
+def test_a_broker_that_hangs_is_given_up_and_later_names_get_their_chance(
+    hanging_broker: HangingBroker,
+    sender: queue._Sender,
+    failures: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    use_broker(monkeypatch, hanging_broker.url, socket_timeout=0.05)
+    queue.send_task(NAME)
+    wait_until(lambda: failures == [not_sent(NAME)])
+    queue.send_task(LAST)
+    wait_until(lambda: failures == [not_sent(NAME), not_sent(LAST)])
+
+
+def test_a_broker_that_is_gone_fails_nobody(
+    hanging_broker: HangingBroker,
+    sender: queue._Sender,
+    failures: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    hanging_broker.close()
+    use_broker(monkeypatch, hanging_broker.url, max_retries=1, interval_start=0, interval_step=0)
+    queue.send_task(NAME)
+    queue.send_task(LAST)
+    wait_until(lambda: len(failures) == 2)
+    assert failures == [not_sent(NAME), not_sent(LAST)]
+
+
+def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: queue._Sender, monkeypatch: pytest.MonkeyPatch):
+    sent: list[str] = []
+    first_is_being_sent, go_on, done = threading.Event(), threading.Event(), threading.Event()
+
+    class App:
+        def send_task(self, name: str, **_options: Any) -> None:
+            first_is_being_sent.set()
+            assert go_on.wait(10)
+            sent.append(name)
+            if name == "end":
+                done.set()
+
+    monkeypatch.setattr(queue, "current_app", App())
+    queue.send_task(NAME)
+    assert first_is_being_sent.wait(10)
+    for name in (NAME, NAME, "end", NAME):
+        queue.send_task(name)
+    go_on.set()
+    assert done.wait(10)
+    assert sent == [NAME, NAME, "end"]
