@@ -40,6 +40,7 @@ _LABELS: dict[Language, dict[str, str]] = {
     "en": {"question": "The user asked: ", "assistant": "Assistant: "},
 }
 _LISTED = re.compile(r"^(?:引用：|Cited: ).*$", re.MULTILINE)
+_NUMBER = re.compile(r"\d+")
 _LABELLED = re.compile("|".join(re.escape(label) for labels in _LABELS.values() for label in labels.values()))
 
 
@@ -162,6 +163,9 @@ def _choose(sentences: Sequence[_Sentence], *, room: int) -> list[_Sentence]:
 
 
 def _say_same(one: _Sentence, other: _Sentence) -> bool:
+    numbers, others = (set(_NUMBER.findall(sentence.text)) for sentence in (one, other))
+    if not (numbers <= others or others <= numbers):
+        return False
     return len(one.words & other.words) >= _SAME * min(len(one.words), len(other.words))
 
 
@@ -180,7 +184,8 @@ def _make_title(said: Sequence[tuple[str, str]]) -> str:
     texts = [text for role, message in said if role == "user" for text in _split(take_excerpt(message))]
     telling = [text for text in texts if not _finds("courtesy", fold_in_place(text).strip(" \n.。!~"))]
     first = next(iter(telling or texts), said[0][1] if said else "")
-    title = " ".join(first.split()).rstrip(" .。!！?？,，;；")
+    first = " ".join(first.split())
+    title = first.rstrip(" .。!！?？,，;；") or first
     return cut_at_sentence(title, _TITLE_CHARACTERS[detect_language(title)]) or "…"
 
 
