@@ -1,8 +1,9 @@
 """A chat model server that does what a test tells it: OpenAI's wire format on a real loopback socket.
 
 It speaks ``/v1/chat/completions`` (streamed and not), ``/v1/embeddings`` and ``/v1/models``, records every request, and
-misbehaves on demand: refusals, garbage, silence, connections cut in the middle. A test queues behaviours with `ScriptedModel.script`;
-when the queue is empty, `ScriptedModel.default` answers. Time is controlled by `Gate`, never by sleeping.
+misbehaves on demand: refusals, garbage, silence, connections cut in the middle. A test queues behaviours with
+`ScriptedModel.script`; when the queue is empty, `ScriptedModel.default` answers. Time is controlled by `Gate`, never by
+sleeping.
 
 As a program it serves one fixed reply, for benchmarks: ``python -m tests.support.scripted_model --port 9000``.
 """

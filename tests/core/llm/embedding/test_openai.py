@@ -152,7 +152,7 @@ def test_it_gives_up_after_three_attempts(
 ) -> None:
     scripted_model.embed = lambda texts: refuse_with(502, "no upstream")
 
-    with pytest.raises(ModelUnavailable, match="HTTP 502: .*no upstream") as caught:
+    with pytest.raises(ModelUnavailable, match=r"HTTP 502: .*no upstream") as caught:
         embedder.embed(["a"])
     assert caught.value.fields == {"reason": "server_error", "status": 502}
     assert len(waits) == 2
@@ -185,7 +185,7 @@ def test_a_server_that_says_nothing_is_given_up(embedder: OpenAIEmbedder, script
 def test_nobody_there() -> None:
     embedder = OpenAIEmbedder(model="m", base_url="http://127.0.0.1:1/v1", sleep=lambda seconds: None)
 
-    with pytest.raises(ModelUnavailable, match="cannot be reached. Is it running, and is EMBEDDING_BASE_URL right"):
+    with pytest.raises(ModelUnavailable, match=r"cannot be reached\. Is it running, and is EMBEDDING_BASE_URL right"):
         embedder.embed(["a"])
 
 

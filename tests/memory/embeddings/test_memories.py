@@ -1,0 +1,168 @@
+"""Vectors of memories: written with them, or added by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.embedding.types import Embedder
+from apps.memory.embeddings import filling, memories
+from apps.memory.embeddings.filling import fill_missing
+from apps.memory.embeddings.memories import MemoryKind, embed_memories, long_term_text, write_embeddings
+from apps.memory.embeddings.vectors import embed_whole
+from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
+from apps.memory.tasks import embed_memories as embed_memories_task
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
+
+pytestmark = pytest.mark.django_db
+
+
+def add_atomic(user: User, content: str, status: str = Status.ACTIVE) -> AtomicMemory:
+    """A row without a vector, as one that a model elsewhere is to embed."""
+    return AtomicMemory.objects.create(
+        user=user, content=content, normalized_content=content, terms=[], term_count=0, status=status
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("喜欢的颜色", "蓝色", "喜欢的颜色: 蓝色"),
+        ("allergies", ["peanuts", "虾"], "allergies: peanuts 虾"),
+        ("home", {"city": "北京", "since": 2019}, "home: city 北京 since 2019"),
+    ],
+)
+def test_the_text_of_a_long_term_memory(key: str, value: object, text: str) -> None:
+    assert long_term_text(key=key, value=value) == text
+
+
+def test_the_local_model_writes_the_vector_with_the_memory(user: User) -> None:
+    memory = add_atomic(user, "用户住在北京。")
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={memory.id: memory.content})
+
+    row = AtomicEmbedding.objects.get()
+    (expected,) = get_embedder().embed([memory.content])
+    assert expected is not None
+    assert (row.user, row.memory, row.model.name) == (user, memory, "local/use-m3-512")
+    assert row.embedding == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+def test_a_changed_text_takes_the_place_of_the_one_before(user: User) -> None:
+    memory = add_atomic(user, "a")
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={memory.id: "用户住在北京。"})
+    before = AtomicEmbedding.objects.get().embedding
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={memory.id: "用户住在上海。"})
+
+    assert AtomicEmbedding.objects.get().embedding != before
+
+
+def test_a_long_text_has_one_vector_of_all_its_parts(user: User) -> None:
+    embedder = get_embedder()
+    first, second = "我喜欢爬山。" * 150, "股票跌了。" * 180
+    (whole,) = embed_memories([first + second]).active
+    one, other = embedder.embed([first[:900], second])
+
+    assert whole is not None
+    assert one is not None
+    assert other is not None
+    assert float(whole @ one) > 0.5
+    assert float(whole @ other) > 0.5
+
+
+def test_no_memories_no_queries(user: User, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={})
+
+
+def test_many_memories_take_as_many_queries_as_one(user: User, django_assert_num_queries: Any) -> None:
+    rows = [add_atomic(user, f"text {number}") for number in range(30)]
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={rows[0].id: "first, which makes the model"})
+
+    with django_assert_num_queries(2):
+        write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={row.id: row.content for row in rows})
+    assert AtomicEmbedding.objects.count() == 30
+
+
+def test_a_model_elsewhere_is_not_called_in_the_transaction_of_the_writer(
+    user: User, remote: ScriptedModel, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    woken: list[str] = []
+    monkeypatch.setattr(memories, "send_task", woken.append)
+    memory = add_atomic(user, "用户住在北京。")
+    with django_capture_on_commit_callbacks(execute=True):
+        write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={memory.id: memory.content})
+
+    assert remote.requests == []
+    assert not AtomicEmbedding.objects.exists()
+    assert woken == ["apps.memory.tasks.embed_memories"]
+
+
+def test_a_model_elsewhere_leaves_no_vector_of_the_text_before(user: User, remote: ScriptedModel) -> None:
+    memory = add_atomic(user, "a")
+    fill_missing()
+    assert AtomicEmbedding.objects.count() == 1
+    write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={memory.id: "b"})
+
+    assert not AtomicEmbedding.objects.exists()
+
+
+def test_a_worker_adds_what_is_missing_for_everybody(user: User, remote: ScriptedModel) -> None:
+    other = UserFactory.create()
+    mine, theirs = add_atomic(user, "用户住在北京。"), add_atomic(other, "The user lives in Paris.")
+    waiting = add_atomic(user, "用户有一只猫。", Status.PENDING)
+    add_atomic(user, "以前住在上海。", Status.SUPERSEDED)
+    colour = LongTermMemoryFactory.create(user=user, key="颜色", value="蓝色")
+    LongTermEmbedding.objects.all().delete()
+
+    assert embed_memories_task() == 4
+    assert set(AtomicEmbedding.objects.values_list("memory", "user")) == {
+        (mine.id, user.pk),
+        (theirs.id, other.pk),
+        (waiting.id, user.pk),
+    }
+    assert list(LongTermEmbedding.objects.values_list("memory", "user")) == [(colour.id, user.pk)]
+    assert "颜色: 蓝色" in [text for request in remote.embedding_requests for text in request.body["input"]]
+    assert fill_missing() == 0
+
+
+def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedModel) -> None:
+    def answer(texts: list[str]) -> Behaviour:
+        return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
+
+    remote.embed = answer
+    for index in range(150):
+        add_atomic(user, "bad" if index % 3 else f"text {index}")
+
+    assert fill_missing() == 50
+    assert fill_missing() == 0
+
+
+def test_a_memory_that_was_changed_meanwhile_keeps_no_vector_of_the_old_text(
+    user: User, remote: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, deleted, same = (add_atomic(user, f"text {number}") for number in range(3))
+
+    def embed_slowly(embedder: Embedder, texts: Sequence[str]) -> Any:
+        AtomicMemory.objects.filter(id=changed.id).update(content="new text")
+        AtomicMemory.objects.filter(id=deleted.id).delete()
+        return embed_whole(embedder, texts)
+
+    monkeypatch.setattr(filling, "embed_whole", embed_slowly)
+
+    assert fill_missing() == 1
+    assert list(AtomicEmbedding.objects.values_list("memory", flat=True)) == [same.id]
+
+
+def test_a_model_that_is_away_is_told_and_nothing_is_stored(user: User, remote: ScriptedModel) -> None:
+    add_atomic(user, "x")
+    remote.embed = lambda texts: refuse_with(401)
+
+    with pytest.raises(ModelUnavailable):
+        fill_missing()
+    assert not AtomicEmbedding.objects.exists()
