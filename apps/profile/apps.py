@@ -5,3 +5,10 @@ from django.utils.translation import gettext_lazy as _
 class ProfileConfig(AppConfig):
     name = "apps.profile"
     verbose_name = _("User profile")
+
+    def ready(self) -> None:
+        from apps.memory.models import Change
+        from apps.memory.services import register_kind
+        from apps.profile.undo import KIND
+
+        register_kind(Change.Kind.PROFILE, KIND)

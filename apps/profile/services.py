@@ -14,6 +14,9 @@ from apps.accounts.selectors import get_settings
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.clean import clean_text
 from apps.core.text.instructions import is_instruction
+from apps.memory.models import Change
+from apps.memory.services import forget_history, record_changes
+from apps.profile.audit import describe_change, snapshot
 from apps.profile.document import (
     Document,
     apply_changes,
@@ -43,7 +46,7 @@ def update_profile(*, user: User, changes: Mapping[str, Any], now: datetime, rep
     machine only proposes for it from here on. Without a difference there is no new version. Raises `InvalidInput`, or
     `TooLarge` for a section over 2,000 characters.
     """
-    profile = _lock_profile(user)
+    profile = lock_profile(user)
     document = read_document(profile)
     changed = apply_changes({} if replace else document, changes)
     _edit(profile, changed, now=now)
@@ -53,7 +56,7 @@ def update_profile(*, user: User, changes: Mapping[str, Any], now: datetime, rep
 @transaction.atomic
 def restore_version(*, user: User, version: int, now: datetime) -> ProfileSnapshot:
     """Write what stood in an earlier version again, as an edit by hand and a new version. Raises `NotFound`."""
-    profile = _lock_profile(user)
+    profile = lock_profile(user)
     earlier = ProfileVersion.objects.filter(profile=profile, version=version).first()
     if earlier is None:
         raise NotFound("There is no such version.")
@@ -75,7 +78,7 @@ def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: d
 
 
 def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime) -> None:
-    profile = _lock_profile(user)
+    profile = lock_profile(user)
     document, learned_at = read_document(profile), dict(profile.learned_at)
     queue = _ProposalQueue(user)
     for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
@@ -101,7 +104,7 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     queue.save()
     if document != read_document(profile):
         profile.learned_at = learned_at
-        _write(profile, document, by_hand=False, now=now)
+        _write(profile, document, action=Change.Action.EDIT, by_hand=False, now=now)
 
 
 @transaction.atomic
@@ -110,7 +113,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileS
 
     Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` where there is no room for another section.
     """
-    profile = _lock_profile(user)
+    profile = lock_profile(user)
     proposal = _get_pending(user, proposal_id)
     document = read_document(profile)
     merged = merge_statement(document.get(proposal.section, ""), proposal.text)
@@ -118,7 +121,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileS
     changes = (
         {proposal.section: merged} if proposal.section in TEXT_SECTIONS else {"sections": {proposal.section: merged}}
     )
-    _write(profile, apply_changes(document, changes), by_hand=True, now=now)
+    _write(profile, apply_changes(document, changes), action=Change.Action.ACCEPT, by_hand=True, now=now)
     proposal.status = "accepted"
     proposal.save(update_fields=["status"])
     return to_snapshot(profile)
@@ -127,7 +130,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileS
 @transaction.atomic
 def reject_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
     """Turn a proposal down: what it says is not proposed again. Raises `NotFound`; `Conflict` unless it is pending."""
-    _lock_profile(user)
+    lock_profile(user)
     proposal = _get_pending(user, proposal_id)
     proposal.status = "rejected"
     proposal.save(update_fields=["status"])
@@ -140,9 +143,11 @@ def forget_profile(*, user: User, now: datetime) -> int:
 
     Nothing said before `now` comes back from earlier messages or queued work (L6).
     """
-    profile = _lock_profile(user)
+    profile = lock_profile(user)
     versions, _by_model = ProfileVersion.objects.filter(user=user).delete()
     proposals, _by_model = ProfileProposal.objects.filter(user=user).delete()
+    if profile.version:
+        forget_history(user=user, kind=Change.Kind.PROFILE, object_ids=[profile.id], now=now)
     write_document(profile, {})
     profile.edited_at, profile.learned_at, profile.version = {}, {}, 0
     profile.updated_at = profile.forgotten_at = now
@@ -150,23 +155,43 @@ def forget_profile(*, user: User, now: datetime) -> int:
     return int(bool(versions or proposals))
 
 
-def _lock_profile(user: User) -> UserProfile:
+def restore_document(*, profile: UserProfile, document: Mapping[str, Any], now: datetime) -> None:
+    """Write what an audit record says that the locked document was, as an edit by hand; undoing records that (L7)."""
+    restored = apply_changes({}, document)
+    _mark_edited(profile, restored, now=now)
+    _save(profile, restored, by_hand=True, now=now)
+
+
+def lock_profile(user: User) -> UserProfile:
     """Return the person's row, made where there is none, locked until the transaction ends."""
     UserProfile.objects.bulk_create([UserProfile(user=user)], ignore_conflicts=True)
-    return UserProfile.objects.select_for_update(no_key=True).get(user=user)
+    profile = UserProfile.objects.select_for_update(no_key=True).get(user=user)
+    profile.user = user
+    return profile
 
 
 def _edit(profile: UserProfile, document: Document, *, now: datetime) -> None:
+    _mark_edited(profile, document, now=now)
+    _write(profile, document, action=Change.Action.EDIT, by_hand=True, now=now)
+
+
+def _mark_edited(profile: UserProfile, document: Document, *, now: datetime) -> None:
     before = read_document(profile)
     different = {name for name in before.keys() | document.keys() if before.get(name) != document.get(name)}
     profile.edited_at = {**profile.edited_at, **dict.fromkeys(sorted(different), now.isoformat())}
-    _write(profile, document, by_hand=True, now=now)
 
 
-def _write(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
-    """Save the document as the next version, or nothing where it is what it was."""
+def _write(profile: UserProfile, document: Document, *, action: Change.Action, by_hand: bool, now: datetime) -> None:
+    """Save the document as the next version and record the change; nothing where it is what it was."""
     if document == read_document(profile):
         return
+    before = snapshot(profile) if profile.version else None
+    _save(profile, document, by_hand=by_hand, now=now)
+    action = Change.Action.CREATE if before is None else action
+    record_changes(user=profile.user, changes=[describe_change(profile, action=action, before=before)], now=now)
+
+
+def _save(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
     write_document(profile, document)
     profile.version += 1
     profile.updated_at = now
@@ -175,7 +200,7 @@ def _write(profile: UserProfile, document: Document, *, by_hand: bool, now: date
         profile=profile,
         user_id=profile.user_id,
         version=profile.version,
-        document={**{name: getattr(profile, name) for name in TEXT_SECTIONS}, "sections": profile.sections},
+        document=snapshot(profile),
         by_hand=by_hand,
         created_at=now,
     )

@@ -303,7 +303,9 @@ def test_no_more_than_fifty_proposals_wait(user: User) -> None:
 
 def test_the_number_of_queries_does_not_grow(user: User, django_assert_max_num_queries: Any) -> None:
     statements = [ProposedSection(f"s{number}", f"Knows city{number}", None, NOW) for number in range(20)]
-    with django_assert_max_num_queries(9):  # savepoint and release, settings, insert, lock, proposals, update, version
+    with django_assert_max_num_queries(
+        10
+    ):  # savepoint, release, settings, insert, lock, proposals, update, version, change
         propose_sections(user=user, proposals=statements, now=NOW)
     assert len(read(user).sections) == 20
     with django_assert_max_num_queries(0):
