@@ -1,5 +1,6 @@
 """What other apps may write in memory."""
 
+from apps.memory.archive import archive_working_memory, expire_working_memory
 from apps.memory.history.context import changed_by
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import forget_history, record_changes
@@ -17,7 +18,6 @@ from apps.memory.models import Change
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
 from apps.memory.working.services import (
     count_turn,
-    expire_working_memory,
     forget_working_memory,
     record_analysis,
     record_form,
@@ -32,6 +32,7 @@ __all__ = [
     "TrackedKind",
     "accept_memory",
     "append_entry",
+    "archive_working_memory",
     "changed_by",
     "count_turn",
     "create_context",

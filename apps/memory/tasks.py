@@ -5,16 +5,15 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from apps.memory import life_cycle
+from apps.memory import archive, life_cycle
 from apps.memory.embeddings import retention
 from apps.memory.embeddings.filling import fill_missing
-from apps.memory.working import services
 
 
 @shared_task
 def expire_working_memory() -> int:
-    """Delete working memory that idled too long (W4)."""
-    return services.expire_working_memory()
+    """Delete working memory that idled too long, archived before where its owner wants that (W4)."""
+    return archive.expire_working_memory(now=timezone.now())
 
 
 @shared_task

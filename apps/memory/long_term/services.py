@@ -21,7 +21,7 @@ from apps.memory.locking import lock_memories, lock_name
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, keep_learnable
-from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text
+from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
@@ -56,10 +56,33 @@ def record_entries(
     by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
     What was rejected (L1) or deleted (L6) is left out. Returns what happened; nothing for what was left out.
 
-    At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
-    without a valid entry.
+    At most eight queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records,
+    embedding models, vectors; none without a valid entry.
     """
-    proposals = [proposal for entry in entries if (proposal := read_proposal(entry)) is not None]
+    return record_proposals(
+        user=user,
+        proposals=[proposal for entry in entries if (proposal := read_proposal(entry)) is not None],
+        session_id=session_id,
+        message_id=message_id,
+        said_at=said_at,
+        message_text=message_text,
+        auto_accept_confidence=auto_accept_confidence,
+        now=now,
+    )
+
+
+def record_proposals(
+    *,
+    user: User,
+    proposals: Sequence[Proposal],
+    session_id: UUID | None,
+    message_id: UUID | None,
+    said_at: datetime,
+    message_text: str,
+    auto_accept_confidence: float,
+    now: datetime,
+) -> list[MemoryUpdate]:
+    """Store valid proposals as `record_entries` does."""
     if not proposals:
         return []
     with transaction.atomic(savepoint=False):
@@ -194,6 +217,8 @@ def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], no
         fields += TEXT_FIELDS
     memory.save(update_fields=fields)
     _record_change(user, memory, action=Change.Action.EDIT, before=before, now=now)
+    if "key" in changes or "value" in changes:
+        write_vectors(user, [memory])
     return memory
 
 

@@ -12,8 +12,8 @@ from apps.core.text.fold import normalize_key
 from apps.memory.embeddings.memories import MemoryKind, long_term_text, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
-from apps.memory.long_term.audit import snapshot
 from apps.memory.locking import lock_memories
+from apps.memory.long_term.audit import snapshot
 from apps.memory.long_term.ledger import TEXT_FIELDS, set_text
 from apps.memory.long_term.selectors import get_memories_by_id
 from apps.memory.models import LongTermMemory, Status

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
 from apps.accounts.models import User
+from apps.accounts.selectors import working_ttl
 from apps.core.errors import NotFound
 from apps.memory.models import WorkingMemory
 from apps.memory.working.variables import Variables
@@ -60,6 +61,11 @@ def to_snapshot(row: WorkingMemory) -> WorkingMemorySnapshot:
 def live(rows: QuerySet[WorkingMemory], *, now: datetime, ttl_minutes: int) -> QuerySet[WorkingMemory]:
     """Leave out what idled longer than `ttl_minutes`: it is gone, swept or not (W4)."""
     return rows.filter(updated_at__gte=now - timedelta(minutes=ttl_minutes))
+
+
+def list_idle(*, now: datetime) -> QuerySet[WorkingMemory]:
+    """Return what idled longer than its owner's `memory.working_ttl_minutes` and is to go (W4)."""
+    return WorkingMemory.objects.filter(updated_at__lt=Value(now) - working_ttl(user="user"))
 
 
 def find_working_memory(

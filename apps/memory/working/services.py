@@ -9,10 +9,9 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F
-from django.db.models.functions import Now
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings, working_ttl
+from apps.accounts.selectors import get_settings
 from apps.conversations.services import lock_session
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory
@@ -162,12 +161,6 @@ def forget_working_memory(*, user: User, session_id: uuid.UUID) -> int:
     deleted, _by_model = WorkingMemory.objects.filter(user=user, session_id=session_id).delete()
     if not deleted:
         raise NotFound(NO_WORKING_MEMORY)
-    return deleted
-
-
-def expire_working_memory() -> int:
-    """Delete what idled longer than its owner's `memory.working_ttl_minutes` (W4); returns how many rows went."""
-    deleted, _by_model = WorkingMemory.objects.filter(updated_at__lt=Now() - working_ttl(user="user")).delete()
     return deleted
 
 
