@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from unfold.admin import TabularInline
 
 from apps.core.admin import ReadOnlyAdmin
@@ -42,8 +43,8 @@ class SharedContextAdmin(ReadOnlyAdmin):
     fields = ("id", "user", "session", "message", "title", "content", "created_at", "updated_at")
 
     def delete_model(self, request: HttpRequest, obj: SharedContext) -> None:
-        forget_context(user=obj.user, context_id=obj.id)
+        forget_context(user=obj.user, context_id=obj.id, now=timezone.now())
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SharedContext]) -> None:
         for context in queryset.select_related("user"):
-            forget_context(user=context.user, context_id=context.id)
+            forget_context(user=context.user, context_id=context.id, now=timezone.now())

@@ -47,7 +47,7 @@ class ContextView(APIView):
 
     @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, context_id: str) -> Response:
-        services.forget_context(user=get_user(request), context_id=read_uuid(context_id))
+        services.forget_context(user=get_user(request), context_id=read_uuid(context_id), now=timezone.now())
         return Response({"deleted": 1})
 
 

@@ -14,7 +14,9 @@ from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text, find_forbidden
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
-from apps.memory.models import ContextEntry, SharedContext
+from apps.memory.history.services import forget_history, record_changes
+from apps.memory.models import Change, ContextEntry, SharedContext
+from apps.memory.shared_context.audit import describe_creation
 from apps.memory.shared_context.selectors import get_context
 from apps.memory.shared_context.titles import names_same_case
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
@@ -33,9 +35,7 @@ def create_context(
     _check_size("content", len(content.encode()))
     if session_id is not None:
         get_session(user, session_id)
-    return SharedContext.objects.create(
-        user=user, session_id=session_id, title=title, content=content, created_at=now, updated_at=now
-    )
+    return _create(user=user, title=title, content=content, session_id=session_id, message_id=None, now=now)
 
 
 @transaction.atomic
@@ -83,14 +83,8 @@ def record_context(
     try:
         if context is None:
             _check_size("content", len(content.encode()))
-            return SharedContext.objects.create(
-                user=user,
-                session_id=session_id,
-                message_id=message_id,
-                title=title,
-                content=content,
-                created_at=now,
-                updated_at=now,
+            return _create(
+                user=user, title=title, content=content, session_id=session_id, message_id=message_id, now=now
             )
         same = normalize_value(content)
         if all(normalize_value(text) != same for context_id, _message, text in told if context_id == context.id):
@@ -101,11 +95,28 @@ def record_context(
 
 
 @transaction.atomic
-def forget_context(*, user: User, context_id: UUID) -> None:
+def forget_context(*, user: User, context_id: UUID, now: datetime) -> None:
     """Delete a context with its entries, for good. Raises `NotFound`."""
     deleted, _by_model = SharedContext.objects.filter(user=user, id=context_id).delete()
     if not deleted:
         raise NotFound("There is no such context.")
+    forget_history(user=user, kind=Change.Kind.CONTEXT, object_ids=[context_id], now=now)
+
+
+def _create(
+    *, user: User, title: str, content: str, session_id: UUID | None, message_id: UUID | None, now: datetime
+) -> SharedContext:
+    context = SharedContext.objects.create(
+        user=user,
+        session_id=session_id,
+        message_id=message_id,
+        title=title,
+        content=content,
+        created_at=now,
+        updated_at=now,
+    )
+    record_changes(user=user, changes=[describe_creation(context)], now=now)
+    return context
 
 
 def _append(context: SharedContext, *, text: str, author: str, message_id: UUID | None, now: datetime) -> None:

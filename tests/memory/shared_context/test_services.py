@@ -15,10 +15,10 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.services import delete_session, record_assistant_message
 from apps.core.db import release_connections
-from apps.core.errors import InvalidInput, NotFound, TooLarge
-from apps.memory.models import ContextEntry, SharedContext
+from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.memory.models import Change, ContextEntry, SharedContext
 from apps.memory.selectors import get_context, list_contexts, list_session_contexts
-from apps.memory.services import append_entry, create_context, forget_context, record_context
+from apps.memory.services import append_entry, create_context, forget_context, record_context, undo_operation
 from tests.support.factories import SessionFactory, UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -138,7 +138,7 @@ def test_what_is_not_the_persons_is_not_there(user: User, session: Session) -> N
     for call in (
         lambda: get_context(other, context.id),
         lambda: append_entry(user=other, context_id=context.id, text="x", now=NOW),
-        lambda: forget_context(user=other, context_id=context.id),
+        lambda: forget_context(user=other, context_id=context.id, now=NOW),
         lambda: create_context(user=other, title="t", content="c", session_id=session.id, now=NOW),
     ):
         with pytest.raises(NotFound):
@@ -152,11 +152,11 @@ def test_forgetting_takes_the_entries_along(user: User) -> None:
     gone, kept = (create_context(user=user, title=title, content="c", now=NOW) for title in ("a", "b"))
     for context in (gone, kept):
         append_entry(user=user, context_id=context.id, text="x", now=NOW)
-    forget_context(user=user, context_id=gone.id)
+    forget_context(user=user, context_id=gone.id, now=NOW)
     assert list(list_contexts(user)) == [kept]
     assert ContextEntry.objects.count() == 1
     with pytest.raises(NotFound):
-        forget_context(user=user, context_id=gone.id)
+        forget_context(user=user, context_id=gone.id, now=NOW)
 
 
 @pytest.mark.spec("X1")
@@ -303,3 +303,22 @@ def test_one_case_recorded_at_once_is_one_context() -> None:
     context = SharedContext.objects.get()
     told = {context.content, *context.entries.values_list("text", flat=True)}
     assert told == {f"第{number}点" for number in range(WRITERS)}
+
+
+@pytest.mark.spec("L7")
+def test_making_is_recorded_and_a_deletion_empties_the_record(session: Session) -> None:
+    user = session.user
+    context = record(session, "合同纠纷", "甲方未付款")
+    assert context is not None
+    append_entry(user=user, context_id=context.id, text="乙方已起诉", now=NOW)
+    made = Change.objects.get(kind="context")
+    assert (made.action, made.object_id, made.before) == ("create", context.id, None)
+    assert made.after == {"title": "合同纠纷", "content": "甲方未付款"}
+    with pytest.raises(Conflict):
+        undo_operation(user=user, operation=made.operation, now=NOW)
+    forget_context(user=user, context_id=context.id, now=NOW)
+    records = Change.objects.filter(object_id=context.id).order_by("id")
+    assert list(records.values_list("action", "before", "after", "actor")) == [
+        ("create", None, None, user.pk),
+        ("delete", None, None, user.pk),
+    ]
