@@ -8,6 +8,7 @@ import pwd
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ _SECBIT_NO_SETUID_FIXUP = 1 << 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAP_DAC_OVERRIDE = 1
 _CAP_DAC_READ_SEARCH = 2
+
+_AUTOGROUP_ATTEMPTS = 10
+_AUTOGROUP_PAUSE = 0.11
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -92,7 +96,7 @@ def spawn(
     def prepare() -> None:
         if account:
             _become(account, reach=[Path(command[0]), *([reach] if reach else [])])
-        os.nice(nice)
+        _step_back(nice)
         die_with_parent(parent, death_signal=death_signal)  # after the change of user, which would clear it
 
     return subprocess.Popen(
@@ -106,6 +110,24 @@ def spawn(
         stderr=stderr,
         pass_fds=pass_fds,
     )
+
+
+def _step_back(nice: int) -> None:
+    """Leave the processor to others: as a process, and as the session this process leads.
+
+    Where Linux shares the processor out between sessions first (sched(7), autogroup), the nice value of a process
+    counts inside its session only, in which there is nobody but its own children.
+    """
+    os.nice(nice)
+    for _ in range(_AUTOGROUP_ATTEMPTS if nice else 0):
+        try:
+            Path("/proc/self/autogroup").write_text(str(nice))
+        except BlockingIOError:  # for all of the system only one such change a tenth of a second, unless root asks
+            time.sleep(_AUTOGROUP_PAUSE)
+        except OSError:  # no such thing here
+            return
+        else:
+            return
 
 
 def _become(account: Account, *, reach: Sequence[Path]) -> None:
