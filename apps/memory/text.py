@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from apps.core.text.fold import fold
 from apps.core.text.json_text import json_text
 from apps.core.text.matching import match_words
+from apps.core.text.pronouns import drop_pronouns
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 
 SEGMENTED_CHARACTERS = 2_000
 """How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""
@@ -21,3 +26,16 @@ def list_words(text: str) -> list[str]:
     Segmentation takes several times as long as all the rest of scoring: it is done once, when a memory is written.
     """
     return list(dict.fromkeys(match_words(fold(text)[:SEGMENTED_CHARACTERS])))
+
+
+def phrase_memory(*, key: str, value: object) -> str:
+    """A memory as people ask about it and say it, which is what an embedder compares with a message (K9).
+
+    "我的工作是什么？我的工作是老师。" is near to 我是做什么的, which shares no word with it; "工作: 老师" is not, as
+    models are trained on sentences. docs/retrieval.md has the measurement.
+    """
+    name = " ".join(drop_pronouns(fold(key)).replace("_", " ").split()) or key
+    said = json_text(value)
+    if _CHINESE.search(name):
+        return f"我的{name}是什么？我的{name}是{said}。"
+    return f"What is my {name}? My {name} is {said}."

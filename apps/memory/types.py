@@ -51,8 +51,19 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A candidate that is near to the query in meaning; `similarity` is their cosine (K9)."""
+
+    candidate: Candidate
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredMemory:
-    """A candidate with its score and every component of it (K5); all of them 0..1 but the boosts and the score."""
+    """A candidate with its score and every component of it (K5); all of them 0..1 but the boosts and the score.
+
+    ``semantic_score`` is the cosine of a neighbour, 0 for a candidate that is none (K9).
+    """
 
     candidate: Candidate
     score: float

@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.memory import data_api, settings_api
+from apps.memory.atomic import api as atomic
 from apps.memory.embeddings import api as embeddings
 from apps.memory.history import api as history
 from apps.memory.long_term import api as long_term
@@ -17,6 +18,9 @@ urlpatterns = [
     path("long-term/<str:memory_id>/accept", long_term.AcceptView.as_view(), name="memory-accept"),
     path("long-term/<str:memory_id>/reject", long_term.RejectView.as_view(), name="memory-reject"),
     path("long-term/<str:memory_id>/copies", long_term.CopiesView.as_view(), name="memory-copies"),
+    path("atomic", atomic.AtomicMemoriesView.as_view(), name="atomic-memories"),
+    path("atomic/search", atomic.AtomicSearchView.as_view(), name="atomic-search"),
+    path("atomic/<str:atomic_id>", atomic.AtomicMemoryView.as_view(), name="atomic-memory"),
     path("conversations/search", embeddings.ConversationSearchView.as_view(), name="conversations-search"),
     path("contexts", contexts.ContextsView.as_view(), name="shared-contexts"),
     path("contexts/<str:context_id>", contexts.ContextView.as_view(), name="shared-context"),

@@ -20,10 +20,10 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
 from apps.core.queue import send_task
-from apps.core.text.json_text import json_text
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
 from apps.memory.models import AtomicEmbedding, LongTermEmbedding
+from apps.memory.text import phrase_memory
 
 TASK = "apps.memory.tasks.embed_memories"
 
@@ -73,8 +73,8 @@ class MemoryVectors:
 
 
 def long_term_text(*, key: str, value: Any) -> str:
-    """Return the text of a long-term memory that is embedded: "key: value"."""
-    return f"{key}: {json_text(value)}"
+    """Return the text of a long-term memory that is embedded: its key as a question, and its value as the answer."""
+    return phrase_memory(key=key, value=value)
 
 
 def embed_memories(texts: Sequence[str], *, at_once: bool = False) -> MemoryVectors:

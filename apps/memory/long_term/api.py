@@ -15,11 +15,11 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.selectors import get_session
-from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.errors import InvalidInput, TooLarge
+from apps.core.errors import InvalidInput
 from apps.core.http import read_int, read_uuid
-from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import DeletedSerializer
+from apps.memory.embeddings.queries import embed_query
+from apps.memory.listing import read_query
 from apps.memory.long_term import services
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.filters import LongTermMemoryFilter
@@ -159,17 +159,19 @@ class SearchView(APIView):
         responses=RankedMemoriesSerializer,
     )
     def get(self, request: Request) -> Response:
-        user, now = get_user(request), timezone.now()
+        user, now, query = get_user(request), timezone.now(), read_query(request)
         settings = get_settings(user)
         scored = retrieve_relevant_memories(
             user=user,
-            message=_read_query(request),
+            message=query,
             limit=read_int(request, "limit", default=settings.retrieval_limit, minimum=1, maximum=MAX_SEARCH_LIMIT),
             working_memory=_find_working_memory(request, user, ttl_minutes=settings.working_ttl_minutes),
             candidate_limit=settings.candidate_limit,
             weights=settings.score_weights,
             half_life_days=settings.recency_half_life_days,
             max_keywords=settings.max_keywords,
+            query_embedding=embed_query(query) if settings.semantic_candidates else None,
+            min_similarity=settings.semantic_min_similarity,
             now=now,
         )
         return Response({"results": ScoredMemorySerializer(_with_memories(user, scored), many=True).data})
@@ -191,16 +193,6 @@ def _find_working_memory(request: Request, user: User, *, ttl_minutes: int) -> W
         return None
     session = get_session(user, read_uuid(raw))
     return find_working_memory(user, session.id, now=timezone.now(), ttl_minutes=ttl_minutes)
-
-
-def _read_query(request: Request) -> str:
-    text = request.query_params.get("q", "")
-    refuse_forbidden(text)
-    if not text.strip():
-        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
-    if len(text) > MAX_CONTENT_CHARS:
-        raise TooLarge(f"q has over {MAX_CONTENT_CHARS:,} characters.")
-    return text
 
 
 def _read_bool(request: Request, name: str) -> bool:

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import django_filters  # type: ignore[import-untyped]
-from django import forms
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from apps.core.parsing import refuse_forbidden
+from apps.memory.listing import StableOrderingFilter, StatusListFilter
 from apps.memory.long_term.selectors import search_text
-from apps.memory.models import Category, LongTermMemory, Source, Status
+from apps.memory.models import Category, LongTermMemory, Source
 
-ALL = "all"
 ORDERINGS = ("created_at", "updated_at", "last_accessed", "access_count", "confidence", "key")
-
-
-class StatusListField(forms.CharField):
-    """A comma list of statuses, or `all`."""
-
-    def clean(self, value: Any) -> list[str]:
-        names = (value or Status.ACTIVE).split(",")
-        if names == [ALL]:
-            return list(Status.values)
-        if unknown := [name for name in names if name not in Status.values]:
-            raise ValidationError(f"{unknown[0]} is none of: {', '.join([*Status.values, ALL])}.")
-        return names
-
-
-class StatusListFilter(django_filters.Filter):
-    field_class = StatusListField
-
-
-class StableOrderingFilter(django_filters.OrderingFilter):
-    """Orders equal rows by ID, so that pages neither repeat nor skip any."""
-
-    def filter(self, qs: QuerySet[LongTermMemory], value: list[str] | None) -> QuerySet[LongTermMemory]:
-        return qs.order_by(*value, "-id") if value else qs
 
 
 class LongTermMemoryFilter(django_filters.FilterSet):

@@ -15,6 +15,7 @@ from django.db.models import Func, TextField, Value
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
+from apps.memory.embeddings.memories import MemoryKind, long_term_text, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
@@ -40,6 +41,12 @@ def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:
         function="array_to_tsvector",
         output_field=SearchVectorField(),
     )
+
+
+def write_vectors(user: User, memories: Iterable[LongTermMemory]) -> None:
+    """Give memories whose text is new their vectors (K9), in the transaction that stores the text."""
+    texts = {memory.id: long_term_text(key=memory.key, value=memory.value) for memory in memories}
+    write_embeddings(user=user, kind=MemoryKind.LONG_TERM, texts=texts)
 
 
 @dataclass(slots=True)
@@ -204,6 +211,7 @@ class Ledger:
         for memory in self._accepted.values():
             memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
         record_changes(user=self._user, changes=self._list_changes(), now=self._now)
+        write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
         return [
             MemoryUpdate(
                 id=memory.id,

@@ -1,4 +1,4 @@
-"""Finding the long-term memories that matter for a message (K1–K8). docs/retrieval.md tells how."""
+"""Finding the long-term memories that matter for a message (K1–K9). docs/retrieval.md tells how."""
 
 from apps.memory.retrieval.retrieve import retrieve_relevant_memories
 

@@ -27,7 +27,8 @@ _FIELDS = (
     *("id", "session_id", "message_id", "category", "key", "value", "confidence", "source"),
     *("created_at", "updated_at", "last_accessed", "access_count", "words"),
 )
-_COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
+COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
+"""What `read_candidate` reads, of a row called ``memory``."""
 
 # `found` are the positions of the keywords that occur in a hit; a hit without any has only a part of one. Where there
 # are more hits than places, those with the highest sum of idf stay.
@@ -76,12 +77,12 @@ chosen AS (
              last_accessed DESC, id
     LIMIT %(limit)s
 )
-SELECT {_COLUMNS}, memory_count, frequencies
+SELECT {COLUMNS}, memory_count, frequencies
 FROM chosen JOIN long_term_memory AS memory USING (id), statistics
 """  # noqa: S608 - the only thing put in is the list of our own column names
 
 _SUBSTRING_RECALL = f"""
-SELECT {_COLUMNS}
+SELECT {COLUMNS}
 FROM long_term_memory AS memory
 WHERE user_id = %(user)s AND status = 'active'
   AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
@@ -123,12 +124,12 @@ def recall_candidates(
         logger.warning("full_text_recall_failed", user_id=user.pk, cause=type(error.__cause__ or error).__name__)
         parts = [_to_needle(part) for keyword in keywords for part in word_parts(keyword)]
         parameters["patterns"] += [_contains(part) for part in parts]
-        return Recall(candidates=tuple(map(_to_candidate, _fetch(_SUBSTRING_RECALL, parameters))))
+        return Recall(candidates=tuple(map(read_candidate, _fetch(_SUBSTRING_RECALL, parameters))))
     if not rows:
         return Recall(statistics=CorpusStatistics(memory_count=0, document_frequencies={}))
     *_, memory_count, frequencies = rows[0]
     return Recall(
-        candidates=tuple(map(_to_candidate, rows)),
+        candidates=tuple(map(read_candidate, rows)),
         statistics=CorpusStatistics(
             memory_count=memory_count, document_frequencies=dict(zip(keywords, frequencies, strict=True))
         ),
@@ -141,8 +142,9 @@ def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def _to_candidate(row: tuple[Any, ...]) -> Candidate:
-    fields = dict(zip(_FIELDS, row, strict=False))  # the statistics stand behind the fields
+def read_candidate(row: Sequence[Any]) -> Candidate:
+    """The candidate in a row that begins with `COLUMNS`."""
+    fields = dict(zip(_FIELDS, row, strict=False))  # more may stand behind the fields
     return Candidate(**fields | {"value": json.loads(fields["value"])})
 
 

@@ -1,4 +1,4 @@
-"""Retrieval of long-term memories from end to end: keywords → candidates → score → rank (K1–K8)."""
+"""Retrieval of long-term memories from end to end: keywords and meaning → candidates → score → rank (K1–K9)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.types import ScoreWeights
 from apps.core.text.keywords import extract_keywords
+from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.candidates import recall_candidates
+from apps.memory.retrieval.neighbours import recall_neighbours
 from apps.memory.retrieval.preference import concerns_preference
 from apps.memory.retrieval.scoring import rank_candidates
-from apps.memory.types import ScoredMemory
+from apps.memory.types import Neighbour, ScoredMemory
 
 DEFAULT_WEIGHTS = ScoreWeights()
 
@@ -36,23 +38,33 @@ def retrieve_relevant_memories(
     weights: ScoreWeights = DEFAULT_WEIGHTS,
     half_life_days: float = 7.0,
     max_keywords: int = 10,
+    query_embedding: QueryEmbedding | None = None,
+    min_similarity: float | None = None,
     now: datetime | None = None,
 ) -> list[ScoredMemory]:
     """The user's `limit` most relevant active memories for `message`, best first; [] when none matches (K8).
 
     The topic of ``working_memory`` adds its keywords to the query and lifts the memories that share one (K7).
     ``max_keywords`` bounds the keywords of the message and those of the topic, each for itself; ``half_life_days`` is
-    that of recency (K5). Reads only: use is counted by whoever puts a memory into a prompt (L4).
+    that of recency (K5). With ``query_embedding``, the vector of the message, memories as near to it as
+    ``min_similarity`` (by default the embedder's own floor) are candidates too (K9). Reads only: use is counted by
+    whoever puts a memory into a prompt (L4).
     """
     topic = working_memory.current_topic if working_memory else None
     topic_keywords = extract_keywords(topic or "", limit=max_keywords)
     keywords = list(dict.fromkeys([*extract_keywords(message, limit=max_keywords), *topic_keywords]))
-    # Semantic candidates (K9) join here: a second recall, whose similarities the ranking takes beside the keywords.
     recall = recall_candidates(
         user, keywords=keywords, candidate_limit=candidate_limit, preferences_first=concerns_preference(message)
     )
+    neighbours: list[Neighbour] = []
+    if query_embedding is not None:
+        floor = query_embedding.min_similarity if min_similarity is None else min_similarity
+        neighbours = recall_neighbours(
+            user, query_embedding=query_embedding, min_similarity=floor, limit=candidate_limit
+        )
     ranked = rank_candidates(
         recall,
+        neighbours=neighbours,
         keywords=keywords,
         topic_keywords=topic_keywords,
         weights=weights,

@@ -11,7 +11,7 @@ from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold
 from apps.core.text.matching import word_parts
 from apps.memory.text import join_text
-from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
+from apps.memory.types import Candidate, CorpusStatistics, Neighbour, Recall, ScoredMemory
 
 WHOLE_WORD = 1.0
 INSIDE_A_WORD = 0.7
@@ -94,23 +94,29 @@ def rank_candidates(
     *,
     keywords: Sequence[str],
     topic_keywords: Sequence[str] = (),
+    neighbours: Sequence[Neighbour] = (),
     weights: ScoreWeights,
     half_life_days: float,
     now: datetime,
 ) -> list[ScoredMemory]:
-    """Score every candidate and put the best first (K4, K5, K7); those that match no keyword are left out (K8).
+    """Score every candidate and neighbour and put the best first (K4, K5, K7, K9).
 
-    ``keywords``: of the message and of the topic together. ``topic_keywords``: a memory in which one of them occurs
-    gets the topic boost. Equal scores are ordered by last access, newest first, then by id.
+    Left out is what matches no keyword and is no neighbour (K8). ``keywords``: of the message and of the topic
+    together. ``topic_keywords``: a memory in which one of them occurs gets the topic boost. Equal scores are ordered by
+    last access, newest first, then by id.
     """
     idfs = compute_idfs(keywords, statistics=recall.statistics)
-    max_access_count = max((candidate.access_count for candidate in recall.candidates), default=0)
+    similarities = {neighbour.candidate.id: neighbour.similarity for neighbour in neighbours}
+    candidates = {candidate.id: candidate for candidate in recall.candidates}
+    candidates |= {neighbour.candidate.id: neighbour.candidate for neighbour in neighbours}
+    max_access_count = max((candidate.access_count for candidate in candidates.values()), default=0)
     ranked: list[ScoredMemory] = []
-    for candidate in recall.candidates:
+    for candidate in candidates.values():
         text = read_memory_text(candidate)
         modes = {keyword: match_keyword(keyword, text=text) for keyword in keywords}
         keyword_score = compute_keyword_score(modes=modes, idfs=idfs)
-        if keyword_score == 0.0:
+        semantic_score = similarities.get(candidate.id, 0.0)
+        if keyword_score == 0.0 and candidate.id not in similarities:
             continue
         category_boost = CATEGORY_BOOST[candidate.category]
         recency_score = compute_recency_score(
@@ -122,7 +128,7 @@ def rank_candidates(
         on_topic = any(modes[keyword] >= INSIDE_A_WORD for keyword in topic_keywords)
         topic_boost = TOPIC_BOOST if on_topic else 1.0
         components = (
-            weights.keyword * keyword_score
+            weights.keyword * max(keyword_score, semantic_score)
             + weights.category * category_boost
             + weights.recency * recency_score
             + weights.frequency * frequency_score
@@ -133,7 +139,7 @@ def rank_candidates(
                 candidate=candidate,
                 score=components * topic_boost,
                 keyword_score=keyword_score,
-                semantic_score=0.0,
+                semantic_score=semantic_score,
                 category_boost=category_boost,
                 recency_score=recency_score,
                 frequency_score=frequency_score,

@@ -18,9 +18,9 @@ from tests.support.scripted_model import ScriptedModel
 LIMIT = 15
 """At most so many queries from the request's arrival to the stored reply, however much is remembered."""
 
-STORING = 5
+STORING = 7
 """What storing new memories takes besides: forgotten keys, the rows under the same keys, one UPDATE and one INSERT,
-and one INSERT of the audit records.
+one INSERT of the audit records, the embedding models in use and one INSERT of the vectors.
 
 The lock is there already: use of the recalled ones is counted under it.
 """

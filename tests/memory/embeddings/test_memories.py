@@ -33,9 +33,9 @@ def add_atomic(user: User, content: str, status: str = Status.ACTIVE) -> AtomicM
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        ("喜欢的颜色", "蓝色", "喜欢的颜色: 蓝色"),
-        ("allergies", ["peanuts", "虾"], "allergies: peanuts 虾"),
-        ("home", {"city": "北京", "since": 2019}, "home: city 北京 since 2019"),
+        ("你喜欢的颜色", "蓝色", "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色。"),
+        ("my food_allergies", ["peanuts", "虾"], "What is my food allergies? My food allergies is peanuts 虾."),
+        ("home", {"city": "北京", "since": 2019}, "What is my home? My home is city 北京 since 2019."),
     ],
 )
 def test_the_text_of_a_long_term_memory(key: str, value: object, text: str) -> None:
@@ -127,7 +127,9 @@ def test_a_worker_adds_what_is_missing_for_everybody(user: User, remote: Scripte
         (waiting.id, user.pk),
     }
     assert list(LongTermEmbedding.objects.values_list("memory", "user")) == [(colour.id, user.pk)]
-    assert "颜色: 蓝色" in [text for request in remote.embedding_requests for text in request.body["input"]]
+    assert "我的颜色是什么？我的颜色是蓝色。" in [
+        text for request in remote.embedding_requests for text in request.body["input"]
+    ]
     assert fill_missing() == 0
 
 

@@ -313,7 +313,8 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
         remember(user, f"key{number}", "value", session_id=session.id)
     with django_assert_num_queries(2):
         assert len(client.get(MEMORIES).json()["results"]) == rows
-    with django_assert_num_queries(5):  # settings, recall in a savepoint (two more), memories
+    # settings, recall in a savepoint (two more), the active embedding model, neighbours, memories
+    with django_assert_num_queries(7):
         assert client.get(f"{MEMORIES}/search", {"q": "value", "limit": 5}).json()["results"]
 
 
@@ -418,7 +419,8 @@ def test_search_ranks_and_counts_no_use(client: APIClient, user: User) -> None:
     assert list(result["memory"]) == FIELDS
     assert (result["memory"]["id"], result["memory"]["value"]) == (str(color.id), "蓝色")
     assert (result["category_boost"], result["frequency_score"], result["topic_boost"]) == (1.5, 0.5, 1.0)
-    total = 0.4 * result["keyword_score"] + 0.2 * 1.5 + 0.15 * result["recency_score"] + 0.1 * 0.5 + 0.15 * 1.0
+    relevance = max(result["keyword_score"], result["semantic_score"])
+    total = 0.4 * relevance + 0.2 * 1.5 + 0.15 * result["recency_score"] + 0.1 * 0.5 + 0.15 * 1.0
     assert result["score"] == pytest.approx(total)
     color.refresh_from_db()
     assert (color.access_count, color.last_accessed) == (0, NOW)

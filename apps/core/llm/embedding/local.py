@@ -27,7 +27,7 @@ class LocalEmbedder:
     name = LOCAL_NAME
     local = True
     max_characters = 1_000
-    min_similarity = 0.3
+    min_similarity = 0.4
     same_similarity = 0.9
 
     def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:

@@ -1,0 +1,78 @@
+"""Atomic memories on the wire (A1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.fields import StrictCharField
+from apps.core.serializers import KnownFieldsSerializer
+from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS
+from apps.memory.models import AtomicMemory
+
+
+class AtomicMemorySerializer(serializers.ModelSerializer[AtomicMemory]):
+    """A1's fields."""
+
+    session_id = serializers.UUIDField(allow_null=True, read_only=True)
+    message_id = serializers.UUIDField(allow_null=True, read_only=True)
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True, read_only=True)
+    tags = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = AtomicMemory
+        fields = read_only_fields = (
+            "id",
+            "session_id",
+            "message_id",
+            "content",
+            "tags",
+            "timestamp",
+            "event_start",
+            "event_end",
+            "status",
+            "superseded_by",
+            "create_time",
+            "updated_at",
+        )
+
+
+class AtomicChangeRequest(KnownFieldsSerializer):
+    """Fields of an atomic memory to change."""
+
+    content = StrictCharField()
+    tags = serializers.ListField(
+        child=StrictCharField(max_length=MAX_TAG_CHARACTERS), max_length=MAX_TAGS, required=False
+    )
+    timestamp = serializers.DateTimeField(required=False)
+    event_start = serializers.DateTimeField(required=False, allow_null=True)
+    event_end = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class AtomicReplaceRequest(AtomicChangeRequest):
+    """A whole atomic memory; what the server keeps is ignored, so that what GET answered can be sent back."""
+
+    ignored = frozenset(AtomicMemorySerializer.Meta.fields)
+
+
+class AtomicRequest(AtomicChangeRequest):
+    """A new atomic memory: `timestamp` is now unless said."""
+
+    session_id = serializers.UUIDField(required=False, allow_null=True)
+
+
+class ScoredAtomicSerializer(serializers.Serializer[Any]):
+    """An atomic memory with its score, 0 to 1 and comparable within one answer only, and what went into it.
+
+    `keyword_score` is BM25, from 0 on without an upper bound; `semantic_score` the cosine, 0 when it is not known.
+    """
+
+    memory = AtomicMemorySerializer()
+    score = serializers.FloatField()
+    keyword_score = serializers.FloatField()
+    semantic_score = serializers.FloatField()
+
+
+class RankedAtomicSerializer(serializers.Serializer[Any]):
+    results = ScoredAtomicSerializer(many=True)

@@ -1,0 +1,92 @@
+"""What lists and searches of memories of every kind have in common over REST (SPEC, API)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import django_filters  # type: ignore[import-untyped]
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from rest_framework.request import Request
+
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.errors import InvalidInput, TooLarge
+from apps.core.parsing import refuse_forbidden
+from apps.memory.models import Status
+
+ALL = "all"
+
+
+class StatusListField(forms.CharField):
+    """A comma list of statuses, or `all`."""
+
+    def clean(self, value: Any) -> list[str]:
+        names = (value or Status.ACTIVE).split(",")
+        if names == [ALL]:
+            return list(Status.values)
+        if unknown := [name for name in names if name not in Status.values]:
+            raise ValidationError(f"{unknown[0]} is none of: {', '.join([*Status.values, ALL])}.")
+        return names
+
+
+class StatusListFilter(django_filters.Filter):
+    field_class = StatusListField
+
+
+class StableOrderingFilter(django_filters.OrderingFilter):
+    """Orders equal rows by ID, so that pages neither repeat nor skip any."""
+
+    def filter(self, qs: QuerySet[Any], value: list[str] | None) -> QuerySet[Any]:
+        return qs.order_by(*value, "-id") if value else qs
+
+
+class TimeField(forms.CharField):
+    """A time in ISO 8601 with its offset, as every time of the API has one."""
+
+    def clean(self, value: Any) -> datetime | None:
+        try:
+            return parse_time(value) if value else None
+        except ValueError as error:
+            raise ValidationError(str(error)) from error
+
+
+class TimeFilter(django_filters.Filter):
+    field_class = TimeField
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time in ISO 8601; one without an offset is UTC. Raises ValueError, saying what is expected."""
+    # In a query string an unquoted + arrives as a space.
+    try:
+        time = parse_datetime(text.strip().replace(" ", "+") if "T" in text else text)
+    except ValueError:
+        time = None
+    if time is None:
+        raise ValueError("Must be a time in ISO 8601, such as 2026-05-01T12:00:00+08:00.")
+    return time if timezone.is_aware(time) else timezone.make_aware(time, timezone.get_default_timezone())
+
+
+def read_time(request: Request, name: str) -> datetime | None:
+    """Return a time from the query string, None when absent; `InvalidInput` for anything that is none."""
+    raw = request.query_params.get(name)
+    if raw is None:
+        return None
+    try:
+        return parse_time(raw)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: {error}", fields={name: [str(error)]}) from error
+
+
+def read_query(request: Request) -> str:
+    """Return `q`. Raises `InvalidInput` when it is missing or blank, `TooLarge` past the length of a message."""
+    text = request.query_params.get("q", "")
+    refuse_forbidden(text)
+    if not text.strip():
+        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+    if len(text) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"q has over {MAX_CONTENT_CHARS:,} characters.")
+    return text

@@ -1,0 +1,68 @@
+"""The memories of one person that are nearest to a query, as a part of a larger statement (A4, K9).
+
+A vector index filters after it has searched, so with one alone a person with few of all the rows would find nothing
+(DESIGN, known traps). Up to `EXACT_SCAN_LIMIT` memories all of the person's vectors are compared, which is exact;
+beyond, the index is read on until enough of the rows it gives are theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.memory.embeddings.queries import QueryEmbedding
+from apps.memory.embeddings.vectors import to_sql
+
+EXACT_SCAN_LIMIT = 10_000
+"""Active memories of one person up to which all their vectors are compared (docs/retrieval.md has the measurement)."""
+
+EF_SEARCH = 400
+"""Entries of the index that one step of the scan looks at: with it 99.5 % of what an exact scan would give."""
+
+QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
+"""The query's vector, once, as a part of the statement; null where there is none."""
+
+
+def nearest_sql(*, embeddings: str, memories: str, where: str = "true") -> str:
+    """The SELECT of (id, similarity) of the active rows of `memories` whose vectors in `embeddings` are nearest.
+
+    It stands behind `QUERY` and a ``corpus`` with the ``memory_count`` of the person's active memories, reads what
+    `nearest_parameters` gives, and gives at most ``limit`` rows. `where` narrows the memories, called ``memory``. None
+    of these comes from outside.
+    """
+    rows = f"""
+        SELECT memory.id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
+        FROM {embeddings} AS vector JOIN {memories} AS memory ON memory.id = vector.memory_id
+        WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s
+          AND memory.user_id = %(user)s AND memory.status = 'active' AND {where}"""  # noqa: S608 - our own names
+    # The gates are evaluated before the rows are read: of the two, one reads nothing. That of the index also sets how
+    # it is read, for this statement; in a transaction for the rest of that.
+    return f"""
+    (
+        {rows}
+          AND (SELECT memory_count <= %(exact_limit)s FROM corpus)
+        ORDER BY vector.embedding <=> (SELECT embedding FROM query)
+        LIMIT %(limit)s
+    )
+    UNION ALL
+    (
+        {rows}
+          AND (
+              SELECT memory_count > %(exact_limit)s
+                     AND set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+                     AND set_config('hnsw.ef_search', %(ef_search)s, true) IS NOT NULL
+              FROM corpus
+          )
+        ORDER BY vector.embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query)
+        LIMIT %(limit)s
+    )"""  # noqa: S608 - as above
+
+
+def nearest_parameters(query_embedding: QueryEmbedding | None, *, limit: int) -> dict[str, Any]:
+    """The parameters of `QUERY` and `nearest_sql` besides ``user``; without a vector nothing is near."""
+    return {
+        "vector": to_sql(query_embedding.vector) if query_embedding else None,
+        "model": query_embedding.model_id if query_embedding else None,
+        "exact_limit": EXACT_SCAN_LIMIT,
+        "ef_search": str(EF_SEARCH),
+        "limit": limit,
+    }
