@@ -49,13 +49,14 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     """Keep what is important of a session's expired working memory as long-term memory, and delete it: both or none.
 
     Topic, forms and variables become facts of the source `system`. They do not take the place of what came from the
-    person themself, and bring nothing back that was deleted or rejected. Returns whether there was any to expire.
+    person themself, and bring nothing back that was deleted or rejected. Of a temporary session nothing is kept (C7).
+    Returns whether there was anything to expire.
     """
     settings = get_settings(user)
     # In the order in which turns lock: what is remembered, the session, its working memory.
     lock_memories(user)
     try:
-        lock_session(user=user, session_id=session_id)
+        session = lock_session(user=user, session_id=session_id)
     except NotFound:  # deleted meanwhile, working memory and all
         return False
     idle_since = now - timedelta(minutes=settings.working_ttl_minutes)
@@ -63,11 +64,12 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
     row = rows.first()
     if row is None:
         return False
-    proposals = _leave_stated(user, list_important(to_snapshot(row)))
+    important = [] if session.temporary else list_important(to_snapshot(row))
+    row.delete()
     with changed_by(origin=Change.Origin.LIFE_CYCLE, actor=None):
         record_proposals(
             user=user,
-            proposals=proposals,
+            proposals=_leave_stated(user, important),
             session_id=session_id,
             message_id=None,
             said_at=row.created_at,
@@ -75,7 +77,6 @@ def archive_working_memory(*, user: User, session_id: uuid.UUID, now: datetime) 
             auto_accept_confidence=settings.auto_accept_confidence,
             now=now,
         )
-    row.delete()
     return True
 
 

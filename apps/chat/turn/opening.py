@@ -19,11 +19,11 @@ from apps.chat.emotions import StrategyTable, get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.types import OpenTurn
-from apps.conversations.selectors import get_session, get_window
+from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import fail_round, open_round, reopen_round
 from apps.conversations.types import OpenRound, Window
 from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
-from apps.memory.services import count_turn, record_form
+from apps.memory.services import archive_working_memory, count_turn, record_form
 
 
 def open_message_turn(
@@ -43,6 +43,8 @@ def open_message_turn(
     """
     start = time.perf_counter()
     settings, table = get_turn_configuration(user)
+    if settings.working_archive:  # the sweep may not have come by yet, and a new one is about to take its place (W4)
+        archive_working_memory(user=user, session_id=session_id, now=now)
     working = None
     with transaction.atomic():
         opened, window = open_round(
@@ -68,6 +70,8 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
     start = time.perf_counter()
     settings, table = get_turn_configuration(user)
     ttl_minutes = settings.working_ttl_minutes
+    if settings.working_archive:
+        archive_working_memory(user=user, session_id=get_message(user, message_id).session_id, now=now)
     working = None
     with transaction.atomic():
         opened = reopen_round(user=user, message_id=message_id, now=now, lease=_lease())
@@ -89,6 +93,8 @@ def open_form_turn(
     start = time.perf_counter()
     settings, table = get_turn_configuration(user)
     session = get_session(user, session_id)
+    if settings.working_archive:
+        archive_working_memory(user=user, session_id=session_id, now=now)
     working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now)
     strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
     context = read_context(

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.services import update_settings
+from apps.chat.turn.opening import open_form_turn, open_message_turn
 from apps.conversations.models import Session
 from apps.memory import archive
 from apps.memory.models import Change, LongTermMemory, WorkingMemory
@@ -148,6 +149,34 @@ def test_what_was_deleted_is_not_learned_again(session: Session) -> None:
     forget_all(user=session.user, now=NOW + timedelta(minutes=1))
     expire_working_memory(now=LATER)
     assert "城市" not in archived(session)
+
+
+@pytest.mark.spec("C7")
+def test_nothing_of_a_temporary_session_is_kept() -> None:
+    session = SessionFactory(temporary=True)
+    want(session)
+    talk(session)
+    assert expire_working_memory(now=LATER) == 1
+    assert not LongTermMemory.objects.exists()
+
+
+def test_a_message_that_comes_before_the_sweep_loses_nothing(session: Session) -> None:
+    want(session)
+    talk(session)
+    turn = open_message_turn(
+        user=session.user, session_id=session.id, content="还在吗", idempotency_key=None, now=LATER
+    )
+    assert turn.working is not None
+    assert (turn.working.turn_count, dict(turn.working.variables.values)) == (1, {})
+    assert len(archived(session)) == 5
+    assert expire_working_memory(now=LATER) == 0
+
+
+def test_a_form_that_comes_before_the_sweep_loses_nothing(session: Session) -> None:
+    want(session)
+    talk(session)
+    open_form_turn(user=session.user, session_id=session.id, title="a", fields={"b": "c"}, now=LATER)
+    assert len(archived(session)) == 5
 
 
 @pytest.mark.spec("C5")
