@@ -12,7 +12,7 @@ SOURCES := $(shell find apps project tests templates static locale docs requirem
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages
+.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages quality
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,10 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 .test-output/tested: $(SOURCES)
 	@rm -rf $(RESULTS)
 	@$(MAKE) --no-print-directory --keep-going test
+
+# Exits 1 where an open half misses the goal; of the frozen half only counts are printed.
+quality: $(VENV)/.installed-dev ## judge what is remembered and superseded by the labelled conversations
+	@$(BIN)/python -m benchmarks.quality
 
 lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
 	$(LOCK) requirements/installer.in -o requirements/installer.txt

@@ -6,7 +6,7 @@ do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, read_frame
@@ -17,10 +17,15 @@ SAME_COSINE = 0.97
 DOUBTFUL_COSINE = 0.85
 """From here on a model is asked."""
 
-_MOST_OVERLAP, _SOME_OVERLAP = 0.75, 0.5
+_MOST_OVERLAP = 0.75
 _FEW_WORDS = 3
-_STATES = frozenset({"job", "relationship", "study"})
-"""Attributes that end without a new value: "lost my job", 分手了."""
+_STEM = 5
+_OPENING = 12
+_STATES = frozenset({"job", "relationship", "study", "name"})
+"""Attributes that end, or turn out wrong, without a new value: "lost my job", 分手了, 名字打错了."""
+
+_HABITS = frozenset({"diet", "commute", "rising", "bedtime"})
+"""Attributes of which one day is an exception, not a change."""
 
 
 class Relation(StrEnum):
@@ -67,26 +72,27 @@ def _concern_the_same(old: Clause, new: Clause, before: Frame, after: Frame) -> 
 
 def _contradicts(before: Frame, after: Frame) -> bool:
     for old, new in _pairs(before, after):
-        if "unreal" in new.cues and not new.cues & {"end"}:
-            continue
         if "unreal" in old.cues:
             continue
-        if old.subject == new.subject and _has_another_value(old, new):
+        same = _concern_the_same(old, new, before, after)
+        if same and _is_ended(old, new, after):
             return True
-        if _concern_the_same(old, new, before, after) and (
-            _is_ended(old, new, after) or _is_turned(old, new) or _is_changed(old, new, before, after)
-        ):
+        if "unreal" in new.cues:
+            continue
+        if _has_another_value(old, new) or (same and (_is_turned(old, new) or _is_changed(old, new, before, after))):
             return True
     return False
 
 
 def _has_another_value(old: Clause, new: Clause) -> bool:
-    if "adding" in new.cues and not new.cues & {"end", "change", "restart"}:
+    if "adding" in new.cues and not new.cues & {"end", "no_more", "correction", "restart"}:
         return False
-    if ("weekday" in old.cues) != ("weekday" in new.cues) or "travel" in new.cues:
+    if ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
     return any(
-        _differs(name, old.attributes[name], new.attributes[name]) for name in old.attributes.keys() & new.attributes
+        _differs(name, old.attributes[whose, name], new.attributes[whose, name])
+        for whose, name in old.attributes.keys() & new.attributes
+        if not (name == "home" and "travel" in new.cues) and not (name in _HABITS and "momentary" in new.cues)
     )
 
 
@@ -94,20 +100,38 @@ def _differs(name: str, old: Value, new: Value) -> bool:
     if not old or not new:
         return bool(old) != bool(new) and name in _STATES
     if old.numbers and new.numbers:
-        return old.numbers != new.numbers
-    return not old.words & new.words and not _contain_each_other(old, new)
+        return not _fit(old.numbers, new.numbers)
+    return not _share(old.words, new.words)
 
 
-def _contain_each_other(old: Value, new: Value) -> bool:
-    return any(one in other or other in one for one in old.words for other in new.words)
+def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
+    """Whether two sets of numbers can be of the same: one may leave something out."""
+    return old <= new or new <= old
+
+
+def _share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
+    """The words of `old` that `new` has too, by itself or in a longer word: 咖啡 is in 喝咖啡."""
+    return frozenset(
+        word for word in old if word in new or any(_is_part(word, other) or _is_part(other, word) for other in new)
+    )
+
+
+def _is_part(short: str, long: str) -> bool:
+    """Whether one word is in another: anywhere in Chinese, as a stem of some length in English (allerg, allergi)."""
+    return long.startswith(short) and len(short) >= _STEM if long.isascii() else short in long
 
 
 def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
-    if "end" in old.cues:
-        return "restart" in new.cues and "end" not in new.cues and bool(old.words & new.words)
-    if "end" not in new.cues or "momentary" in new.cues:
-        return False
-    return bool(old.words & _about(new, after))
+    if "preference" in new.cues and "preference" not in old.cues and _likes(old) and _share(old.words, after.words):
+        return not _share(old.words, new.words)
+    if _ends(old):
+        return "restart" in new.cues and not _ends(new) and bool(_share(old.words, new.words))
+    return _ends(new) and bool(_share(old.words, _about(new, after)))
+
+
+def _ends(clause: Clause) -> bool:
+    """Whether something stops being true; that one does not feel like it today is an exception."""
+    return "end" in clause.cues or ("no_more" in clause.cues and "momentary" not in clause.cues)
 
 
 def _about(clause: Clause, frame: Frame) -> frozenset[str]:
@@ -117,7 +141,7 @@ def _about(clause: Clause, frame: Frame) -> frozenset[str]:
 
 def _is_turned(old: Clause, new: Clause) -> bool:
     """Whether liking has turned into disliking, or one preference into another."""
-    shared = old.words & new.words
+    shared = _share(old.words, new.words)
     if not shared or "momentary" in new.cues or "adding" in new.cues:
         return False
     liked_before, liked_now = _likes(old), _likes(new)
@@ -138,41 +162,60 @@ def _likes(clause: Clause) -> bool | None:
 def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
     if "adding" in new.cues or ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
-    shared = old.words & _about(new, after)
+    shared = _share(old.words, _about(new, after))
     if not shared:
         return False
-    if "change" in new.cues:
+    if "correction" in new.cues:
         return bool(after.words - before.words or after.numbers - before.numbers)
-    topics_agree = old.words <= new.words or new.words <= old.words
-    return (
-        topics_agree
-        and "momentary" not in new.cues
-        and bool(old.numbers and new.numbers)
-        and not old.numbers & new.numbers
-    )
+    if not old.numbers or not after.numbers or _fit(old.numbers, after.numbers) or "momentary" in new.cues:
+        return False
+    return "change" in new.cues or old.words <= new.words or new.words <= old.words
 
 
 def _compare_content(before: Frame, after: Frame, *, cosine: float | None) -> Relation:
-    old, new = before.words | before.numbers, after.words | after.numbers
-    shared = old & new
-    exceptional = any({"momentary", "unreal", "adding"} & clause.cues for clause in after.clauses)
-    turned = _ended(before) != _ended(after)
-    if not turned and not exceptional and shared:
-        if (new <= old and before.numbers == after.numbers) or old == new:
-            return Relation.SAME
-        if len(shared) >= _MOST_OVERLAP * len(old | new) and before.numbers == after.numbers:
-            return Relation.SAME
-        if old <= new or len(shared & (before.words & after.words)) >= _SOME_OVERLAP * min(
-            len(before.words) or 1, len(after.words) or 1
-        ):
-            return Relation.REFINES
-    if cosine is not None and not turned and not exceptional:
-        if cosine >= SAME_COSINE and before.numbers == after.numbers:
-            return Relation.SAME
-        if cosine >= DOUBTFUL_COSINE:
-            return Relation.DOUBTFUL
-    return Relation.NEW
+    plain = [clause for clause in after.clauses if not clause.cues & {"unreal", "adding"}]
+    if not plain or _ended(before) != _ended(after) or any("momentary" in clause.cues for clause in plain):
+        return Relation.NEW
+    if not _fit(before.numbers, after.numbers):
+        return Relation.NEW
+    words = frozenset[str]().union(*(clause.words for clause in plain))
+    shared = _share(before.words, words)
+    as_many = before.numbers == after.numbers
+    if shared and as_many and (len(shared) >= _MOST_OVERLAP * len(before.words | words) or words <= before.words):
+        return Relation.SAME
+    if shared and (_tell_more(before, plain) or (shared == before.words and _goes_on(shared, plain[0]))):
+        return Relation.REFINES
+    if as_many and not shared and not before.words and not words and _agree(before, plain):
+        return Relation.SAME
+    if cosine is not None and cosine >= SAME_COSINE and as_many:
+        return Relation.SAME
+    return Relation.DOUBTFUL if cosine is not None and cosine >= DOUBTFUL_COSINE else Relation.NEW
+
+
+def _goes_on(words: frozenset[str], clause: Clause) -> bool:
+    """Whether a clause speaks of these words again: of several, or of one that it begins with (毕业论文的题目…)."""
+    return len(words) > 1 or any(-1 < clause.text.find(word) <= _OPENING for word in words)
+
+
+def _tell_more(before: Frame, clauses: Sequence[Clause]) -> bool:
+    """Whether an attribute is given the same value, in more words or in fewer."""
+    return any(
+        _share(old.attributes[key].words, new.attributes[key].words)
+        for new in clauses
+        for old in before.clauses
+        for key in old.attributes.keys() & new.attributes
+    )
+
+
+def _agree(before: Frame, clauses: Sequence[Clause]) -> bool:
+    """Whether both give the same attribute the same numbers, and say nothing else."""
+    return any(
+        old.attributes[key].numbers == new.attributes[key].numbers and old.attributes[key].numbers
+        for new in clauses
+        for old in before.clauses
+        for key in old.attributes.keys() & new.attributes
+    )
 
 
 def _ended(frame: Frame) -> bool:
-    return any(clause.cues & {"end", "dislike"} for clause in frame.clauses)
+    return any(clause.cues & {"end", "no_more", "dislike"} for clause in frame.clauses)

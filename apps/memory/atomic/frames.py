@@ -38,6 +38,13 @@ _SPELLINGS = [
     (re.compile(r"\bthe user's\b"), "my"),
     (re.compile(r"\bthe user is\b|\bi'm\b|\bim\b"), "i am"),
     (re.compile(r"\bthe user (?:has|have)\b|\bi've\b"), "i have"),
+    # An object is "me": what comes before it is a verb or a preposition.
+    (
+        re.compile(
+            r"(?<=[a-z] )(?<!\band )(?<!\bbut )(?<!\bso )(?<!\bthat )(?<!\bwhen )(?<!\bif )(?<!\bas )the user\b"
+        ),
+        "me",
+    ),
     (re.compile(r"\bthe user\b"), "i"),
     (re.compile(r"\b(it|he|she|that|there)'s\b"), r"\1 is"),
     (re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
@@ -47,13 +54,13 @@ _SPELLINGS = [
     (re.compile(r"(?<=\d),(?=\d{3})"), ""),
 ]
 _CLAUSE = re.compile(
-    r"[。!?;…\n]+|,(?!\d)|\.(?=\s|$)|\s[-–—]\s|——|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
+    r"[。!?;…\n]+|,(?!\d{3}(?!\d))(?! (?:with an? [a-z]\b|spelled))|(?<!\d),(?! (?:with an? [a-z]\b|spelled))|:(?!\d)|\.(?=\s|$)|\s[-–—]\s|——|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
 )
 _TIME_MARK = re.compile(
     r"\d[\d.,:k%-]*|周[一二三四五六日天末]|(?:星期|礼拜)[一二三四五六日天]"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|上午|下午|晚上|早上|\b[ap]m\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|上午|下午|晚上|早上|(?<=\d)\s?[ap]m\b"
 )
-_PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she)\b)")
+_PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she|his|her|its)\b)")
 _FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
 
 
@@ -70,13 +77,13 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause. ``cues``: the names of the cues of `data/attributes.toml` that are in it."""
+    """One clause. ``attributes``: by whose they are and their name; ``cues``: names of the cues that are in it."""
 
     text: str
     subject: str
     words: frozenset[str]
     numbers: frozenset[str]
-    attributes: Mapping[str, Value]
+    attributes: Mapping[tuple[str, str], Value]
     cues: frozenset[str]
 
 
@@ -95,10 +102,6 @@ class Frame:
     @property
     def numbers(self) -> frozenset[str]:
         return frozenset().union(*(clause.numbers for clause in self.clauses))
-
-    @property
-    def attributes(self) -> frozenset[str]:
-        return frozenset(name for clause in self.clauses for name in clause.attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +206,22 @@ def _read_subject(part: str, *, before: str, latest: str, tables: _Tables) -> st
 
 
 def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
-    attributes: dict[str, Value] = {}
+    attributes: dict[tuple[str, str], Value] = {}
+    named_subject = tables.subject_start.match(part)
+    told = "" if named_subject is None else part[named_subject.end() :].lstrip("的 ")
     for name, attribute in tables.attributes.items():
         if attribute.unless and attribute.unless.search(part):
             continue
         for pattern in attribute.tell:
-            if found := pattern.search(part):
+            if found := pattern.search(part) or (pattern.search(told) if told else None):
                 groups = found.groupdict()
-                attributes[name] = _read_value(" ".join(filter(None, (groups.get("v"), groups.get("w")))), tables)
+                whose = next(iter(_find_mentioned(groups.get("of") or "", tables)), subject)
+                attributes[whose, name] = _read_value(
+                    " ".join(filter(None, (groups.get("v"), groups.get("w")))), tables
+                )
                 break
     if named := _read_named(part, tables):
-        attributes[named[0]] = named[1]
+        attributes[subject, named[0]] = named[1]
     return Clause(
         text=part,
         subject=subject,
@@ -223,6 +231,9 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
         cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part)),
     )
 
+
+_PASSING = frozenset({"现在", "目前", "如今", "最", "新", "的", "new", "current", "now", "old"})
+"""Words in the name of an attribute that are no part of it."""
 
 _NAMED = (
     re.compile(
@@ -238,9 +249,10 @@ def _read_named(part: str, tables: _Tables) -> tuple[str, Value] | None:
         found = pattern.search(part)
         if found is None or tables.lists.search(found["attribute"]):
             continue
-        words = list_telling_words(found["attribute"])
-        if words and not _find_mentioned(found["attribute"], tables):
-            return "named " + " ".join(sorted(words)), _read_value(found["value"], tables)
+        named = found["attribute"]
+        if list_telling_words(named) and not _find_mentioned(named, tables):
+            words = {stem(tables.aliases.get(word, word)) for word in match_words(named)} - load_stop_words() - _PASSING
+            return " ".join(sorted(words)), _read_value(found["value"], tables)
     return None
 
 

@@ -11,7 +11,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -22,9 +22,13 @@ from apps.core.llm.offline.language import detect_language, fold_in_place, spell
 from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.statements import Entry, read_statements
 from apps.core.llm.offline.third_person import tell_in_third_person
+from apps.core.llm.offline.topics import drop_vague
 from apps.core.llm.types import PromptMessage
+from apps.core.text.keywords import extract_keywords
 
 _CONFIDENCE = 0.9
+_MOST_KEYWORDS = 50
+_PART = re.compile(r"[,，、]")
 _LONGEST_MESSAGE = 4_000
 """Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
 _SHORTEST_CASE = 120
@@ -64,13 +68,18 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
     prompt = "\n".join(message.content for message in messages)
     wanted = _read_object(read_block(prompt, "wanted"))
     said = [line for line in _read_lines(read_block(prompt, "conversation")) if line.get("role") == "user"]
+    known = frozenset(
+        word
+        for row in _read_lines(read_block(prompt, "known_memories"))
+        for word in drop_vague(extract_keywords(str(row.get("text", "")), limit=_MOST_KEYWORDS))
+    )
     answer: dict[str, Any] = {"memories": [], "entries": [], "profile": [], "context": None}
     before: list[Entry] = []
     for line in said:
         text, number = str(line.get("text", "")), line.get("number")
         entries = read_statements(text, before=before)
         before = entries
-        answer["memories"] += [{**memory, "about": number} for memory in _list_memories(text)]
+        answer["memories"] += [{**memory, "about": number} for memory in _list_memories(text, known=known)]
         if wanted.get("entries"):
             answer["entries"] += [{**entry.to_wire(), "about": number} for entry in entries]
         answer["profile"] += [{**proposal, "about": number} for proposal in _list_wishes(text, entries)]
@@ -91,8 +100,8 @@ def _read_lines(block: str | None) -> Iterator[dict[str, Any]]:
     return filter(None, map(_read_object, (block or "").splitlines()))
 
 
-def _list_memories(text: str) -> Iterator[dict[str, Any]]:
-    for clauses in _group(list(list_telling_clauses(text))):
+def _list_memories(text: str, *, known: frozenset[str]) -> Iterator[dict[str, Any]]:
+    for clauses in _group(list(list_telling_clauses(text, known=known))):
         told = "".join(clause.text + clause.mark for clause in clauses)
         language = detect_language(told)
         entries = [entry for clause in clauses for entry in clause.entries]
@@ -119,45 +128,68 @@ class TellingClause:
         return frozenset(entry.concept for entry in self.entries if not entry.about) & _APART
 
 
-def list_telling_clauses(text: str) -> Iterator[TellingClause]:
-    """The clauses of a message that tell something of its writer, in order; none of a message that is material."""
+def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> Iterator[TellingClause]:
+    """The clauses of a message that tell something of its writer, in order; none of a message that is material.
+
+    ``known``: telling words of what is remembered: a statement with one of them goes on with it.
+    """
     cues = _load_cues()
     text = text[:_LONGEST_MESSAGE]
     folded = fold_in_place(text)
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
     for sentence in split_clauses(text):
-        yield from _read_sentence(sentence, cues)
+        yield from _read_sentence(sentence, cues, known=known)
 
 
-def _read_sentence(sentence: tuple[Clause, ...], cues: _Cues) -> Iterator[TellingClause]:
+def _read_sentence(sentence: tuple[Clause, ...], cues: _Cues, *, known: frozenset[str]) -> Iterator[TellingClause]:
     whole = " ".join(clause.folded for clause in sentence)
+    if cues.find("quoting", whole) or cues.find("system", whole) or any(clause.supposes for clause in sentence):
+        return
     styled = cues.find("style", whole)
-    if cues.find("quoting", whole) or (cues.find("assistant", whole) and not styled):
-        return
-    kept = [clause for clause in sentence if not _is_empty(clause, cues, styled=styled)]
-    if not kept or any(clause.supposes for clause in sentence):
-        return
-    if sentence[-1].asks and not any(cues.find("person", clause.folded) for clause in kept):
-        return
+    kept = [
+        clause
+        for index, clause in enumerate(map(_drop_address, sentence))
+        if clause.text and not _is_empty(clause, cues, styled=styled, first=index == 0)
+    ]
     telling = "，".join(clause.folded for clause in kept)
-    told = cues.find("person", telling) or cues.find("own", telling) or cues.find("event", telling) or styled
-    if not told and not cues.find("detail", telling):
+    if not kept or (sentence[-1].asks and not cues.find("person", telling)):
+        return
+    told = styled or any(cues.find(name, telling) for name in ("person", "own", "event", "detail"))
+    if not told and not known & set(extract_keywords(telling, limit=_MOST_KEYWORDS)):
         return
     language = detect_language(telling)
     for index, clause in enumerate(kept):
         last = index == len(kept) - 1
         mark = ("。" if last else "，") if language == "zh" else (". " if last else ", ")
-        yield TellingClause(text=clause.text, mark=mark, entries=tuple(read_statements(clause.text)))
+        entries = read_statements(clause.text)
+        if not entries and language == "en":
+            entries = read_statements(f"I {clause.text}")  # "… and live in Columbus": the subject is the one before
+        yield TellingClause(text=clause.text, mark=mark, entries=tuple(entries))
 
 
-def _is_empty(clause: Clause, cues: _Cues, *, styled: bool) -> bool:
-    if (clause.asks and not styled) or clause.supposes:
+def _drop_address(clause: Clause) -> Clause:
+    """The clause without words to the assistant at its beginning (告诉你, "guess what")."""
+    found = _load_cues().patterns["address"].match(clause.folded)
+    if found is None:
+        return clause
+    start = found.end()
+    while start < len(clause.text) and not clause.text[start].isalnum():
+        start += 1
+    return replace(clause, text=clause.text[start:], folded=clause.folded[start:])
+
+
+def _is_empty(clause: Clause, cues: _Cues, *, styled: bool, first: bool) -> bool:
+    """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
+    requests = first and cues.find("request", clause.folded)
+    if (clause.asks and not (styled and requests)) or (cues.find("assistant", clause.folded) and not styled):
         return True
-    bare = clause.folded.strip(" ,.!~。")
-    if cues.find("courtesy", bare) or cues.find("weather", bare):
+    parts = [part.strip(" .!~。") for part in _PART.split(clause.folded)]
+    if all(cues.find("courtesy", part) for part in parts if part):
         return True
-    return cues.find("request", bare) and not styled
+    if cues.find("weather", clause.folded.strip(" .!~。")):
+        return True
+    return requests and not styled
 
 
 def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
