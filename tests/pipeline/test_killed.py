@@ -1,0 +1,228 @@
+"""Workers, broker and database die in the middle of background work: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.models import Count
+from django.utils import timezone
+from redis import Redis
+from redis.exceptions import RedisError
+
+from apps.conversations.models import Message, Role, Session, Work
+from apps.conversations.recording import record_turns
+from apps.conversations.types import RecordedMessage
+from apps.core.embedded.layout import DataLayout
+from apps.core.embedded.servers import get_missing_servers
+from apps.memory.models import AtomicMemory
+from apps.pipeline import tasks
+from apps.summaries.models import SessionSummary
+from tests.support.factories import SessionFactory
+from tests.support.processes import wait_until
+from tests.support.scripted_model import (
+    Behaviour,
+    Gate,
+    Raw,
+    RecordedRequest,
+    Reply,
+    ScriptedModel,
+    embed_with,
+    make_vector,
+)
+from tests.support.workers import run_worker
+
+FACTS = {
+    "我养了一只叫豆豆的猫": "用户养了一只叫豆豆的猫。",
+    "I play the cello in an orchestra": "The user plays the cello in an orchestra.",
+    "我在杭州当护士": "用户在杭州当护士。",
+}
+"""What is said, one fact a session, and what the model makes of it."""
+
+SHORT_LEASE, LONG_LEASE = 5, 600
+"""Seconds. Only where a lease has to run out is it short; elsewhere the test fails if anything waits for one."""
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("A2", "V1")]
+
+
+@pytest.fixture(autouse=True)
+def _empty_broker() -> None:
+    """What another test queued is none of this one's."""
+    Redis.from_url(settings.REDIS_URL).flushall()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Path]:
+    """Where the workers write; shown when the test fails."""
+    yield tmp_path / "workers.log"
+    print((tmp_path / "workers.log").read_text())
+
+
+def read_kind(request: RecordedRequest) -> str:
+    """What the request asks for."""
+    assert request.response_format is not None
+    return str(request.response_format["json_schema"]["name"])
+
+
+def answer(request: RecordedRequest) -> str:
+    """What the model answers by default: the facts in the prompt, or a summary."""
+    kind = read_kind(request)
+    if kind == "session_summary":
+        return json.dumps({"title": "闲聊", "snippet": "用户说了自己的事。"}, ensure_ascii=False)
+    if kind == "conversation_summary":
+        return json.dumps({"summary": "用户说了很多事。"}, ensure_ascii=False)
+    assert kind == "extraction"
+    prompt = request.messages[-1]["content"]
+    memories = [{"about": 1, "content": fact} for said, fact in FACTS.items() if said in prompt]
+    return json.dumps({"memories": memories}, ensure_ascii=False)
+
+
+def hold_first(model: ScriptedModel, kind: str) -> Gate:
+    """Have the model stop at the first request of this kind, until its client is gone or the gate is opened."""
+    gate, held = Gate(), []
+
+    def decide(request: RecordedRequest) -> str | Behaviour:
+        if held or read_kind(request) != kind:
+            return answer(request)
+        held.append(request)
+        return Reply((gate, answer(request)))
+
+    def embed(texts: list[str]) -> Behaviour:
+        if held or kind != "embedding" or not FACTS.keys() <= set(texts):
+            return embed_with(map(make_vector, texts))
+        held.append(texts)
+        return Raw((gate,))
+
+    model.default, model.embed = decide, embed
+    return gate
+
+
+def say_everything() -> None:
+    """Record a session for each fact; the last is long enough for a summary of the conversation."""
+    for number, said in enumerate(FACTS, start=1):
+        texts = [said, *(f"第 {line} 句" for line in range(11 if number == len(FACTS) else 0))]
+        session = SessionFactory.create()
+        record_turns(
+            user=session.user,
+            session_id=session.id,
+            messages=[RecordedMessage(role=role, content=text) for text in texts for role in ("user", "assistant")],
+            idempotency_key=None,
+            now=timezone.now(),
+        )
+
+
+def sweeping(condition: Callable[[], bool]) -> Callable[[], bool]:
+    """The condition, with the sweep that beat would send meanwhile."""
+    due = time.monotonic()
+
+    def check() -> bool:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + 0.5
+            tasks.sweep()
+        return condition()
+
+    return check
+
+
+def nothing_left() -> bool:
+    return not Work.objects.exists()
+
+
+def assert_done_once() -> None:
+    """Every message is embedded once, every memory and summary is there once."""
+    embedded = Message.objects.annotate(count=Count("conversation_embeddings"))
+    assert [message.role for message in embedded if message.count != 1] == []
+    assert sorted(AtomicMemory.objects.values_list("content", flat=True)) == sorted(FACTS.values())
+    assert SessionSummary.objects.count() == Session.objects.count() == len(FACTS)
+    summary = Message.objects.get(role=Role.SUMMARY)
+    assert Message.objects.filter(summarized_by=summary).count() == 2 * 12 - 4
+
+
+KINDS = ["extraction", "embedding", "conversation_summary"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_killed_in_the_middle(scripted_model: ScriptedModel, log: Path, kind: str):
+    gate = hold_first(scripted_model, kind)
+    say_everything()
+    with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log) as worker:
+        gate.wait_reached(60)
+        worker.kill()
+    assert Work.objects.filter(lease_until__gte=timezone.now()).exists()
+    with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log):
+        wait_until(sweeping(nothing_left))
+    assert_done_once()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_whose_child_is_killed_goes_on_at_once(scripted_model: ScriptedModel, log: Path, kind: str):
+    gate = hold_first(scripted_model, kind)
+    say_everything()
+    with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log) as worker:
+        gate.wait_reached(60)
+        worker.kill_child()
+        wait_until(sweeping(nothing_left))
+    assert_done_once()
+
+
+def end_broker() -> None:
+    """Kill it; its keeper starts an empty one."""
+    broker = Redis.from_url(settings.REDIS_URL)
+    ended = broker.info("server")["process_id"]
+    os.kill(ended, signal.SIGKILL)
+
+    def is_another() -> bool:
+        try:
+            return broker.info("server")["process_id"] != ended
+        except RedisError:
+            return False
+
+    wait_until(is_another)
+    assert broker.dbsize() == 0
+
+
+def restart_database() -> None:
+    """Have it end all connections and stop; its keeper starts it again."""
+    pid_file = DataLayout.at(settings.DATA_DIR).state("postgres") / "postmaster.pid"
+    ended = pid_file.read_text().split()[0]
+    os.kill(int(ended), signal.SIGINT)
+
+    def is_another() -> bool:
+        lines = pid_file.read_text().split() if pid_file.exists() else []
+        return len(lines) > 1 and lines[0] != ended and lines[-1] == "ready"
+
+    wait_until(is_another)
+    connection.close()
+
+
+@pytest.mark.skipif("valkey" not in get_missing_servers(), reason="the broker is not ours to kill")
+def test_a_broker_killed_and_emptied_with_work_queued(scripted_model: ScriptedModel, log: Path):
+    gate = hold_first(scripted_model, "extraction")
+    with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
+        say_everything()
+        gate.wait_reached(60)
+        end_broker()
+        gate.open()
+        wait_until(sweeping(nothing_left))
+    assert_done_once()
+
+
+@pytest.mark.skipif("postgres" not in get_missing_servers(), reason="the database is not ours to restart")
+def test_a_database_restarted_under_load(scripted_model: ScriptedModel, log: Path):
+    gate = hold_first(scripted_model, "extraction")
+    with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
+        say_everything()
+        gate.wait_reached(60)  # a connection that was used is idle now, and dies
+        restart_database()
+        gate.open()
+        restart_database()  # in the middle of whatever comes next
+        wait_until(sweeping(nothing_left))
+    assert_done_once()

@@ -1,0 +1,85 @@
+"""Worker processes of the product, as `manage.py up` starts them, on the tests' database and broker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+from tests.support.processes import wait_until
+from tests.support.scripted_model import MODEL, ScriptedModel
+
+PROJECT = Path(__file__).resolve().parents[2]
+QUEUES = "celery,embedding,model"
+
+
+def database_url() -> str:
+    """The test database as another process reaches it."""
+    given = connection.settings_dict
+    return f"postgresql://{given['USER']}:{given['PASSWORD']}@{quote(given['HOST'], safe='')}/{given['NAME']}"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A running worker: a parent and the child that does the work."""
+
+    process: subprocess.Popen[bytes]
+
+    def find_child(self) -> int:
+        """The process ID of its child."""
+        pid = self.process.pid
+        (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return int(child)
+
+    def kill(self) -> None:
+        """End it at once, with its child, as the kernel does when memory runs out."""
+        child = self.find_child()
+        self.process.kill()
+        self.process.wait()
+        wait_until(lambda: not Path(f"/proc/{child}").exists())
+
+    def kill_child(self) -> None:
+        """End the child alone."""
+        os.kill(self.find_child(), signal.SIGKILL)
+
+
+@contextmanager
+def run_worker(*, model: ScriptedModel, lease_seconds: int, log: Path) -> Iterator[Worker]:
+    """One worker for all queues, with the scripted server as chat and embedding model; killed in the end."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "REDIS_URL": settings.REDIS_URL,
+        "JIYI_DATA_DIR": str(settings.DATA_DIR),
+        "OPENAI_API_KEY": "test",
+        "OPENAI_BASE_URL": model.base_url,
+        "CHAT_MODEL": MODEL,
+        "EMBEDDING_MODEL": "scripted-embedder",
+        "WORK_LEASE_SECONDS": str(lease_seconds),
+        "WORK_RETRY_SECONDS": "0.2",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "celery", "--quiet", "--app", "project", "worker", "--queues", QUEUES]
+    options = ["--concurrency", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [*command, *options, "--loglevel", "WARNING"],
+            cwd=PROJECT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Worker(process)
+    finally:
+        process.kill()
+        process.wait()
