@@ -5,3 +5,10 @@ from django.utils.translation import gettext_lazy as _
 class SummariesConfig(AppConfig):
     name = "apps.summaries"
     verbose_name = _("Summaries")
+
+    def ready(self) -> None:
+        from apps.memory.models import Change
+        from apps.memory.services import register_kind
+        from apps.summaries.undo import KIND
+
+        register_kind(Change.Kind.SUMMARY, KIND)

@@ -21,6 +21,10 @@ from apps.conversations.summarizing import find_unsummarized, list_said_after, r
 from apps.conversations.types import Line
 from apps.core.db import release_connections
 from apps.core.errors import Conflict
+from apps.memory.history.types import Snapshot
+from apps.memory.models import Change
+from apps.memory.services import Origin, changed_by, forget_history, record_changes
+from apps.summaries.audit import describe_change, snapshot
 from apps.summaries.drafting import draft_conversation_summary, draft_session_note, get_room
 from apps.summaries.models import SessionSummary
 from apps.summaries.selectors import get_session_summary
@@ -89,7 +93,8 @@ def store_summaries(*, user: User, prepared: PreparedSummaries, now: datetime) -
     if not Session.objects.filter(user=user, id=prepared.session_id).select_for_update(no_key=True).exists():
         return
     if prepared.session is not None:
-        _store_session(user, prepared.session_id, prepared.session, now=now)
+        with changed_by(origin=Origin.EXTRACTION, actor=None):
+            _store_session(user, prepared.session_id, prepared.session, now=now)
     if prepared.conversation is not None:
         record_summary(
             user=user,
@@ -107,9 +112,11 @@ def _store_session(user: User, session_id: uuid.UUID, draft: SessionDraft, *, no
     if summary and (summary.edited or summary.covered_until != draft.since):
         return
     if summary and not summary.deleted:
+        before = snapshot(summary)
         summary.title, summary.snippet = draft.note.title, draft.note.snippet
         summary.covered_until, summary.updated_at = draft.covered_until, now
         summary.save()
+        _record_change(user, summary, action=Change.Action.REFRESH, before=before, now=now)
     else:
         _create(user, session_id, draft.note, covered_until=draft.covered_until, edited=False, now=now)
 
@@ -119,7 +126,7 @@ def _create(
 ) -> SessionSummary:
     """Write a session's summary, in the place of one that was deleted."""
     SessionSummary.objects.filter(session_id=session_id, deleted=True).delete()
-    return SessionSummary.objects.create(
+    summary = SessionSummary.objects.create(
         user=user,
         session_id=session_id,
         title=note.title,
@@ -129,6 +136,14 @@ def _create(
         created_at=now,
         updated_at=now,
     )
+    _record_change(user, summary, action=Change.Action.CREATE, before=None, now=now)
+    return summary
+
+
+def _record_change(
+    user: User, summary: SessionSummary, *, action: Change.Action, before: Snapshot | None, now: datetime
+) -> None:
+    record_changes(user=user, changes=[describe_change(summary, action=action, before=before)], now=now)
 
 
 @transaction.atomic
@@ -151,10 +166,12 @@ def update_session_summary(
 ) -> SessionSummary:
     """Change `title` or `snippet` by hand; the machine leaves the summary alone from then on. Raises `NotFound`."""
     summary = _lock_summary(user, summary_id)
+    before = snapshot(summary)
     for name in ("title", "snippet"):
         setattr(summary, name, changes.get(name, getattr(summary, name)))
     summary.edited, summary.updated_at = True, now
     summary.save()
+    _record_change(user, summary, action=Change.Action.EDIT, before=before, now=now)
     return summary
 
 
@@ -169,6 +186,7 @@ def delete_session_summary(*, user: User, summary_id: uuid.UUID, now: datetime) 
     summary.covered_until = summary.session.last_position
     summary.edited, summary.deleted, summary.updated_at = False, True, now
     summary.save()
+    forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=[summary.id], now=now)
 
 
 def _lock_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
