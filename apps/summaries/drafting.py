@@ -15,7 +15,7 @@ from apps.core.llm.blocks import escape
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
 from apps.core.text.citations import drop_contained, find_citations
-from apps.core.text.sentences import cut_at_sentence
+from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.core.text.tokens import estimate_tokens
 from apps.summaries.fitting import MAX_SUMMARY_CHARACTERS, fit_summary
 from apps.summaries.prompts import (
@@ -45,6 +45,9 @@ OPENING_LINES = 2
 
 MAX_LINE_SHARE = 4
 """A message takes at most one over this of the room in a session's note."""
+
+_TELLING_CHARACTERS = 12
+"""A shorter sentence may be found in an example by chance."""
 
 TITLE_CHARACTERS, SNIPPET_CHARACTERS = 80, 300
 
@@ -158,7 +161,19 @@ def _measure(line: str) -> int:
 
 def _ask(request: ModelRequest, kind: type[Answer]) -> Answer:
     try:
-        return kind.model_validate(ask_for_object(request))
+        answer = kind.model_validate(ask_for_object(request))
     except ValidationError as error:
-        message = "The model's answer is not the summary it was asked for."
-        raise ModelUnavailable(message, fields={"reason": "bad_answer"}) from error
+        raise _refuse("The model's answer is not the summary it was asked for.") from error
+    if _repeats_example(answer, instructions=request.messages[0].content):
+        raise _refuse("The model has repeated an example of its instructions.")
+    return answer
+
+
+def _repeats_example(answer: BaseModel, *, instructions: str) -> bool:
+    """Whether a sentence of the answer stands in the instructions: small models like to, and it would be remembered."""
+    sentences = (sentence.strip() for text in answer.model_dump().values() for sentence in split_sentences(text))
+    return any(len(sentence) >= _TELLING_CHARACTERS and sentence in instructions for sentence in sentences)
+
+
+def _refuse(message: str) -> ModelUnavailable:
+    return ModelUnavailable(message, fields={"reason": "bad_answer"})

@@ -14,12 +14,12 @@ from apps.summaries.types import SessionNote
 
 
 class SessionSummaryAnswer(BaseModel):
-    """S1 as the model gives it."""
+    """S1 as the model gives it. The lengths in the schema end a babbling model's answer; a longer one is only cut."""
 
     model_config = ConfigDict(strict=True, str_strip_whitespace=True)
 
-    title: str = Field(min_length=1)
-    snippet: str = Field(min_length=1)
+    title: str = Field(min_length=1, json_schema_extra={"maxLength": 60})
+    snippet: str = Field(min_length=1, json_schema_extra={"maxLength": 200})
 
 
 class ConversationSummaryAnswer(BaseModel):
@@ -27,7 +27,7 @@ class ConversationSummaryAnswer(BaseModel):
 
     model_config = ConfigDict(strict=True, str_strip_whitespace=True)
 
-    summary: str = Field(min_length=1)
+    summary: str = Field(min_length=1, json_schema_extra={"maxLength": MAX_SUMMARY_CHARACTERS})
 
 
 SESSION_FORMAT = ResponseFormat(name="session_summary", schema=SessionSummaryAnswer.model_json_schema())

@@ -204,10 +204,22 @@ def test_more_than_one_summary_can_take_is_left_for_the_next(session: Session, s
 
 
 @pytest.mark.spec("S3")
-@pytest.mark.parametrize("answer", ["没有摘要", '{"summary": 3}', '{"summary": "  "}', '{"summary": "切断', "{}"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "没有摘要",
+        '{"summary": 3}',
+        '{"summary": "  "}',
+        '{"summary": "切断',
+        "{}",
+        '{"summary": "用户谈了租房。用户决定先发催告函，30日内不付再起诉；证据清单还没整理。"}',
+    ],
+    ids=["no JSON", "no text", "blank", "cut", "empty", "an example of the instructions"],
+)
 def test_an_answer_that_cannot_be_used_stores_nothing(session: Session, say: Say, model: ScriptedModel, answer: str):
     say(session, ["说说租房"] * 11)
-    model.default = lambda request: answer
+    note = '{"title": "租房", "snippet": "谈了租房。"}'
+    model.default = lambda request: answer if request in list_conversation_requests(model) else note
     with pytest.raises(ModelUnavailable) as caught:
         summarize(session)
     assert caught.value.fields["reason"] == "bad_answer"
