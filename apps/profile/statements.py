@@ -30,6 +30,7 @@ _DENIAL_REACH = 24
 @dataclass(frozen=True, slots=True)
 class _Lexicon:
     negation: re.Pattern[str]
+    denial: re.Pattern[str]
     others: re.Pattern[str]
     filler: frozenset[str]
     own: Mapping[str, re.Pattern[str]]
@@ -41,6 +42,7 @@ def _load_lexicon() -> _Lexicon:
     table = tomllib.loads(files(__package__).joinpath("data/aspects.toml").read_text("utf-8"))
     return _Lexicon(
         negation=re.compile(table["negation"]),
+        denial=re.compile(table["denial"]),
         others=re.compile(table["others"]),
         filler=frozenset(stem(word) for word in table["filler"].split()) | load_stop_words() | {NEUTRAL},
         own={aspect: re.compile(pattern) for aspect, pattern in table["own"].items()},
@@ -137,12 +139,12 @@ def _read(statement: str) -> _Reading:
     for aspect, patterns in lexicon.style.items():
         found = [(said, match) for said, pattern in patterns.items() if (match := pattern.search(text))]
         if found:
-            aspects[aspect] = " ".join(sorted(_name(said, _is_denied(text, match.start())) for said, match in found))
+            aspects[aspect] = " ".join(sorted(_name(said, _is_denied(text, match)) for said, match in found))
             spans += [match.span() for _said, match in found]
     if not lexicon.others.search(text):
         for aspect, pattern in lexicon.own.items():
             if match := pattern.search(text):
-                aspects[aspect] = _name(normalize_value(match["value"]), _is_denied(text, match.start()))
+                aspects[aspect] = _name(normalize_value(match["value"]), _is_denied(text, match))
                 spans.append(match.span())
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
@@ -160,6 +162,7 @@ def _name(said: str, denied: bool) -> str:
     return f"not {said}" if denied else said
 
 
-def _is_denied(text: str, start: int) -> bool:
-    clause = re.split(r"[,，.。;；]", text[:start])[-1]
-    return _load_lexicon().negation.search(clause[-_DENIAL_REACH:]) is not None
+def _is_denied(text: str, found: re.Match[str]) -> bool:
+    lexicon = _load_lexicon()
+    clause = re.split(r"[,，.。;；]", text[: found.start()])[-1]
+    return bool(lexicon.negation.search(clause[-_DENIAL_REACH:]) or lexicon.denial.search(text[found.end() :]))

@@ -22,6 +22,12 @@ from apps.profile.statements import drop_oldest, is_said, merge_statement, split
         ("用户是律师", "用户是一名律师。"),
         ("Has 2 cats", "has 2 cats"),
         ("Call me Sam", "Please call me Sam."),
+        ("Call me Sam", "I will call you Sam."),
+        ("请叫我小明", "称呼：小明"),
+        ("No emoji", "表情符号：不用"),
+        ("Emoji: none", "不要用表情"),
+        ("请用中文回复", "回复语言：中文"),
+        ("Reply language: English", "Please answer in English."),
     ],
 )
 def test_the_same_again_in_other_words_changes_nothing(text: str, again: str) -> None:
@@ -36,6 +42,8 @@ def test_the_same_again_in_other_words_changes_nothing(text: str, again: str) ->
         ("回答要简短。", "回答要详细一些。", "回答要详细一些。"),
         ("请用中文回答。\n喜欢猫", "Please reply in English.", "喜欢猫\nPlease reply in English."),
         ("不要用表情符号", "可以多用一些表情。", "可以多用一些表情。"),
+        ("表情符号：不用", "可以用表情", "可以用表情"),
+        ("回复语言：中文", "Answer in English", "Answer in English"),
         ("语气正式", "说话随意一点", "说话随意一点"),
         ("住在北京。\n喜欢猫", "搬到上海了", "喜欢猫\n搬到上海了"),
         ("Lives in Berlin.", "Moved to Munich.", "Moved to Munich."),
