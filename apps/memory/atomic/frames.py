@@ -53,8 +53,12 @@ _SPELLINGS = [
     (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
     (re.compile(r"(?<=\d),(?=\d{3})"), ""),
 ]
+_SPELLED = r"(?! (?:with an? [a-z]\b|spelled))"
+"""After the comma of "I'm John, with an h"."""
+
 _CLAUSE = re.compile(
-    r"[。!?;…\n]+|,(?!\d{3}(?!\d))(?! (?:with an? [a-z]\b|spelled))|(?<!\d),(?! (?:with an? [a-z]\b|spelled))|:(?!\d)|\.(?=\s|$)|\s[-–—]\s|——|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
+    rf"[。!?;…\n]+|,(?!\d{{3}}(?!\d)){_SPELLED}|(?<!\d),{_SPELLED}|:(?!\d)|\.(?=\s|$)|\s[-–—]\s|——"
+    r"|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
 )
 _TIME_MARK = re.compile(
     r"\d[\d.,:k%-]*|周[一二三四五六日天末]|(?:星期|礼拜)[一二三四五六日天]"

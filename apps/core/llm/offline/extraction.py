@@ -19,7 +19,6 @@ from typing import Any
 from apps.core.llm.blocks import read_block
 from apps.core.llm.offline.clauses import Clause, split_clauses
 from apps.core.llm.offline.language import detect_language, fold_in_place, spell_uniformly
-from apps.core.llm.offline.lexicon import load_lexicons
 from apps.core.llm.offline.statements import Entry, read_statements
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.llm.offline.topics import drop_vague
@@ -82,7 +81,7 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
         answer["memories"] += [{**memory, "about": number} for memory in _list_memories(text, known=known)]
         if wanted.get("entries"):
             answer["entries"] += [{**entry.to_wire(), "about": number} for entry in entries]
-        answer["profile"] += [{**proposal, "about": number} for proposal in _list_wishes(text, entries)]
+        answer["profile"] += [{**proposal, "about": number} for proposal in _list_wishes(entries)]
         if wanted.get("context") and answer["context"] is None and (case := _read_case(text)):
             answer["context"] = {**case, "about": number}
     return answer
@@ -104,6 +103,7 @@ def _list_memories(text: str, *, known: frozenset[str]) -> Iterator[dict[str, An
     for clauses in _group(list(list_telling_clauses(text, known=known))):
         told = "".join(clause.text + clause.mark for clause in clauses)
         language = detect_language(told)
+        told = told.rstrip("，, 。.") + ("。" if language == "zh" else ".")
         entries = [entry for clause in clauses for entry in clause.entries]
         yield {
             "content": tell_in_third_person(told, language=language),
@@ -205,12 +205,11 @@ def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
         yield group
 
 
-def _list_wishes(text: str, entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
+def _list_wishes(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     for entry in entries:
         if section := _STYLE.get(entry.concept):
-            concept = load_lexicons()[0 if entry.language == "zh" else 1].concepts[entry.concept]
-            said = concept.say.replace("{value}", str(entry.value))
-            yield {"section": section, "text": tell_in_third_person(said, language=entry.language, bare=True)}
+            colon = "：" if entry.language == "zh" else ": "
+            yield {"section": section, "text": f"{entry.key}{colon}{entry.value}"}
 
 
 def _read_case(text: str) -> dict[str, str] | None:
