@@ -12,6 +12,7 @@ from tests.support.http_server import ApiClient
 
 MEMORY = {"category": "fact", "key": "k", "value": "v"}
 SUMMARY = {"title": "t", "snippet": "s"}
+EVERYTHING = {"query": SECRET, "top_k": 50, "threshold": 0}
 BODIES: dict[tuple[str, str], Any] = {
     ("session", "patch"): {"title": "taken over"},
     ("messages", "post"): {"content": "你好"},
@@ -20,6 +21,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("message", "patch"): {"is_collected": True},
     ("memory", "put"): MEMORY,
     ("memory", "patch"): {"value": "taken over"},
+    ("atomic-memory", "put"): {"content": "taken over"},
+    ("atomic-memory", "patch"): {"content": "taken over"},
     ("shared-context-entries", "post"): {"text": "taken over"},
     ("working-memory", "patch"): {"current_topic": "taken over"},
     ("summary", "put"): SUMMARY,
@@ -32,7 +35,9 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     ("sessions", "post"): {},
     ("retry", "post"): {},
     ("memories", "post"): MEMORY,
+    ("atomic-memories", "post"): {"content": "c"},
     ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
+    ("conversations-search", "post"): {"query": "q"},
     ("shared-contexts", "post"): {"title": "t", "content": "c"},
     ("profile", "put"): {},
     ("profile", "patch"): {},
@@ -99,6 +104,11 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
     assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
     assert bob.delete("/memory/long-term").json() == {"deleted": 0}
+    assert bob.get("/memory/atomic?status=all").json() == empty_page
+    assert bob.get("/memory/atomic?status=all&search=violet").json() == empty_page
+    assert bob.get("/memory/atomic/search", params={"q": SECRET}).json() == {"results": []}
+    assert bob.delete("/memory/atomic").json() == {"deleted": 0}
+    assert bob.post("/memory/conversations/search", json=EVERYTHING).json() == {"results": []}
     assert SECRET not in bob.get("/memory/export").text
     assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
     assert bob.get("/memory/contexts").json() == empty_page
@@ -110,8 +120,12 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
     assert bob.post("/chat/sessions", json={"title": "Bob's"}).status_code == 201
     assert bob.post("/memory/long-term", json={**MEMORY, "key": f"key {SECRET}"}).status_code == 201
+    assert bob.post("/memory/atomic", json={"content": SECRET}).status_code == 201
     assert dump(alice.user) == before
     assert alice.get("/chat/sessions").json()["count"] == 1
+    assert alice.get("/memory/atomic?status=all").json()["count"] == 1
+    assert len(alice.get("/memory/atomic/search", params={"q": SECRET}).json()["results"]) == 1
+    assert SECRET in alice.post("/memory/conversations/search", json=EVERYTHING).text
     assert alice.get("/memory/long-term?status=all").json()["count"] == 2
     assert len(alice.get("/memory/long-term/search", params={"q": SECRET}).json()["results"]) == 1
     assert alice.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
@@ -131,6 +145,11 @@ def test_the_tests_above_cover_every_endpoint():
         ("memories", "delete"),
         ("memories-batch-delete", "post"),
         ("memories-search", "get"),
+        ("atomic-memories", "get"),
+        ("atomic-memories", "post"),
+        ("atomic-memories", "delete"),
+        ("atomic-search", "get"),
+        ("conversations-search", "post"),
         ("changes", "get"),
         ("export", "get"),
         ("erase", "post"),
@@ -153,6 +172,8 @@ def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
     before = dump(alice.user)
     assert bob.get(f"/memory/long-term/search?q=violet&session_id={world.session}").status_code == 404
     assert bob.post("/memory/long-term", json={**MEMORY, "session_id": world.session}).status_code == 404
+    assert bob.post("/memory/conversations/search", json={**EVERYTHING, "chat_id": world.session}).status_code == 404
+    assert bob.post("/memory/atomic", json={"content": "c", "session_id": world.session}).status_code == 404
     assert bob.post("/summaries", json={**SUMMARY, "session_id": world.session}).status_code == 404
     assert bob.get("/memory/long-term?status=all").json()["count"] == 0
     assert dump(alice.user) == before
@@ -180,6 +201,10 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "profile.ProfileVersion.user",
         "profile.UserProfile.user",
         "memory.Change.user",
+        "memory.AtomicEmbedding.user",
+        "memory.AtomicMemory.user",
+        "memory.ConversationEmbedding.user",
+        "memory.LongTermEmbedding.user",
         "memory.LongTermMemory.user",
         "memory.WorkingMemory.user",
         "summaries.SessionSummary.user",

@@ -12,9 +12,17 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.services import create_session, fail_round, open_round
+from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import Change
-from apps.memory.services import append_entry, create_context, create_memory, record_entries, record_form
+from apps.memory.services import (
+    append_entry,
+    create_atomic_memory,
+    create_context,
+    create_memory,
+    record_entries,
+    record_form,
+)
 from apps.profile.selectors import list_pending_proposals
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
@@ -41,6 +49,7 @@ class World:
     context: str
     proposal: str
     summary: str
+    atomic: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -53,6 +62,7 @@ class World:
             "context_id": self.context,
             "proposal_id": self.proposal,
             "summary_id": self.summary,
+            "atomic_id": self.atomic,
         }
 
     def values(self, route: Route) -> dict[str, str]:
@@ -90,6 +100,7 @@ def build_world(client: ApiClient) -> World:
         auto_accept_confidence=0.7,
         now=now,
     )
+    atomic, _created = create_atomic_memory(user=user, content=SECRET, tags=[SECRET], session_id=session.id, now=now)
     context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
     append_entry(user=user, context_id=context.id, text=SECRET, now=now)
     update_profile(user=user, changes={"background": SECRET}, now=now)
@@ -98,6 +109,7 @@ def build_world(client: ApiClient) -> World:
     )
     propose_sections(user=user, proposals=[proposal], now=now)
     summary = create_session_summary(user=user, session_id=session.id, title=SECRET, snippet=SECRET, now=now)
+    store_embeddings(prepare_embeddings(session.messages.all()))
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
     return World(
         session=str(session.id),
@@ -108,6 +120,7 @@ def build_world(client: ApiClient) -> World:
         context=str(context.id),
         proposal=str(list_pending_proposals(user).get().id),
         summary=str(summary.id),
+        atomic=str(atomic.id),
     )
 
 

@@ -41,7 +41,7 @@ def test_the_vector_is_of_the_active_model(model: EmbeddingModel) -> None:
 
     assert found is not None
     assert expected is not None
-    assert (found.model_id, found.min_similarity) == (model.pk, 0.3)
+    assert (found.model_id, found.min_similarity) == (model.pk, get_embedder().min_similarity)
     assert found.vector == pytest.approx(expected)
 
 
