@@ -9,7 +9,7 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
-from celery.signals import worker_init, worker_process_init
+from celery.signals import setup_logging, worker_init, worker_process_init
 
 from apps.core.embedded.process import die_with_parent
 
@@ -17,6 +17,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
 # Celery warns of root for the sake of pickle. Messages here are JSON, and whoever is root in a container chose so.
 warnings.filterwarnings("ignore", category=SecurityWarning)
+
+
+@setup_logging.connect
+def keep_logging(**_options: Any) -> None:
+    """Leave logging as the settings have it: Celery's own would write the values that database errors quote (R3)."""
 
 
 @worker_init.connect

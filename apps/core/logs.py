@@ -1,16 +1,67 @@
-"""How logs look: one line an event, for people or as JSON for machines; the level decides how much."""
+"""How logs look: one line an event, for people or as JSON for machines; the level decides how much.
+
+PostgreSQL's errors quote the values they are about (`DETAIL: Key (...)=(...)`, `invalid input syntax for ...: "..."`):
+these are taken out, as logs hold IDs, never text (R3).
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+import psycopg
 import structlog
+from django.db import Error as DjangoDatabaseError
+
+_DATA_EXCEPTION = "22"
+"""The class of SQLSTATEs whose first line may quote a value; that of others names constraints, columns and tables."""
+
+
+def leave_out_values(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Say of database errors only what quotes no value, in what is logged of an exception (a structlog processor)."""
+    given = event.get("exc_info")
+    error = given[1] if isinstance(given, tuple) else sys.exc_info()[1] if given is True else given
+    if not isinstance(error, BaseException):
+        return event
+    rendered = structlog.processors.format_exc_info(_logger, _method, event)
+    for found in _list_chain(error):
+        if isinstance(found, psycopg.Error | DjangoDatabaseError):
+            for shown, safe in ((str(found), _describe(found)), (repr(found), f"{type(found).__name__}(...)")):
+                for name in ("event", "exception"):
+                    if shown and isinstance(rendered.get(name), str):
+                        rendered[name] = rendered[name].replace(shown, safe)
+    return rendered
+
+
+def _list_chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, what it was raised from or while handling, and so on, and the members of groups."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield found
+        waiting += [linked for linked in (found.__cause__, found.__context__) if linked is not None]
+        waiting += found.exceptions if isinstance(found, BaseExceptionGroup) else ()
+
+
+def _describe(error: BaseException) -> str:
+    """Return the first line of a database error, or its SQLSTATE where that line may quote a value."""
+    source = error.__cause__ if isinstance(error, DjangoDatabaseError) and error.__cause__ else error
+    state = getattr(source, "sqlstate", None) or ""
+    if state.startswith(_DATA_EXCEPTION):
+        return f"SQLSTATE {state}"
+    return str(error).partition("\n")[0]
+
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),
+    leave_out_values,
     structlog.processors.format_exc_info,
 ]
 
