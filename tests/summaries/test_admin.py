@@ -1,0 +1,75 @@
+"""Session summaries in the admin site: writes go through the services, and what was deleted is not shown."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.summaries.models import SessionSummary
+from apps.summaries.services import create_session_summary, delete_session_summary
+from tests.support.factories import SessionFactory
+
+LIST = "admin:summaries_sessionsummary_changelist"
+
+
+@pytest.fixture
+def client(db: None, client: Client) -> Client:
+    client.force_login(User.objects.create_superuser(username="staff"))
+    return client
+
+
+@pytest.fixture
+def summary(db: None) -> SessionSummary:
+    session = SessionFactory.create()
+    summary = create_session_summary(
+        user=session.user, session_id=session.id, title="退租", snippet="用户想退租。", now=timezone.now()
+    )
+    SessionSummary.objects.update(edited=False)
+    return summary
+
+
+def test_editing_a_summary_marks_it_and_logs_no_text(client: Client, summary: SessionSummary) -> None:
+    url = reverse("admin:summaries_sessionsummary_change", args=[summary.id])
+    assert "用户想退租。" in client.get(url).content.decode()
+    assert client.post(url, {"title": "退租", "snippet": "用户已退租。"}).status_code == 302
+    summary.refresh_from_db()
+    assert (summary.title, summary.snippet, summary.edited) == ("退租", "用户已退租。", True)
+    assert "退租" not in str(LogEntry.objects.values().get())
+
+
+def test_saving_without_a_change_is_no_edit(client: Client, summary: SessionSummary) -> None:
+    url = reverse("admin:summaries_sessionsummary_change", args=[summary.id])
+    assert client.post(url, {"title": "退租", "snippet": "用户想退租。"}).status_code == 302
+    assert not SessionSummary.objects.get().edited
+
+
+@pytest.mark.parametrize("selected", [False, True], ids=["one", "selected"])
+def test_a_deleted_summary_is_not_written_again_and_not_shown(
+    client: Client, summary: SessionSummary, selected: bool
+) -> None:
+    if selected:
+        action = {"action": "delete_selected", "_selected_action": [str(summary.id)], "post": "yes"}
+        assert client.post(reverse(LIST), action).status_code == 302
+    else:
+        url = reverse("admin:summaries_sessionsummary_delete", args=[summary.id])
+        assert client.post(url, {"post": "yes"}).status_code == 302
+    kept = SessionSummary.objects.get()
+    assert (kept.deleted, kept.title, kept.snippet) == (True, "", "")
+    client.get(reverse(LIST))  # which says that it was deleted
+    assert str(summary.id) not in client.get(reverse(LIST)).content.decode()
+
+
+def test_the_list_shows_summaries_and_lets_nobody_add_one(client: Client, summary: SessionSummary) -> None:
+    other = SessionFactory.create()
+    gone = create_session_summary(
+        user=other.user, session_id=other.id, title="删掉的", snippet="秘密。", now=timezone.now()
+    )
+    delete_session_summary(user=other.user, summary_id=gone.id, now=timezone.now())
+    page = client.get(reverse(LIST), {"q": "退租"}).content.decode()
+    assert str(summary.id) in page
+    assert str(gone.id) not in client.get(reverse(LIST)).content.decode()
+    assert client.get(reverse("admin:summaries_sessionsummary_add")).status_code == 403
