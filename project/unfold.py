@@ -43,6 +43,7 @@ UNFOLD = {
                 "title": _("Memory"),
                 "items": [
                     _item(_("long-term memories"), "neurology", "memory_longtermmemory"),
+                    _item(_("atomic memories"), "scatter_plot", "memory_atomicmemory"),
                     _item(_("working memories"), "memory", "memory_workingmemory"),
                     _item(_("shared contexts"), "folder_shared", "memory_sharedcontext"),
                     _item(_("user profiles"), "account_box", "profile_userprofile"),
@@ -56,7 +57,10 @@ UNFOLD = {
                     _item(_("sessions"), "forum", "conversations_session"),
                     _item(_("messages"), "chat", "conversations_message"),
                     _item(_("turns"), "sync_alt", "chat_turn"),
+                    _item(_("conversation embeddings"), "hub", "memory_conversationembedding"),
+                    _item(_("embedding models"), "linked_services", "memory_embeddingmodel"),
                     _item(_("session summaries"), "summarize", "summaries_sessionsummary"),
+                    _item(_("background work"), "pending_actions", "conversations_work"),
                 ],
             },
             {

@@ -64,7 +64,11 @@ class RecordedMessageSerializer(KnownFieldsSerializer):
 class RecordingRequest(KnownFieldsSerializer):
     """Messages to store without replying, in the order in which they were said (C9)."""
 
-    messages = RecordedMessageSerializer(many=True, allow_empty=False, max_length=MAX_RECORDED_MESSAGES)
+    messages = RecordedMessageSerializer(
+        many=True,
+        allow_empty=False,
+        max_length=MAX_RECORDED_MESSAGES,  # type: ignore[call-arg]  # the list's
+    )
 
 
 class RecordingSerializer(serializers.Serializer[Any]):

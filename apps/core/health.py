@@ -27,7 +27,7 @@ USUAL_WORKERS = 2
 class Workers(HealthCheck):
     """Every queue has a worker that takes tasks from it."""
 
-    def run(self) -> None:  # type: ignore[override]  # the library runs it in a thread
+    def run(self) -> None:
         missing: set[str] = set()
         for limit in (USUAL_WORKERS, None):
             inspect = current_app.control.inspect(timeout=WORKER_SECONDS, limit=limit)

@@ -1,0 +1,38 @@
+"""``manage.py replay_work``: have another try at background work that failed for good."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from rich.console import Console
+from rich.progress import track
+
+from apps.conversations.backlog import count_backlog, list_failed_ids, replay_failed
+from apps.conversations.models import Work
+
+BATCH = 1000
+
+
+class Command(BaseCommand):
+    help = "Make background work that failed due again, of one kind or all; without either, show what there is."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--kind", choices=Work.Kind.values, help="only work of this kind")
+        which.add_argument("--all", action="store_true", help="work of every kind")
+
+    def handle(self, *args: Any, kind: str | None, **options: Any) -> None:
+        if kind is None and not options["all"]:
+            for name, left in count_backlog().items():
+                self.stdout.write(f"{name}: {left['failed']} failed, {left['due']} due, {left['claimed']} under way")
+            return
+        ids = list_failed_ids(kind=kind)
+        console = Console(file=sys.stderr)
+        batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+        replayed = sum(
+            replay_failed(ids=batch)
+            for batch in track(batches, "Replaying", console=console, disable=not console.is_terminal, transient=True)
+        )
+        self.stdout.write(f"{replayed} due again.")
