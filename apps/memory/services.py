@@ -1,6 +1,12 @@
 """What other apps may write in memory."""
 
 from apps.memory.archive import archive_working_memory, expire_working_memory
+from apps.memory.atomic.services import (
+    create_atomic_memory,
+    forget_all_atomic_memories,
+    forget_atomic_memories,
+    update_atomic_memory,
+)
 from apps.memory.history.context import changed_by
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import forget_history, record_changes
@@ -35,10 +41,13 @@ __all__ = [
     "archive_working_memory",
     "changed_by",
     "count_turn",
+    "create_atomic_memory",
     "create_context",
     "create_memory",
     "expire_working_memory",
     "forget_all",
+    "forget_all_atomic_memories",
+    "forget_atomic_memories",
     "forget_context",
     "forget_history",
     "forget_memories",
@@ -52,6 +61,7 @@ __all__ = [
     "register_kind",
     "reject_memory",
     "undo_operation",
+    "update_atomic_memory",
     "update_memory",
     "update_working_memory",
 ]

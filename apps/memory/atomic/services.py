@@ -175,6 +175,8 @@ def forget_atomic_memories(*, user: User, ids: Iterable[UUID], now: datetime) ->
     `now` (L6).
     """
     wanted = list(ids)
+    if not wanted:
+        return 0
     lock_memories(user)
     mine = AtomicMemory.objects.filter(user=user)
     count = mine.filter(id__in=wanted).count()

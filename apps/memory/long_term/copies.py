@@ -1,34 +1,36 @@
-"""Where else a memory's text lives (L6): other long-term memories, and what live sessions keep in mind."""
+"""Where else a memory's text lives (L6): other memories of both kinds, and what live sessions keep in mind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.changes import list_items
 from apps.memory.long_term.types import MemoryCopy
-from apps.memory.models import SEARCH_FIELDS, LongTermMemory, WorkingMemory
+from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory
 
-LONG_TERM, WORKING = "long_term", "working"
+LONG_TERM, ATOMIC, WORKING = "long_term", "atomic", "working"
 
 _MIN_CONTAINED_CHARACTERS = 2
 """A shorter value is found as a whole text only: 是 is a part of too many."""
 
 
 def list_copies(user: User, memories: Iterable[LongTermMemory]) -> list[MemoryCopy]:
-    """Return the other places in which the values of `memories` stand, of this person only; two queries.
+    """Return the other places in which the values of `memories` stand, of this person only; three queries.
 
-    Long-term: memories of any status with the same value, whatever their key. Working: context variables, forms too, in
-    which a text is one of the values or contains it.
+    Long-term: memories of any status with the same value, whatever their key. Atomic: memories of any status whose
+    content is one of the values or contains it. Working: the same of context variables, forms too.
     """
     memories = list(memories)
     values = {form for memory in memories for form in _forms(memory.value)}
     if not values:
         return []
-    return [*_list_long_term(user, memories), *_list_working(user, values)]
+    return [*_list_long_term(user, memories), *_list_atomic(user, values), *_list_working(user, values)]
 
 
 def _forms(value: Any) -> set[str]:
@@ -43,6 +45,16 @@ def _list_long_term(user: User, memories: Sequence[LongTermMemory]) -> Iterator[
     rows = rows.exclude(id__in=[memory.id for memory in memories]).defer(*SEARCH_FIELDS)
     for row in rows.order_by("-created_at", "-id"):
         yield MemoryCopy(kind=LONG_TERM, id=row.id, field=row.key, text=json_text(row.value))
+
+
+def _list_atomic(user: User, values: set[str]) -> Iterator[MemoryCopy]:
+    holds = Q(normalized_content__in=values)
+    for value in values:
+        if len(value) >= _MIN_CONTAINED_CHARACTERS:
+            holds |= Q(normalized_content__contains=value)
+    rows = AtomicMemory.objects.filter(holds, user=user).order_by("-create_time", "-id")
+    for memory_id, content in rows.values_list("id", "content"):
+        yield MemoryCopy(kind=ATOMIC, id=memory_id, field="content", text=content)
 
 
 def _list_working(user: User, values: set[str]) -> Iterator[MemoryCopy]:

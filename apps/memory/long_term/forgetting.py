@@ -10,10 +10,11 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
+from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.forgotten import record_forgotten
 from apps.memory.history.services import forget_history
 from apps.memory.locking import lock_memories
-from apps.memory.long_term.copies import LONG_TERM, WORKING, list_copies
+from apps.memory.long_term.copies import ATOMIC, LONG_TERM, WORKING, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values
 from apps.memory.long_term.types import Forgotten, MemoryCopy
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
@@ -52,6 +53,7 @@ def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: b
     if copies:
         found_copies = list_copies(user, found)
         doomed += [copy.id for copy in found_copies if copy.kind == LONG_TERM]
+        forget_atomic_memories(user=user, ids=[copy.id for copy in found_copies if copy.kind == ATOMIC], now=now)
         _remove_from_working_memory(user, found_copies, now=now)
     _delete(user, _with_history(user, doomed), now=now)
     known = {memory.id for memory in found}

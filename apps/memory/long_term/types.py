@@ -64,7 +64,8 @@ class Forgotten:
 class MemoryCopy:
     """Another place that holds a memory's text (L6).
 
-    `kind` "long_term": `id` is another memory, `field` its key. `kind` "working": `id` is the session, `field` the
+    `kind` "long_term": `id` is another memory, `field` its key. `kind` "atomic": `id` is an atomic memory, `field`
+    "content". `kind` "working": `id` is the session, `field` the
     context variable. `text` is what stands there.
     """
 
