@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
@@ -49,6 +50,7 @@ class Command(BaseCommand):
                 call_command("migrate", interactive=False, verbosity=1 if options["verbosity"] > 1 else 0)
                 compile_catalogs(settings.LOCALE_PATHS)
                 call_command("ensure_first_account", stdout=self.stdout)
+                self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])  # tells of a changed embedding model
                 _disconnect()
                 self.stdout.write(f"Jiyi answers at {_format_address(listener)}   (Ctrl-C stops it)")
                 self.stdout.flush()
