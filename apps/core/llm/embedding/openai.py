@@ -39,7 +39,7 @@ class OpenAIEmbedder:
 
     local = False
     max_characters = 4_000
-    min_similarity = 0.3
+    min_similarity = 0.4
     same_similarity = 0.9
 
     def __init__(
