@@ -41,7 +41,7 @@ class StableOrderingFilter(django_filters.OrderingFilter):
     """Orders equal rows by ID, so that pages neither repeat nor skip any."""
 
     def filter(self, qs: QuerySet[Any], value: list[str] | None) -> QuerySet[Any]:
-        return qs.order_by(*value, "-id") if value else qs
+        return qs.order_by(*map(self.get_ordering_value, value), "-id") if value else qs
 
 
 class TimeField(forms.CharField):

@@ -7,13 +7,16 @@ from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory, get_working_memory
 
 __all__ = [
     "ContextSnapshot",
+    "FoundMemory",
     "QueryEmbedding",
+    "TimeRange",
     "WorkingMemorySnapshot",
     "embed_query",
     "find_working_memory",
@@ -21,6 +24,7 @@ __all__ = [
     "get_context",
     "get_memories_by_id",
     "get_memory",
+    "get_relevant_memories",
     "get_working_memory",
     "list_changes",
     "list_contexts",
@@ -29,4 +33,5 @@ __all__ = [
     "list_session_contexts",
     "retrieve_atomic_memories",
     "retrieve_relevant_memories",
+    "search_memories",
 ]
