@@ -166,6 +166,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "MemoryStatusEnum": "apps.memory.models.Status",
+        "MessageStatusEnum": "apps.conversations.models.MessageStatus",
+        "RoleEnum": "apps.conversations.models.Role",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.core.schema.describe_errors",
