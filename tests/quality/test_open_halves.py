@@ -9,7 +9,7 @@ import pytest
 from benchmarks.quality import GOAL, count_junk, measure_half
 from tests.quality.cases import Language
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 
 
 def nothing() -> None:
