@@ -54,25 +54,28 @@ _SUBJECT = re.compile(rf"\b(?:I|we|We)\s+((?:{_ADVERB}\s+)*)([A-Za-z']+)")
 _TOKEN = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
 
 
-def tell_in_third_person(text: str, *, language: Language) -> str:
-    """`text` with the user in place of the first person, and said to be theirs where it names nobody."""
-    return _tell_chinese(text) if language == "zh" else _tell_english(text)
+def tell_in_third_person(text: str, *, language: Language, bare: bool = False) -> str:
+    """`text` with the user in place of the first person, and said to be theirs where it names nobody.
+
+    `bare`: without that, for texts whose owner is plain.
+    """
+    return _tell_chinese(text, bare=bare) if language == "zh" else _tell_english(text, bare=bare)
 
 
-def _tell_chinese(text: str) -> str:
+def _tell_chinese(text: str, *, bare: bool) -> str:
     text = _OPENING.sub("", text.strip()) or text.strip()
     kept = _ZH_KEEP.sub("\0", text)
     told = _ZH_PERSON.sub("用户", kept).replace("\0", "我")
     told = _tell_words(told)
-    return told if "用户" in told else f"用户提到：{told}"
+    return told if bare or "用户" in told else f"用户提到：{told}"
 
 
-def _tell_english(text: str) -> str:
+def _tell_english(text: str, *, bare: bool) -> str:
     text = text.strip().replace("’", "'")
     text = _EN_OPENING.sub("", text) or text
     told = _tell_words(_SUBJECT.sub(_tell_subject, re.sub(r"\bi\b", "I", text)))
     told = _ZH_PERSON.sub("用户", told)
-    if "the user" not in told and "用户" not in told:
+    if not bare and "the user" not in told and "用户" not in told:
         told = f"The user mentioned: {told}"
     return told[:1].upper() + told[1:]
 
