@@ -1,0 +1,147 @@
+"""Hybrid retrieval of atomic memories from end to end (A4)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.embeddings.queries import QueryEmbedding, embed_query
+from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.selectors import TimeRange, get_relevant_memories, search_memories
+from apps.memory.types import ScoredAtomicMemory
+from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked
+from tests.support.factories import LongTermMemoryFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def retrieve(
+    user: User, query: str, embedding: QueryEmbedding | None = None, **options: Any
+) -> list[ScoredAtomicMemory]:
+    return retrieve_atomic_memories(user=user, query=query, query_embedding=embedding, **{"limit": 5, **options})
+
+
+def contents(found: list[ScoredAtomicMemory]) -> list[str]:
+    return [memory.candidate.content for memory in found]
+
+
+@pytest.mark.spec("A4")
+def test_words_and_meaning_count_alike(user: User, remember: Remember) -> None:
+    remember("tea tea tea", at=(-1, 0))
+    remember("The user likes tea.", at=(1, 0.2))
+    remember("A hot drink in the morning.", at=(1, 0.1))
+    found = retrieve(user, "tea", asked(1))
+    assert contents(found)[0] == "The user likes tea."  # good in both, best in neither
+    assert [memory.score for memory in found] == sorted((memory.score for memory in found), reverse=True)
+    drink = next(memory for memory in found if memory.candidate.content.startswith("A hot"))
+    assert drink.keyword_score == 0
+    assert drink.semantic_score == pytest.approx(0.995, abs=1e-3)
+
+
+@pytest.mark.spec("A4")
+def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> None:
+    remember("用户在学钢琴。")
+    remember("用户在学钢琴，老师姓王，每周六上午上课，已经学了三年。")
+    remember("The user lives in Berlin.")
+    found = retrieve(user, "我的钢琴课怎么样了")
+    assert contents(found) == ["用户在学钢琴。", "用户在学钢琴，老师姓王，每周六上午上课，已经学了三年。"]
+    assert {memory.semantic_score for memory in found} == {0.0}
+
+
+@pytest.mark.spec("A4")
+def test_what_shares_no_word_has_to_be_near(user: User, remember: Remember) -> None:
+    remember("The user lives in Berlin.", at=(1, 1))
+    assert contents(retrieve(user, "unrelated", asked(1, min_similarity=0.70))) == ["The user lives in Berlin."]
+    assert retrieve(user, "unrelated", asked(1, min_similarity=0.71)) == []
+    assert retrieve(user, "unrelated", asked(1, min_similarity=0.70), min_similarity=0.71) == []
+    assert retrieve(user, "unrelated") == []
+
+
+@pytest.mark.spec("A4")
+def test_a_paraphrase_is_found_by_the_local_embedder(user: User, remember: Remember) -> None:
+    remember("用户养了一只猫。")
+    remember("The user works as a nurse in a hospital.")
+    remember("用户住在上海。")
+    for query, content in [
+        ("I have a kitten at home", "用户养了一只猫。"),
+        ("她是一名护士", "The user works as a nurse in a hospital."),
+    ]:
+        embedding = embed_query(query, deadline=30)
+        assert embedding is not None
+        found = retrieve(user, query, embedding)
+        assert contents(found)[:1] == [content]
+        assert found[0].keyword_score == 0
+
+
+@pytest.mark.spec("A4")
+def test_a_query_may_be_a_whole_dialogue(user: User, remember: Remember) -> None:
+    remember("Bart practised a magic trick for the school party.")
+    remember("Bart ate an apple.")
+    dialogue = "Bart: Guess what!\nAssistant: What is it?\nBart: I will show a magic trick at the party, a magic one!"
+    assert contents(retrieve(user, dialogue))[0] == "Bart practised a magic trick for the school party."
+
+
+def test_the_limit_and_the_order_of_equals(user: User, remember: Remember) -> None:
+    for days in (1, 3, 2):
+        remember("The user drank tea.", timestamp=NOW + timedelta(days=days))
+    found = retrieve(user, "tea", limit=2)
+    assert [memory.candidate.timestamp for memory in found] == [NOW + timedelta(days=3), NOW + timedelta(days=2)]
+
+
+def test_more_results_than_candidates_can_be_asked_for(user: User, remember: Remember) -> None:
+    for number in range(4):
+        remember(f"tea {number}")
+    assert len(retrieve(user, "tea", limit=4, candidate_limit=1)) == 4
+
+
+def test_one_person_never_meets_anothers(user: User, remember: Remember) -> None:
+    other = User.objects.create(username="other")
+    remember("The secret word is violet.", owner=other, at=(1,))
+    assert retrieve(user, "secret violet", asked(1)) == []
+    remember("tea violet")
+    alone = retrieve(user, "violet")
+    for _ in range(3):
+        remember("violet violet", owner=other)
+    assert retrieve(user, "violet") == alone
+
+
+@pytest.mark.spec("A4")
+def test_by_name_it_answers_as_a_turn_does(user: User, remember: Remember) -> None:
+    for number in range(7):
+        remember(f"用户喝了{number}杯咖啡。")
+    assert len(get_relevant_memories(user=user, query="咖啡")) == 5
+    assert len(get_relevant_memories(user=user, query="咖啡", top_n=7)) == 7
+    update_settings(user=user, changes={"memory.rag_top_n": 3})
+    assert len(get_relevant_memories(user=user, query="咖啡")) == 3
+
+
+def test_a_search_by_name_finds_both_kinds_within_the_time(user: User, remember: Remember) -> None:
+    for days in (0, 10):
+        remember(f"第{days}天喝了咖啡。", timestamp=NOW + timedelta(days=days))
+        LongTermMemoryFactory.create(user=user, key=f"第{days}天的咖啡", value="拿铁", now=NOW + timedelta(days=days))
+    LongTermMemoryFactory.create(key="咖啡", value="别人的")
+    kinds = [memory.kind for memory in search_memories(user=user, keyword="咖啡")]
+    assert kinds == ["long_term", "atomic", "long_term", "atomic"]
+    for bounds, day in (({"since": NOW + timedelta(days=1)}, 10), ({"until": NOW + timedelta(days=1)}, 0)):
+        found = search_memories(user=user, keyword="咖啡", time_range=TimeRange(**bounds))
+        assert {memory.text for memory in found} == {f"第{day}天喝了咖啡。", f"第{day}天的咖啡: 拿铁"}
+        assert {memory.time for memory in found} == {NOW + timedelta(days=day)}
+    assert search_memories(user=user, keyword="quantum physics") == []
+
+
+@pytest.mark.parametrize("count", [10, 1_000])
+def test_one_statement_however_much_there_is(user: User, remember: Remember, count: int) -> None:
+    drafts = [AtomicDraft(content=f"cup of tea number {number}") for number in range(count)]
+    create_atomic_memories(user=user, drafts=drafts, now=NOW)
+    embedding = asked(1)
+    with CaptureQueriesContext(connection) as captured:
+        assert len(retrieve(user, "tea", embedding)) == 5
+    assert len(captured) == 1
