@@ -48,6 +48,7 @@ UNFOLD = {
                     _item(_("shared contexts"), "folder_shared", "memory_sharedcontext"),
                     _item(_("user profiles"), "account_box", "profile_userprofile"),
                     _item(_("profile proposals"), "rate_review", "profile_profileproposal"),
+                    _item(_("changes"), "history", "memory_change"),
                     _item(_("forgotten keys"), "backspace", "memory_forgottenkey"),
                 ],
             },

@@ -20,6 +20,7 @@ from apps.core.errors import JiyiError
 from apps.core.text.fold import normalize_key
 from apps.memory.atomic.admin import AtomicMemoryAdmin  # noqa: F401  # registers itself
 from apps.memory.embeddings.admin import ConversationEmbeddingAdmin  # noqa: F401  # registers itself
+from apps.memory.history.admin import ChangeAdmin  # noqa: F401  # registers itself
 from apps.memory.long_term.selectors import search_text
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import SEARCH_FIELDS, ForgottenKey, LongTermMemory, Status, WorkingMemory

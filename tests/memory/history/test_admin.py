@@ -1,0 +1,137 @@
+"""The audit record in the admin site (L7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.memory.history.context import Author, get_author
+from apps.memory.history.middleware import PanelAuthorMiddleware
+from apps.memory.models import Change, LongTermMemory
+from apps.memory.services import create_memory, forget_memories
+from tests.support.factories import UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+CHANGES = "admin:memory_change"
+
+
+@pytest.fixture
+def staff() -> User:
+    return User.objects.create_superuser(username="staff")
+
+
+@pytest.fixture
+def client(staff: User, client: Client) -> Client:
+    client.force_login(staff)
+    return client
+
+
+@pytest.fixture
+def user() -> User:
+    return UserFactory(username="li")
+
+
+def create(user: User, value: str) -> LongTermMemory:
+    return create_memory(user=user, category="fact", key="城市", value=value, now=NOW)[0]
+
+
+def undo(client: Client, *changes: Change, confirmed: bool) -> Any:
+    body = {"action": "undo_selected", "_selected_action": [change.pk for change in changes]}
+    return client.post(
+        reverse(f"{CHANGES}_changelist"), body | ({"confirmed": "yes"} if confirmed else {}), follow=True
+    )
+
+
+def test_the_list_tells_who_did_what(client: Client, user: User, django_assert_max_num_queries: Any) -> None:
+    for value in ("北京", "上海", "广州"):
+        create(user, value)
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+    assert "supersede" in page
+    assert ">li<" in page
+
+
+def test_a_change_is_shown_as_differences(client: Client, user: User) -> None:
+    memory = create(user, "<b>北京</b>")
+    create(user, "上海")
+    change = Change.objects.get(object_id=memory.id, action="supersede")
+    page = client.get(reverse(f"{CHANGES}_change", args=[change.pk])).content.decode()
+    assert "<li>status: <del>active</del> <ins>superseded</ins></li>" in page
+    assert "confidence" not in page
+    created = Change.objects.get(object_id=memory.id, action="create")
+    page = client.get(reverse(f"{CHANGES}_change", args=[created.pk])).content.decode()
+    assert "<ins>&lt;b&gt;北京&lt;/b&gt;</ins>" in page
+
+
+def test_undoing_asks_first_and_names_who_did_it(client: Client, user: User, staff: User) -> None:
+    old, new = create(user, "北京"), create(user, "上海")
+    change = Change.objects.get(object_id=new.id)
+    asked = undo(client, change, confirmed=False).content.decode()
+    assert str(old.id) in asked
+    assert LongTermMemory.objects.get(id=new.id).status == "active"
+    undo(client, change, confirmed=True)
+    assert LongTermMemory.objects.get(id=old.id).status == "active"
+    undone = Change.objects.filter(action="undo")
+    assert {(row.user, row.actor, row.origin) for row in undone} == {(user, staff, "panel")}
+
+
+def test_several_are_undone_newest_first_and_what_cannot_is_told(client: Client, user: User) -> None:
+    first, second = create(user, "北京"), create(user, "上海")
+    changes = [Change.objects.get(object_id=memory.id, action="create") for memory in (first, second)]
+    undo(client, *changes, confirmed=True)
+    assert set(LongTermMemory.objects.values_list("status", flat=True)) == {"rejected"}
+    page = undo(client, *changes, confirmed=True).content.decode()
+    assert "This was undone already." in page
+
+
+def test_records_are_neither_added_edited_nor_deleted(client: Client, user: User) -> None:
+    create(user, "北京")
+    change = Change.objects.get()
+    assert client.get(reverse(f"{CHANGES}_add")).status_code == 403
+    assert client.post(reverse(f"{CHANGES}_change", args=[change.pk]), {}).status_code == 403
+    assert client.post(reverse(f"{CHANGES}_delete", args=[change.pk]), {"post": "yes"}).status_code == 403
+
+
+def test_what_staff_change_in_the_admin_is_recorded_as_theirs(client: Client, user: User, staff: User) -> None:
+    memory = create(user, "北京")
+    body = {"category": "fact", "key": "城市", "value": '"上海"', "confidence": "1.0", "source": "user_stated"}
+    assert client.post(reverse("admin:memory_longtermmemory_change", args=[memory.id]), body).status_code == 302
+    edit = Change.objects.get(action="edit")
+    assert (edit.user, edit.actor, edit.origin) == (user, staff, "panel")
+    entry = LogEntry.objects.get()
+    assert "上海" not in entry.object_repr + entry.change_message
+    client.post(reverse("admin:memory_longtermmemory_delete", args=[memory.id]), {"post": "yes"})
+    assert Change.objects.get(action="delete").actor == staff
+
+
+@pytest.mark.parametrize(("path", "origin"), [("/admin/memory/", "panel"), ("/memory/long-term", "api")])
+async def test_it_is_the_same_in_the_event_loop(path: str, origin: str) -> None:
+    owner, staff = User(username="li"), User(username="staff")
+    seen: list[Author] = []
+
+    async def respond(_request: HttpRequest) -> HttpResponse:
+        seen.append(get_author(owner))
+        return HttpResponse()
+
+    request = RequestFactory().get(path)
+    request.user = staff
+    await PanelAuthorMiddleware(respond)(request)
+    assert seen == [Author(origin=Change.Origin(origin), actor=staff if origin == "panel" else owner)]
+    assert get_author(owner).origin == "api"
+
+
+def test_a_deleted_object_leaves_no_text(client: Client, user: User) -> None:
+    memory = create(user, "北京")
+    forget_memories(user=user, ids=[memory.id], now=NOW)
+    for change in Change.objects.all():
+        page = client.get(reverse(f"{CHANGES}_change", args=[change.pk])).content.decode()
+        assert "北京" not in page
