@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -39,6 +39,9 @@ whole all the same: it cannot be summarised in halves."""
 
 MAX_LISTED_CITATIONS = 40
 """In a prompt. What is not listed is put back after the model nevertheless."""
+
+MAX_CITATION_CHARACTERS = 4000
+"""Of the citations that one summary keeps: some two hundred statutes, such as only a pasted index cites more of."""
 
 OPENING_LINES = 2
 """Of a conversation too long for its session's note: they tell what the person came for."""
@@ -81,11 +84,11 @@ def draft_conversation_summary(found: Unsummarized, *, room: int) -> Conversatio
     count, parts = _take_rounds(found.rounds, room=room)
     covered = [line for lines in found.rounds[:count] for line in lines]
     summary = found.summary.content if found.summary else ""
-    citations = find_citations("\n".join([summary, *(line.content for line in covered)]))
+    citations = _list_citations([summary, *(line.content for line in covered)])
     for lines in parts:
         request = ask_conversation_summary(
             earlier=summary[: 2 * MAX_SUMMARY_CHARACTERS],
-            citations=drop_contained(citations)[-MAX_LISTED_CITATIONS:],
+            citations=citations[-MAX_LISTED_CITATIONS:],
             lines=lines,
         )
         summary = fit_summary(_ask(request, ConversationSummaryAnswer).summary, citations=citations)
@@ -95,6 +98,16 @@ def draft_conversation_summary(found: Unsummarized, *, room: int) -> Conversatio
         replaces=found.summary.id if found.summary else None,
         unfinished=found.more or count < len(found.rounds),
     )
+
+
+def _list_citations(texts: Iterable[str]) -> list[str]:
+    """Return what `texts` cite, in order; of more than anybody can use, the newest."""
+    citations = find_citations("\n".join(texts))
+    room = MAX_CITATION_CHARACTERS
+    kept = len(citations)
+    while kept and (room := room - len(citations[kept - 1])) >= 0:
+        kept -= 1
+    return drop_contained(citations[kept:])
 
 
 def _take_rounds(rounds: Sequence[Round], *, room: int) -> tuple[int, list[list[str]]]:

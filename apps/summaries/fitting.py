@@ -23,25 +23,28 @@ def fit_summary(text: str, *, citations: Sequence[str], limit: int = MAX_SUMMARY
     Citations that the text lacks, or loses with the sentences that do not fit, follow it in a list. They win: the text
     gets what they leave, and where they alone take more than `limit`, they are all there is and the limit is passed.
     """
+    citations = drop_contained(citations)
     lines = [line.strip() for line in text.strip().splitlines()]
     text = cut_at_sentence("\n".join(filter(None, lines)), _READ_CHARACTERS)
-    sentences = split_sentences(text, keep=find_citation_spans(text))
-    for count in range(len(sentences), 0, -1):
-        prose = "".join(sentences[:count]).rstrip()
-        if len(fitted := _join(prose, list_missing(prose, citations), chinese=_is_chinese(text))) <= limit:
-            return fitted
-    listed = _join("", citations, chinese=_is_chinese(text or "".join(citations)))
-    room = limit - len(listed) - 1 if citations else limit
-    begun = cut_at_sentence(text, room, keep=find_citation_spans(text)) if room >= _LEAST_BEGINNING else ""
-    return "\n".join(filter(None, (begun, listed)))
+    chinese = _is_chinese(text or "".join(citations))
+    if sum(map(len, citations)) <= limit:
+        spans = find_citation_spans(text)
+        sentences = split_sentences(text, keep=spans)
+        for count in range(len(sentences), 0, -1):
+            prose = "".join(sentences[:count]).rstrip()
+            if len(fitted := _join(prose, list_missing(prose, citations), chinese=chinese)) <= limit:
+                return fitted
+        room = limit - len(_join("", citations, chinese=chinese)) - 1
+        if room >= _LEAST_BEGINNING:
+            return _join(cut_at_sentence(text, room, keep=spans), citations, chinese=chinese)
+    return _join("", citations, chinese=chinese)
 
 
 def _join(prose: str, missing: Sequence[str], *, chinese: bool) -> str:
     if not missing:
         return prose
-    listed = drop_contained(missing)
-    line = f"引用：{'；'.join(listed)}。" if chinese else f"Cited: {'; '.join(listed)}."
-    return f"{prose}\n{line}" if prose else line
+    listed = f"引用：{'；'.join(missing)}。" if chinese else f"Cited: {'; '.join(missing)}."
+    return f"{prose}\n{listed}" if prose else listed
 
 
 def _is_chinese(text: str) -> bool:

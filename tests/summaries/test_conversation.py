@@ -178,6 +178,18 @@ def test_the_cost_does_not_grow_with_the_conversation(session: Session, say: Say
 
 
 @pytest.mark.spec("S3")
+def test_an_index_of_statutes_is_kept_as_far_as_it_is_of_use(session: Session, say: Say, model: ScriptedModel):
+    index = "".join(f"§ {number} BGB\n" for number in range(1, 3000))
+    say(session, [index, f"我问的是{STATUTE}", *["再说说租房"] * 10])
+    summarize(session)
+    (summary,) = get_summaries(session)
+    assert 3500 < len(summary.content) < 5000
+    assert STATUTE in summary.content
+    assert "§ 2999 BGB" in summary.content
+    assert max(estimate_tokens(get_prompt(request)) for request in model.chat_requests) < 6000
+
+
+@pytest.mark.spec("S3")
 def test_long_messages_are_read_in_parts_of_bounded_prompts(session: Session, say: Say, model: ScriptedModel):
     update_settings(user=session.user, changes={"memory.summary_threshold": 4, "memory.token_budget": 6000})
     long = "租房合同的条款非常复杂，" * 2600  # 31,200 characters, as many tokens

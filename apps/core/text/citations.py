@@ -123,6 +123,8 @@ def _trim(found: re.Match[str], name: str) -> Span:
 
 def holds(text: str, citation: str) -> bool:
     """Whether `citation` stands in `text` as itself, not as the beginning of another: Article 1 not in Article 12."""
+    if citation not in text:  # most are not, and this is a hundred times quicker
+        return False
     before = "(?<![0-9A-Za-z])" if _is_latin(citation[:1]) else ""
     after = r"(?![0-9A-Za-z]|[-—–.:/]\d)" if _is_latin(citation[-1:]) else f"(?!之(?:{_NUMBER}))"
     return re.search(before + re.escape(citation) + after, text) is not None
