@@ -143,6 +143,8 @@ def _recall(
         weights=settings.score_weights,
         half_life_days=settings.recency_half_life_days,
         max_keywords=settings.max_keywords,
+        query_embedding=query_embedding,
+        min_similarity=settings.semantic_min_similarity,
         now=now,
     )
     atomic = retrieve_atomic_memories(

@@ -116,7 +116,7 @@ def store_memory_embeddings(
     ]
     if not vectors.complete:
         EMBEDDINGS[kind].objects.filter(memory__in=memory_ids).delete()
-        transaction.on_commit(partial(send_task, TASK))
+        ask_for_vectors()
     if found:
         memories, models, texts = zip(*found, strict=True)
         with connection.cursor() as cursor:
@@ -124,6 +124,11 @@ def store_memory_embeddings(
                 STORE.format(table=EMBEDDINGS[kind]._meta.db_table),
                 {"user": user.pk, "memories": list(memories), "models": list(models), "vectors": list(texts)},
             )
+
+
+def ask_for_vectors() -> None:
+    """Have workers make the vectors that memories lack, once the transaction commits."""
+    transaction.on_commit(partial(send_task, TASK))
 
 
 def write_embeddings(*, user: User, kind: MemoryKind, texts: Mapping[UUID, str]) -> None:

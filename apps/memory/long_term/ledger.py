@@ -15,7 +15,7 @@ from django.db.models import Func, TextField, Value
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
-from apps.memory.embeddings.memories import MemoryKind, long_term_text, write_embeddings
+from apps.memory.embeddings.memories import MemoryKind, ask_for_vectors, long_term_text, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
@@ -201,8 +201,11 @@ class Ledger:
             self._actions[memory.id] = memory, action, left
         return memory
 
-    def save(self) -> list[MemoryUpdate]:
-        """Write all changes; return what happened, in order. The old active row makes way before the new one comes."""
+    def save(self, *, vectors_at_once: bool = True) -> list[MemoryUpdate]:
+        """Write all changes; return what happened, in order. The old active row makes way before the new one comes.
+
+        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them.
+        """
         if self._changed:
             fields = ["status", "superseded_by", "confidence", "updated_at"]
             LongTermMemory.objects.bulk_update(self._changed.values(), fields)
@@ -211,7 +214,10 @@ class Ledger:
         for memory in self._accepted.values():
             memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
         record_changes(user=self._user, changes=self._list_changes(), now=self._now)
-        write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
+        if vectors_at_once:
+            write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
+        elif self._new:
+            ask_for_vectors()
         return [
             MemoryUpdate(
                 id=memory.id,

@@ -56,8 +56,8 @@ def record_entries(
     by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
     What was rejected (L1) or deleted (L6) is left out. Returns what happened; nothing for what was left out.
 
-    At most eight queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records,
-    embedding models, vectors; none without a valid entry.
+    At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
+    without a valid entry. Workers make the vectors.
     """
     return record_proposals(
         user=user,
@@ -117,7 +117,7 @@ def record_proposals(
             if decision.action not in (Action.IGNORED, Action.PENDING):
                 claims = list_claims(mode=proposal.mode, value=proposal.value)
                 ledger.settle(proposal.normalized_key, claims=claims)
-        return ledger.save()
+        return ledger.save(vectors_at_once=False)
 
 
 def _drop_forgotten(

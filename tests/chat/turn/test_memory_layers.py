@@ -12,6 +12,8 @@ from django.utils import timezone
 from apps.conversations.summarizing import record_summary
 from apps.core.llm.blocks import read_block
 from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
+from apps.memory.embeddings.filling import fill_missing
+from apps.memory.services import create_memory
 from apps.memory.shared_context.services import append_entry, create_context
 from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
@@ -163,3 +165,20 @@ def test_a_summary_takes_the_place_of_what_it_covers(alice: ApiClient, model: Sc
     shown = alice.get(f"/chat/sessions/{session}/messages").json()["results"]
     assert [row["summarized_by"] for row in shown[:6]] == [str(summary.id)] * 4 + [None] * 2
     assert shown[6]["role"] == "summary"
+
+
+@pytest.mark.spec("K9")
+@pytest.mark.parametrize(
+    ("key", "value", "question"),
+    [("姓名", "小明", "我叫什么？"), ("occupation", "nurse", "What do I do for a living?")],
+)
+def test_a_paraphrase_that_shares_no_word_is_found_unless_that_is_switched_off(
+    alice: ApiClient, model: ScriptedModel, key: str, value: str, question: str
+):
+    create_memory(user=alice.user, category="fact", key=key, value=value, now=timezone.now())
+    fill_missing()
+    (used,) = alice.say(alice.new_session(), question).json()["memories_used"]
+    assert used["text"] == f"{key}: {value}"
+    assert used["semantic_score"] > used["keyword_score"]
+    alice.patch("/memory/settings", json={"memory.semantic_candidates": False}).raise_for_status()
+    assert alice.say(alice.new_session(), question).json()["memories_used"] == []

@@ -15,14 +15,14 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-LIMIT = 15
+LIMIT = 16
 """At most so many queries from the request's arrival to the stored reply, however much is remembered."""
 
-STORING = 7
-"""What storing new memories takes besides: forgotten keys, the rows under the same keys, one UPDATE and one INSERT,
-one INSERT of the audit records, the embedding models in use and one INSERT of the vectors.
+STORING = 5
+"""What storing new memories takes besides: forgotten keys, the rows under the same keys, one UPDATE and one INSERT, and
+one INSERT of the audit records.
 
-The lock is there already: use of the recalled ones is counted under it.
+The lock is there already: use of the recalled ones is counted under it. Workers make the vectors.
 """
 
 
