@@ -14,7 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -83,7 +83,16 @@ def count_junk(*, language: Language, advance: Callable[[], None]) -> dict[str, 
 
 def _report(halves: dict[str, Figures], junk: dict[str, dict[str, int]]) -> dict[str, Any]:
     shown = {
-        name: {**asdict(figures), "precision": round(figures.precision, 3), "recall": round(figures.recall, 3)}
+        name: {
+            "precision": round(figures.precision, 3),
+            "recall": round(figures.recall, 3),
+            "ended": figures.ended,
+            "wrongly_ended": figures.wrongly_ended,
+            "missed": figures.missed,
+            "not_extracted": figures.not_extracted,
+            "cases": dict(figures.cases),
+            "clean": dict(figures.clean),
+        }
         for name, figures in halves.items()
     }
     return {"contradictions": shown, "junk": junk}
