@@ -18,7 +18,11 @@ DOUBTFUL_COSINE = 0.85
 """From here on a model is asked."""
 
 _MOST_OVERLAP = 0.75
+_IN_PASSING = 3
+"""One word in so many may be the same in two texts that are about different things."""
+
 _FEW_WORDS = 3
+_FEW_CLAUSES = 3
 _STEM = 5
 _OPENING = 12
 _STATES = frozenset({"job", "relationship", "study", "name"})
@@ -71,10 +75,11 @@ def _concern_the_same(old: Clause, new: Clause, before: Frame, after: Frame) -> 
 
 
 def _contradicts(before: Frame, after: Frame) -> bool:
+    near = _overlap(before, after)
     for old, new in _pairs(before, after):
         if "unreal" in old.cues:
             continue
-        same = _concern_the_same(old, new, before, after)
+        same = near and _concern_the_same(old, new, before, after)
         if same and _is_ended(old, new, after):
             return True
         if "unreal" in new.cues:
@@ -82,6 +87,12 @@ def _contradicts(before: Frame, after: Frame) -> bool:
         if _has_another_value(old, new) or (same and (_is_turned(old, new) or _is_changed(old, new, before, after))):
             return True
     return False
+
+
+def _overlap(before: Frame, after: Frame) -> bool:
+    """Whether the texts have enough words in common: one in passing ends nothing that is told at length."""
+    shared = _share(before.words, after.words)
+    return len(shared) >= min(len(before.words), len(after.words)) // _IN_PASSING
 
 
 def _has_another_value(old: Clause, new: Clause) -> bool:
@@ -135,8 +146,8 @@ def _ends(clause: Clause) -> bool:
 
 
 def _about(clause: Clause, frame: Frame) -> frozenset[str]:
-    """The words of a clause, or of the whole text where the clause itself is too short to say what it is about."""
-    return frame.words if len(clause.words) <= _FEW_WORDS else clause.words
+    """The words of a clause, or of a short text in which the clause by itself does not say what it is about."""
+    return frame.words if len(clause.words) <= _FEW_WORDS and len(frame.clauses) <= _FEW_CLAUSES else clause.words
 
 
 def _is_turned(old: Clause, new: Clause) -> bool:

@@ -65,7 +65,11 @@ _TIME_MARK = re.compile(
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|上午|下午|晚上|早上|(?<=\d)\s?[ap]m\b"
 )
 _PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she|his|her|its)\b)")
+_NAMING = re.compile(r"(?:名|取名|起名|改名|改)?叫|(?:and )?(?:called|named)\b")
+"""How a name goes on from the clause before: 我养了一只猫，叫咪咪."""
+
 _FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
+_OWN_NAME = re.compile(rf"{_FIRST_PERSON.pattern}|[名姓]|\bname")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +206,7 @@ def _read_subject(part: str, *, before: str, latest: str, tables: _Tables) -> st
     if found := tables.subject_start.match(part):
         index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
         return list(tables.subjects)[index]
-    if _PRONOUN.match(part):
+    if _PRONOUN.match(part) or (latest and _NAMING.match(part)):
         return latest or before
     if _FIRST_PERSON.match(part) or _FIRST_PERSON.search(part[:12]):
         return USER
@@ -220,6 +224,8 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
             if found := pattern.search(part) or (pattern.search(told) if told else None):
                 groups = found.groupdict()
                 whose = next(iter(_find_mentioned(groups.get("of") or "", tables)), subject)
+                if name == "name" and whose == USER and not _OWN_NAME.search(part):
+                    break  # 学了一道菜，叫做清蒸鲈鱼; "the museum is called …"
                 attributes[whose, name] = _read_value(
                     " ".join(filter(None, (groups.get("v"), groups.get("w")))), tables
                 )

@@ -118,3 +118,30 @@ def test_comparable_text_has_one_person_one_script_and_digits() -> None:
     assert make_comparable("用户習慣晚上十二點睡覺（2026-11-14）") == "我习惯晚上12点睡觉"
     assert make_comparable("The user's mom says the user is twelve") == "my mom says i am 12"
     assert make_comparable("They laid the user off") == "they laid me off"
+
+
+@pytest.mark.spec("A3")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("用户叫张曼。", "用户学了一道新的菜，叫做清蒸鲈鱼。"),
+        ("用户叫张伟。", "用户养了一只猫，叫咪咪。"),
+        ("The user's name is Emma.", "The user has been to a museum. The museum is called the Clock House."),
+        (
+            "The user is starting a choir. Singing makes the user happy, and the rehearsals are on Fridays.",
+            "The course got the user off the sofa. The user sings more, met new people, and sleeps well.",
+        ),
+        (
+            "The user is learning to cook Thai food with a friend, and they meet every week.",
+            "Actually, the user had a good day. The user read a book about old trains, learned a lot, and slept early.",
+        ),
+    ],
+)
+def test_a_word_in_passing_ends_nothing_that_is_told_at_length(old: str, new: str) -> None:
+    assert compare(old, new) is not Relation.CONTRADICTS
+
+
+@pytest.mark.spec("A3")
+def test_a_name_that_follows_an_animal_is_the_animals() -> None:
+    assert compare("用户养了一只猫，叫咪咪。", "用户的猫改名叫豆豆了。") is Relation.CONTRADICTS
+    assert compare("用户叫张伟。", "用户改名叫张强了。") is Relation.CONTRADICTS
