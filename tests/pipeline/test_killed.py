@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,24 +85,37 @@ def answer(request: RecordedRequest) -> str:
     return json.dumps({"memories": memories}, ensure_ascii=False)
 
 
-def hold_first(model: ScriptedModel, kind: str) -> Gate:
-    """Have the model stop at the first request of this kind, until its client is gone or the gate is opened."""
-    gate, held = Gate(), []
+class Holding:
+    """The model, stopping at the first request of each of these kinds until its client is gone or all may go on."""
 
-    def decide(request: RecordedRequest) -> str | Behaviour:
-        if held or read_kind(request) != kind:
-            return answer(request)
-        held.append(request)
-        return Reply((gate, answer(request)))
+    def __init__(self, model: ScriptedModel, *kinds: str) -> None:
+        self._waiting = set(kinds)
+        self._gate = Gate()
+        self.held: list[str] = []
+        model.default, model.embed = self._answer, self._embed
 
-    def embed(texts: list[str]) -> Behaviour:
-        if held or kind != "embedding" or not FACTS.keys() <= set(texts):
-            return embed_with(map(make_vector, texts))
-        held.append(texts)
-        return Raw((gate,))
+    def let_go(self) -> None:
+        """Stop at nothing any more."""
+        self._gate.open()
 
-    model.default, model.embed = decide, embed
-    return gate
+    def stands(self, count: int = 1) -> bool:
+        """Whether it has stopped at so many kinds."""
+        return len(self.held) == count
+
+    def _answer(self, request: RecordedRequest) -> str | Behaviour:
+        return Reply((self._gate, answer(request))) if self._holds(read_kind(request)) else answer(request)
+
+    def _embed(self, texts: list[str]) -> Behaviour:
+        if FACTS.keys() <= set(texts) and self._holds("embedding"):
+            return Raw((self._gate,))
+        return embed_with(map(make_vector, texts))
+
+    def _holds(self, kind: str) -> bool:
+        if kind not in self._waiting:
+            return False
+        self._waiting.remove(kind)
+        self.held.append(kind)
+        return True
 
 
 def say_everything() -> None:
@@ -146,29 +160,29 @@ def assert_done_once() -> None:
     assert Message.objects.filter(summarized_by=summary).count() == 2 * 12 - 4
 
 
-KINDS = ["extraction", "embedding", "conversation_summary"]
+KINDS = ("extraction", "embedding", "conversation_summary")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_worker_killed_in_the_middle(scripted_model: ScriptedModel, log: Path, kind: str):
-    gate = hold_first(scripted_model, kind)
+def test_workers_killed_in_the_middle_of_each_kind_of_work(scripted_model: ScriptedModel, log: Path):
+    model = Holding(scripted_model, *KINDS)
     say_everything()
-    with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log) as worker:
-        gate.wait_reached(60)
-        worker.kill()
-    assert Work.objects.filter(lease_until__gte=timezone.now()).exists()
-    with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log):
+    for count in range(1, len(KINDS) + 1):
+        with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log) as worker:
+            wait_until(sweeping(partial(model.stands, count)))
+            worker.kill()
+        assert Work.objects.filter(claim__isnull=False).exists()
+    with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
         wait_until(sweeping(nothing_left))
     assert_done_once()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_worker_whose_child_is_killed_goes_on_at_once(scripted_model: ScriptedModel, log: Path, kind: str):
-    gate = hold_first(scripted_model, kind)
+def test_a_worker_whose_child_is_killed_again_and_again_goes_on_at_once(scripted_model: ScriptedModel, log: Path):
+    model = Holding(scripted_model, *KINDS)
     say_everything()
     with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log) as worker:
-        gate.wait_reached(60)
-        worker.kill_child()
+        for count in range(1, len(KINDS) + 1):
+            wait_until(sweeping(partial(model.stands, count)))
+            worker.kill_child()
         wait_until(sweeping(nothing_left))
     assert_done_once()
 
@@ -196,8 +210,11 @@ def restart_database() -> None:
     os.kill(int(ended), signal.SIGINT)
 
     def is_another() -> bool:
-        lines = pid_file.read_text().split() if pid_file.exists() else []
-        return len(lines) > 1 and lines[0] != ended and lines[-1] == "ready"
+        try:
+            words = pid_file.read_text().split()
+        except FileNotFoundError:
+            return False
+        return len(words) > 1 and words[0] != ended and words[-1] == "ready"
 
     wait_until(is_another)
     connection.close()
@@ -205,24 +222,24 @@ def restart_database() -> None:
 
 @pytest.mark.skipif("valkey" not in get_missing_servers(), reason="the broker is not ours to kill")
 def test_a_broker_killed_and_emptied_with_work_queued(scripted_model: ScriptedModel, log: Path):
-    gate = hold_first(scripted_model, "extraction")
+    model = Holding(scripted_model, "extraction")
     with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
         say_everything()
-        gate.wait_reached(60)
+        wait_until(model.stands)
         end_broker()
-        gate.open()
+        model.let_go()
         wait_until(sweeping(nothing_left))
     assert_done_once()
 
 
 @pytest.mark.skipif("postgres" not in get_missing_servers(), reason="the database is not ours to restart")
 def test_a_database_restarted_under_load(scripted_model: ScriptedModel, log: Path):
-    gate = hold_first(scripted_model, "extraction")
+    model = Holding(scripted_model, "extraction")
     with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
         say_everything()
-        gate.wait_reached(60)  # a connection that was used is idle now, and dies
+        wait_until(model.stands)  # a connection that was used is idle now, and dies
         restart_database()
-        gate.open()
+        model.let_go()
         restart_database()  # in the middle of whatever comes next
         wait_until(sweeping(nothing_left))
     assert_done_once()

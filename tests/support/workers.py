@@ -37,8 +37,14 @@ class Worker:
     def find_child(self) -> int:
         """The process ID of its child."""
         pid = self.process.pid
-        (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return int(child)
+        children: list[str] = []
+
+        def look() -> bool:  # a killed one is replaced in a moment
+            children[:] = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return len(children) == 1
+
+        wait_until(look)
+        return int(children[0])
 
     def kill(self) -> None:
         """End it at once, with its child, as the kernel does when memory runs out."""
