@@ -17,6 +17,9 @@ from apps.accounts.personal_data import list_tables
 
 logger = structlog.get_logger(__name__)
 
+QUEUE_TIMEOUT = "10s"
+"""How long to wait for those who are writing memories. Nothing is locked meanwhile, and who comes later waits behind."""
+
 LOCK_TIMEOUT = "500ms"
 """How long to wait for somebody's lock: less than PostgreSQL waits before it looks for deadlocks (1 s), so where two
 wait for each other it is the erasure that lets go and tries again, never the request of somebody else that fails."""
@@ -61,6 +64,8 @@ def count_rows(user: User) -> dict[str, int]:
 @transaction.atomic
 def _delete_rows(user: User) -> dict[str, int]:
     with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [QUEUE_TIMEOUT])
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"personal_data:{user.pk}"])
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         # Whoever writes for the person holds this row shared: from here on nobody does, and who comes next waits.
         cursor.execute("SELECT 1 FROM accounts_user WHERE id = %s FOR UPDATE", [user.pk])

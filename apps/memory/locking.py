@@ -8,10 +8,11 @@ from django.db import connection
 
 from apps.accounts.models import User
 
-# In this order: a subquery that locks rows has returned before what is selected from it is computed.
+# Both in this order, person by person. The first is shared by all writers, and whom an erasure waits for (R3).
 _LOCK = """
-SELECT pg_advisory_xact_lock(hashtextextended('long_term_memory:' || id, 0))
-FROM (SELECT id FROM accounts_user WHERE id = ANY (%s) ORDER BY id FOR KEY SHARE) AS owner
+SELECT pg_advisory_xact_lock_shared(hashtextextended('personal_data:' || id, 0)),
+       pg_advisory_xact_lock(hashtextextended('long_term_memory:' || id, 0))
+FROM (SELECT id FROM unnest(%s::bigint[]) AS users (id) ORDER BY id) AS owner
 """
 
 
@@ -19,8 +20,9 @@ def lock_memories(user: User) -> None:
     """Make other writers of this person's long-term and atomic memories wait until the transaction ends.
 
     A unique index alone would keep one active row per key, but not the items that two writers add to one list, nor a
-    deletion from being undone by work that read before it. The user's row is locked before, but shared: writers wait
-    there for an erasure (R3) before they hold anything it needs, and turns, which hold it too, do not wait for others.
+    deletion from being undone by work that read before it. Not the user's row: turns hold that one shared (R3), and
+    two of them waiting to make it exclusive would block each other for good. An erasure keeps writers out, too: they
+    queue, so that however many there are, its turn comes.
     """
     lock_all_memories([user.pk])
 

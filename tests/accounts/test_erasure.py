@@ -31,7 +31,9 @@ from apps.conversations.services import create_session, record_assistant_message
 from apps.core.errors import NotFound
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form
-from apps.pipeline.claims import ClaimLost, claim_batch, claim_rounds, finish
+from apps.pipeline import jobs
+from apps.pipeline.claims import ClaimLost, claim_batch, claim_rounds, claim_session, finish
+from apps.pipeline.extraction.run import extract
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer
@@ -247,6 +249,32 @@ def test_work_that_was_claimed_before_writes_nothing(alice: ApiClient, claim_wor
     assert not any(count_rows(alice.user).values())
 
 
+@pytest.mark.parametrize(("claim_work", "job"), [(claim_rounds, extract), (claim_session, jobs.summarize)])
+def test_what_a_model_is_still_asked_about_is_not_stored(
+    alice: ApiClient, model: ScriptedModel, claim_work: Any, job: Any
+) -> None:
+    alice.say(alice.new_session(), "我住在北京，在大学教书。").raise_for_status()
+    claim, gate = claim_work("token"), Gate()
+    memory = {"content": "用户住在北京。", "tags": [], "about": 1, "relation": "new", "target": None, "confidence": 0.9}
+    text = json.dumps({"memories": [memory], "title": "北京", "snippet": "用户住在北京。"}, ensure_ascii=False)
+    model.script(Reply((text[:10], gate, text[10:])))
+
+    def run() -> None:
+        try:
+            job(claim)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(run)
+        gate.wait_reached()
+        assert erase_user(user=alice.user).verified
+        gate.open()
+        with pytest.raises(ClaimLost):
+            running.result(timeout=20)
+    assert not any(count_rows(alice.user).values())
+
+
 def test_who_writes_at_the_same_time_is_waited_for_or_comes_after(alice: ApiClient) -> None:
     """Each takes locks in an order of its own; nobody fails, and nothing is left but what came after."""
     user = alice.user
@@ -349,7 +377,7 @@ def test_however_many_rows_there_are_each_table_takes_one_statement(
     Message.objects.bulk_create(
         Message(session=session, user=alice.user, role="user", content="hi", position=number) for number in range(3_000)
     )
-    with django_assert_max_num_queries(2 * len(list_tables()) + 6):
+    with django_assert_max_num_queries(2 * len(list_tables()) + 8):
         assert erase_user(user=alice.user).deleted["conversation"] == 3_000
 
 
