@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.memory.models import Change
+
+
+@extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+class SnapshotField(serializers.JSONField):
+    """What an object was: fields by name, different from kind to kind."""
 
 
 class ChangeSerializer(serializers.ModelSerializer[Change]):
     """One change. `before` null: it was made then; both null: it has been deleted since. `actor` null: the machine."""
 
     actor = serializers.CharField(source="actor.username", default=None, allow_null=True, read_only=True)
-    before = serializers.JSONField(allow_null=True, read_only=True)
-    after = serializers.JSONField(allow_null=True, read_only=True)
+    before = SnapshotField(read_only=True)
+    after = SnapshotField(read_only=True)
     can_be_undone = serializers.BooleanField(read_only=True)
 
     class Meta:
