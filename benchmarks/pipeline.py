@@ -196,15 +196,14 @@ def replay(
     timings, started = Timings(), time.perf_counter()
     with ThreadPoolExecutor(max_workers=clients) as pool:
         for block in plan_blocks(planned):
-            begun = time.perf_counter()
-            watched.measuring_busy = block.busy
             with nullcontext() if block.busy else hold_workers(product):
+                begun, watched.measuring_busy = time.perf_counter(), block.busy
                 for outcomes in pool.map(speakers.say_all, split_by_user(block.turns)):
                     (timings.busy if block.busy else timings.idle).extend(
                         call for call in outcomes if isinstance(call, Call)
                     )
                     timings.failed.update(name for name in outcomes if isinstance(name, str))
-            timings.held += 0.0 if block.busy else time.perf_counter() - begun
+                timings.held += 0.0 if block.busy else time.perf_counter() - begun
             display.advance(watched, turns=len(block.turns))
     watched.measuring_busy = False
     timings.spoken = time.perf_counter() - started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import threading
@@ -16,7 +17,7 @@ from apps.core.embedded.layout import DataLayout
 from benchmarks.running import Product
 
 _TICK_SECONDS = 0.5
-_HOLD_SECONDS = 30.0
+_HOLD_SECONDS = 120.0
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
@@ -129,9 +130,10 @@ def hold_workers(product: Product) -> Iterator[None]:
         while _has_open_transaction():
             if time.monotonic() > deadline:
                 raise RuntimeError("the workers could not be held outside of a transaction")
-            # One that was stopped in the middle would keep its locks, and the turns would wait for them.
+            # One that was stopped in the middle would keep its locks, and the turns would wait for them. The time to
+            # get on is drawn, so that no two tries find the workers at the same point of their rounds.
             _signal_groups(groups, signal.SIGCONT)
-            time.sleep(0.02)
+            time.sleep(random.uniform(0.02, 0.5))
             _signal_groups(groups, signal.SIGSTOP)
         yield
     finally:
