@@ -29,11 +29,16 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true") -> str:
     `nearest_parameters` gives, and gives at most ``limit`` rows. `where` narrows the memories, called ``memory``. None
     of these comes from outside.
     """
+    # Each memory is looked up by its ID, which OFFSET 0 insists on: with statistics that do not know of this person's
+    # rows yet, the planner would join each of them with each.
     rows = f"""
-        SELECT memory.id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
-        FROM {embeddings} AS vector JOIN {memories} AS memory ON memory.id = vector.memory_id
-        WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s
-          AND memory.user_id = %(user)s AND memory.status = 'active' AND {where}"""  # noqa: S608 - our own names
+        SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
+        FROM {embeddings} AS vector CROSS JOIN LATERAL (
+            SELECT FROM {memories} AS memory
+            WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
+            OFFSET 0
+        ) AS found
+        WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s"""  # noqa: S608 - our own names
     # The gates are evaluated before the rows are read: of the two, one reads nothing. That of the index also sets how
     # it is read, for this statement; in a transaction for the rest of that.
     return f"""
