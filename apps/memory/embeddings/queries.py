@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 
 import structlog
 
@@ -70,20 +71,20 @@ def embed_search(text: str, *, model: ModelInUse) -> Vector:
 
 
 class _Remembered:
-    """The vectors of the newest queries."""
+    """The vectors of the newest queries, by digests of their texts: no text outlives its request (R3)."""
 
     def __init__(self, size: int) -> None:
-        self._vectors: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._vectors: OrderedDict[tuple[str, bytes], Vector] = OrderedDict()
         self._size = size
         self._lock = threading.Lock()
 
-    def find(self, key: tuple[str, str]) -> Vector | None:
+    def find(self, key: tuple[str, bytes]) -> Vector | None:
         with self._lock:
             if key in self._vectors:
                 self._vectors.move_to_end(key)
             return self._vectors.get(key)
 
-    def add(self, key: tuple[str, str], vector: Vector) -> None:
+    def add(self, key: tuple[str, bytes], vector: Vector) -> None:
         with self._lock:
             self._vectors[key] = vector
             while len(self._vectors) > self._size:
@@ -94,13 +95,14 @@ _remembered = _Remembered(REMEMBERED)
 
 
 def _embed(model_name: str, text: str) -> Vector:
-    known = _remembered.find((model_name, text))
+    key = (model_name, sha256(text.encode()).digest())
+    known = _remembered.find(key)
     if known is not None:
         return known
     (vector,) = embed_whole(get_embedder(model_name), [text], seconds=PATIENCE_SECONDS)
     if vector is None:
         raise ModelUnavailable("The embedding model refuses this text.", fields={"reason": "refused"})
-    _remembered.add((model_name, text), vector)
+    _remembered.add(key, vector)
     return vector
 
 
