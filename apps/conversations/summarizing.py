@@ -123,6 +123,22 @@ def record_summary(
     return summary
 
 
+def list_conversation_summaries(user: User) -> QuerySet[Message]:
+    """Return the summaries of all the person's conversations, covered ones too, newest first."""
+    return Message.objects.filter(user=user, role=Role.SUMMARY).order_by("-create_time", "-id")
+
+
+def rewrite_summary(summary: Message, *, content: str, now: datetime) -> None:
+    """Give a summary another text, to be embedded anew; a run that embeds the old one cannot store it any more.
+
+    In the caller's transaction, which holds the session. Vectors of the old text are the caller's to delete.
+    """
+    Work.objects.filter(message=summary, kind=Work.Kind.EMBED).delete()
+    summary.content = content
+    summary.save(update_fields=["content"])
+    add_work(messages=[summary], kinds=(Work.Kind.EMBED,), now=now)
+
+
 def _list_uncovered(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
     return Message.objects.filter(
         user=user, session_id=session_id, status=MessageStatus.COMPLETE, summarized_by__isnull=True

@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
+from apps.accounts.models import User
 from apps.conversations.models import Message, Work
 from apps.core.queue import send_task
 
@@ -165,6 +166,13 @@ def wake_workers(kinds: Collection[str]) -> None:
     """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
     for kind in kinds:
         transaction.on_commit(partial(send_task, TASKS[Work.Kind(kind)]))
+
+
+def release_work(*, user: User, kind: str, now: datetime) -> None:
+    """Take work of a kind from the runs that hold it: what they read of this person has changed, so it starts again."""
+    held = Work.objects.filter(user=user, kind=kind, claim__isnull=False)
+    if held.update(claim=None, lease_until=None, due_at=now):
+        wake_workers([kind])
 
 
 def claim_work(*, kind: str, token: str, now: datetime, lease: timedelta, limit: int) -> list[ClaimedWork]:

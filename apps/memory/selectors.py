@@ -2,7 +2,7 @@
 
 from apps.memory.atomic.selectors import get_atomic_memories_by_id
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query
-from apps.memory.history.selectors import list_changes
+from apps.memory.history.selectors import list_changes, list_recorded
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
@@ -30,6 +30,7 @@ __all__ = [
     "list_contexts",
     "list_copies",
     "list_memories",
+    "list_recorded",
     "list_session_contexts",
     "retrieve_atomic_memories",
     "retrieve_relevant_memories",

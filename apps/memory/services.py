@@ -7,6 +7,7 @@ from apps.memory.atomic.services import (
     forget_atomic_memories,
     update_atomic_memory,
 )
+from apps.memory.copies import CopyHolder, MemoryCopy, register_copy_holder
 from apps.memory.history.context import changed_by
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import forget_history, record_changes
@@ -34,6 +35,8 @@ Origin = Change.Origin
 """Where changes come from (L7)."""
 
 __all__ = [
+    "CopyHolder",
+    "MemoryCopy",
     "Origin",
     "TrackedKind",
     "accept_memory",
@@ -58,6 +61,7 @@ __all__ = [
     "record_entries",
     "record_form",
     "record_use",
+    "register_copy_holder",
     "register_kind",
     "reject_memory",
     "undo_operation",

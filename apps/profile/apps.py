@@ -8,7 +8,9 @@ class ProfileConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.memory.models import Change
-        from apps.memory.services import register_kind
+        from apps.memory.services import register_copy_holder, register_kind
+        from apps.profile import copies
         from apps.profile.undo import KIND
 
         register_kind(Change.Kind.PROFILE, KIND)
+        register_copy_holder("profile", copies.HOLDER)

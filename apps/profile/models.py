@@ -19,7 +19,8 @@ class UserProfile(models.Model):
     `reply_style`, `language_habits` and `background` are sections too, under these names; `sections` holds the others.
     `edited_at` names the sections that were written (or emptied) by hand, each with the time as ISO 8601; `learned_at`
     has, for sections the machine wrote, when the newest message behind them was said. Version 0 says nothing: a row of
-    it is kept for the lock on it and for `forgotten_at`, when the whole document was last deleted (L6).
+    it is kept for the lock on it and for `forgotten_at`, when the document, or a sentence of it as a
+    copy of a deleted memory, was last deleted (L6).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

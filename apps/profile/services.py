@@ -159,7 +159,7 @@ def restore_document(*, profile: UserProfile, document: Mapping[str, Any], now: 
     """Write what an audit record says that the locked document was, as an edit by hand; undoing records that (L7)."""
     restored = apply_changes({}, document)
     _mark_edited(profile, restored, now=now)
-    _save(profile, restored, by_hand=True, now=now)
+    save_version(profile, restored, by_hand=True, now=now)
 
 
 def lock_profile(user: User) -> UserProfile:
@@ -186,12 +186,13 @@ def _write(profile: UserProfile, document: Document, *, action: Change.Action, b
     if document == read_document(profile):
         return
     before = snapshot(profile) if profile.version else None
-    _save(profile, document, by_hand=by_hand, now=now)
+    save_version(profile, document, by_hand=by_hand, now=now)
     action = Change.Action.CREATE if before is None else action
     record_changes(user=profile.user, changes=[describe_change(profile, action=action, before=before)], now=now)
 
 
-def _save(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
+def save_version(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
+    """Write the locked profile's document as its next version; the record of the change is the caller's."""
     write_document(profile, document)
     profile.version += 1
     profile.updated_at = now

@@ -8,7 +8,9 @@ class SummariesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.memory.models import Change
-        from apps.memory.services import register_kind
+        from apps.memory.services import register_copy_holder, register_kind
+        from apps.summaries import copies
         from apps.summaries.undo import KIND
 
         register_kind(Change.Kind.SUMMARY, KIND)
+        register_copy_holder("summary", copies.HOLDER)

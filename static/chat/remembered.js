@@ -102,7 +102,8 @@ const PLACES = {
   long_term: gettext("Long-term memory"),
   atomic: gettext("From a conversation"),
   profile: gettext("Profile"),
-  summary: gettext("Session summary"),
+  summary: gettext("Summary"),
+  context: gettext("Shared context"),
 };
 
 function copiesChoice(copies, checkbox) {

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
 from apps.memory.models import Change
@@ -11,3 +15,23 @@ from apps.memory.models import Change
 def list_changes(user: User) -> QuerySet[Change]:
     """Return the changes of what is remembered of a person, newest first."""
     return Change.objects.filter(user=user).select_related("actor").order_by("-id")
+
+
+def list_recorded(*, user: User, kind: Change.Kind, where: Callable[[str], bool]) -> set[UUID]:
+    """Return the objects of a kind of which a record, of before or after a change, holds a text `where` is true of."""
+    records = Change.objects.filter(Q(before__isnull=False) | Q(after__isnull=False), user=user, kind=kind)
+    rows = records.values_list("object_id", "before", "after")
+    return {object_id for object_id, *states in rows if any(map(where, _list_texts(states)))}
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for name, item in value.items():
+                yield name
+                yield from _list_texts(item)
+        case list():
+            for item in value:
+                yield from _list_texts(item)

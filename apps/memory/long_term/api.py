@@ -127,7 +127,7 @@ class RejectView(APIView):
 
 
 class CopiesView(APIView):
-    """Where else the memory's text lives: other memories, atomic ones too, and variables of live sessions (L6)."""
+    """Where else the memory's text lives: memories, live sessions, profile, summaries, contexts (L6)."""
 
     @extend_schema(responses=CopiesSerializer)
     def get(self, request: Request, memory_id: str) -> Response:

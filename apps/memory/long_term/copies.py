@@ -1,4 +1,4 @@
-"""Where else a memory's text lives (L6): other memories of both kinds, and what live sessions keep in mind."""
+"""Where else a memory's text lives (L6): other memories, live sessions, and texts of other apps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from django.db.models import Q
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import json_text
+from apps.core.text.traces import Traces
+from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.long_term.changes import list_items
-from apps.memory.long_term.types import MemoryCopy
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory
 
 LONG_TERM, ATOMIC, WORKING = "long_term", "atomic", "working"
@@ -21,16 +22,40 @@ _MIN_CONTAINED_CHARACTERS = 2
 
 
 def list_copies(user: User, memories: Iterable[LongTermMemory]) -> list[MemoryCopy]:
-    """Return the other places in which the values of `memories` stand, of this person only; three queries.
+    """Return the other places in which the values of `memories` stand, of this person only.
 
     Long-term: memories of any status with the same value, whatever their key. Atomic: memories of any status whose
-    content is one of the values or contains it. Working: the same of context variables, forms too.
+    content is one of the values or contains it. Working: the same of context variables, forms too. Then
+    what was registered (`apps.memory.copies`). A fixed number of queries.
     """
     memories = list(memories)
     values = {form for memory in memories for form in _forms(memory.value)}
     if not values:
         return []
-    return [*_list_long_term(user, memories), *_list_atomic(user, values), *_list_working(user, values)]
+    own = [*_list_long_term(user, memories), *_list_atomic(user, values), *_list_working(user, values)]
+    traces = get_traces(memories)
+    return [*own, *(copy for holder in list_copy_holders() for copy in holder.find(user=user, traces=traces))]
+
+
+def get_traces(memories: Iterable[LongTermMemory]) -> Traces:
+    """Return the values of memories as they are looked for in running text: each text and number in them."""
+    return Traces({text for memory in memories for text in _leaves(memory.value)})
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for item in value.values():
+                yield from _leaves(item)
+        case list():
+            for item in value:
+                yield from _leaves(item)
+        case None | bool():
+            return
+        case float() if value.is_integer():
+            yield str(int(value))
+        case _:
+            yield str(value)
 
 
 def _forms(value: Any) -> set[str]:
@@ -61,22 +86,8 @@ def _list_working(user: User, values: set[str]) -> Iterator[MemoryCopy]:
     rows = WorkingMemory.objects.filter(user=user).order_by("-updated_at", "session_id")
     for session_id, variables in rows.values_list("session_id", "context_variables"):
         for name, value in variables.items():
-            if any(_holds(text, values) for text in _texts(value)):
+            if any(_holds(normalize_value(text), values) for text in _leaves(value)):
                 yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=json_text(value))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case dict():
-            for item in value.values():
-                yield from _texts(item)
-        case list():
-            for item in value:
-                yield from _texts(item)
-        case None | bool():
-            return
-        case _:
-            yield normalize_value(value)
 
 
 def _holds(text: str, values: set[str]) -> bool:

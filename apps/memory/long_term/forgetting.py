@@ -11,12 +11,13 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.core.errors import NotFound
 from apps.memory.atomic.services import forget_atomic_memories
+from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.forgotten import record_forgotten
 from apps.memory.history.services import forget_history
 from apps.memory.locking import lock_memories
-from apps.memory.long_term.copies import ATOMIC, LONG_TERM, WORKING, list_copies
+from apps.memory.long_term.copies import ATOMIC, LONG_TERM, WORKING, get_traces, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values
-from apps.memory.long_term.types import Forgotten, MemoryCopy
+from apps.memory.long_term.types import Forgotten
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
 from apps.memory.working.services import update_working_memory
 
@@ -55,6 +56,9 @@ def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: b
         doomed += [copy.id for copy in found_copies if copy.kind == LONG_TERM]
         forget_atomic_memories(user=user, ids=[copy.id for copy in found_copies if copy.kind == ATOMIC], now=now)
         _remove_from_working_memory(user, found_copies, now=now)
+        if traces := get_traces(found):
+            for holder in list_copy_holders():
+                holder.remove(user=user, traces=traces, now=now)
     _delete(user, _with_history(user, doomed), now=now)
     known = {memory.id for memory in found}
     return Forgotten(deleted=len(known), missing=tuple(asked for asked in wanted if asked not in known))

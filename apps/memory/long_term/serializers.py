@@ -90,9 +90,9 @@ class BatchDeletedSerializer(serializers.Serializer[Any]):
 
 
 class MemoryCopySerializer(serializers.Serializer[Any]):
-    """Another place that holds the memory's text: a memory of either kind, or a context variable of a session."""
+    """Another place that holds the memory's text: another memory, a context variable, or a running text."""
 
-    kind = serializers.ChoiceField(choices=["long_term", "atomic", "working"])
+    kind = serializers.ChoiceField(choices=["long_term", "atomic", "working", "profile", "summary", "context"])
     id = serializers.UUIDField()
     field = serializers.CharField()
     text = serializers.CharField()

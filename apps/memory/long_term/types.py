@@ -58,18 +58,3 @@ class Forgotten:
 
     deleted: int
     missing: tuple[UUID, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryCopy:
-    """Another place that holds a memory's text (L6).
-
-    `kind` "long_term": `id` is another memory, `field` its key. `kind` "atomic": `id` is an atomic memory, `field`
-    "content". `kind` "working": `id` is the session, `field` the
-    context variable. `text` is what stands there.
-    """
-
-    kind: str
-    id: UUID
-    field: str
-    text: str

@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from apps.accounts.models import User
-from apps.memory.long_term.types import Action, Forgotten, MemoryCopy, MemoryUpdate, ProposedEntry
+from apps.memory.copies import MemoryCopy
+from apps.memory.long_term.types import Action, Forgotten, MemoryUpdate, ProposedEntry
 from apps.memory.models import ForgottenKey, LongTermMemory, WorkingMemory
 from apps.memory.selectors import list_copies
 from apps.memory.services import create_memory, forget_all, forget_memories, record_entries, record_form, update_memory

@@ -1,0 +1,70 @@
+"""Copies of a deleted memory in summaries (L6): of sessions, and of conversations, which are messages of theirs.
+
+What was said stays as it was said: other messages are the record, not what is remembered of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from apps.accounts.models import User
+from apps.conversations.models import Work
+from apps.conversations.services import lock_session
+from apps.conversations.summarizing import list_conversation_summaries, rewrite_summary
+from apps.conversations.work import release_work
+from apps.core.text.traces import Traces
+from apps.memory.models import Change, ConversationEmbedding
+from apps.memory.selectors import list_recorded
+from apps.memory.services import CopyHolder, MemoryCopy, forget_history
+from apps.summaries.models import SessionSummary
+
+REMOVED = "…"
+"""What stands where nothing is left: a summary stays, as it says what it covers."""
+
+
+def _find(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
+    rows = SessionSummary.objects.filter(user=user, deleted=False).order_by("-created_at", "-id")
+    for summary_id, title, snippet in rows.values_list("id", "title", "snippet"):
+        for field, text in (("title", title), ("snippet", snippet)):
+            for part in traces.cut_from(text).removed:
+                yield MemoryCopy(kind="summary", id=summary_id, field=field, text=part)
+    for message_id, content in list_conversation_summaries(user).values_list("id", "content"):
+        for part in traces.cut_from(content).removed:
+            yield MemoryCopy(kind="summary", id=message_id, field="content", text=part)
+
+
+def _remove(*, user: User, traces: Traces, now: datetime) -> None:
+    """Cut them under their sessions' locks; a session's summary goes on from what is said after `now`.
+
+    Work first, then sessions, as a run does that stores its summaries; one that has read the old text starts again.
+    """
+    release_work(user=user, kind=Work.Kind.SUMMARIZE, now=now)
+    of_sessions = SessionSummary.objects.filter(user=user, deleted=False)
+    sessions = {
+        session_id
+        for session_id, title, snippet in of_sessions.values_list("session_id", "title", "snippet")
+        if traces.stand_in(title) or traces.stand_in(snippet)
+    }
+    rows = list_conversation_summaries(user).values_list("session_id", "content")
+    sessions |= {session_id for session_id, content in rows if traces.stand_in(content)}
+    changed = set()
+    for session_id in sorted(sessions):
+        session = lock_session(user=user, session_id=session_id)
+        for summary in of_sessions.filter(session=session):
+            title, snippet = traces.cut_from(summary.title), traces.cut_from(summary.snippet)
+            if title.removed or snippet.removed:
+                summary.title, summary.snippet = title.text or REMOVED, snippet.text or REMOVED
+                summary.covered_until, summary.updated_at = session.last_position, now
+                summary.save()
+                changed.add(summary.id)
+        for message in list_conversation_summaries(user).filter(session=session):
+            cut = traces.cut_from(message.content)
+            if cut.removed:
+                rewrite_summary(message, content=cut.text or REMOVED, now=now)
+                ConversationEmbedding.objects.filter(message=message).delete()
+    changed |= list_recorded(user=user, kind=Change.Kind.SUMMARY, where=traces.stand_in)
+    forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=changed, now=now)
+
+
+HOLDER = CopyHolder(find=_find, remove=_remove)
