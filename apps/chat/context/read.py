@@ -133,7 +133,7 @@ def _recall(
 
     The two scores have different scales (K5, A4), so neither kind is ranked against the other.
     """
-    query_embedding = embed_query(message) if settings.semantic_candidates else None
+    query_embedding = embed_query(message)
     long_term = retrieve_relevant_memories(
         user=user,
         message=message,
@@ -143,7 +143,7 @@ def _recall(
         weights=settings.score_weights,
         half_life_days=settings.recency_half_life_days,
         max_keywords=settings.max_keywords,
-        query_embedding=query_embedding,
+        query_embedding=query_embedding if settings.semantic_candidates else None,
         min_similarity=settings.semantic_min_similarity,
         now=now,
     )
