@@ -24,6 +24,9 @@ from apps.core.embedded.locks import try_lock
 from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.core.embedded.supervisor import Program, Supervisor
 
+_NICE = 10
+"""How far everything steps back that no reply waits for."""
+
 _GRACEFUL_SECONDS = 5
 """What open requests (streams, above all) get to finish."""
 
@@ -85,7 +88,7 @@ def _get_programs(listener: socket.socket) -> list[Program]:
         ),
         _make_worker(celery, name="worker", queues="celery,embedding", processes=1),
         _make_worker(celery, name="worker-model", queues="model", processes=settings.MODEL_WORKERS),
-        Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=5),
+        Program(name="beat", command=[*celery, "beat", "--loglevel", settings.LOG_LEVEL, "--pidfile", ""], nice=_NICE),
     ]
 
 
@@ -101,7 +104,7 @@ def _make_worker(celery: Sequence[str], *, name: str, queues: str, processes: in
         stop_signals=(signal.SIGTERM, signal.SIGQUIT),
         # While it waits for a broker that has gone too, it heeds no gentler one.
         death_signal=signal.SIGKILL,
-        nice=5,
+        nice=_NICE,
     )
 
 
