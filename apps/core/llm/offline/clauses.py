@@ -20,12 +20,16 @@ _BOUNDARY = re.compile(
     r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
     r"|can|could|would|please|named|called|right)\b(?! ?,))"
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
-    r"| and (?=(?:also )?(?:live|work|have|love|hate|speak|study|am|was born|grew up|moved)\s)"
+    r"| (?=and (?:also )?(?:lives?|works?|have|has|loves?|hates?|speaks?|study|studies|is|am|was born|grew up|moved"
+    r"|likes|enjoys|plays)\s)"
     r"|,? but | [-–—]{1,3} |——"
     r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过(?!敏)|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
 )
 
-_ITEM = re.compile(r"(?:(?![我你您他她它的了是很不也就都吗吧呢在有叫])[\u3400-\u9fff□《》]){2,6}[.。!\s]*")
+_ITEM = re.compile(
+    r"(?!今年|现在|目前|最近|喜欢|住|养|做|当|上大|读)"
+    r"(?:(?![我你您他她它的了是很不也就都吗吧呢在有叫])[\u3400-\u9fff□《》]){2,6}[.。!\s]*"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,22 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from apps.core.llm.blocks import read_block
 from apps.core.llm.offline.clauses import Clause, split_clauses
+from apps.core.llm.offline.enumerations import split_enumeration
 from apps.core.llm.offline.language import detect_language, fold_in_place, spell_uniformly
-from apps.core.llm.offline.statements import Entry, read_statements
+from apps.core.llm.offline.statements import Entry, read_clauses, read_statements
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.llm.offline.topics import drop_vague
 from apps.core.llm.types import PromptMessage
 from apps.core.text.keywords import extract_keywords
+from apps.core.text.time_expressions import find_times
 
 _CONFIDENCE = 0.9
 _MOST_KEYWORDS = 50
@@ -32,6 +36,8 @@ _LONGEST_MESSAGE = 4_000
 """Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
 _SHORTEST_CASE = 120
 _MOST_TAGS = 5
+_NOW = re.compile(r"今[天日年]|这个?[周月]|本[周月]|today|this (?:week|month|year)", re.IGNORECASE)
+"""Times that go on: what is told with one of them is how things are, unless it is told as something that happened."""
 _APART = frozenset({"home", "hometown", "job", "employer", "name", "preferred_name", "marital", "allergies", "pets"})
 """Concepts that get a memory each; others stay with the sentences around them."""
 _STYLE = {
@@ -41,7 +47,22 @@ _STYLE = {
     "preferred_name": "reply_style",
     "reply_language": "language_habits",
 }
-"""The section of the profile that a wish about replies belongs to."""
+"""The section of the profile that a wish about replies belongs to: no memory of the person's life."""
+_WISHES = {
+    ("reply_length", "zh"): "回复要{value}。",
+    ("reply_length", "en"): "Keep replies {value}.",
+    ("reply_tone", "zh"): "回复的语气要{value}。",
+    ("reply_tone", "en"): "Use a {value} tone.",
+    ("emoji", "zh"): "回复时{value}表情符号。",
+    ("emoji", "en"): "Emoji in replies: {value}.",
+    ("preferred_name", "zh"): "希望被称呼为{value}。",
+    ("preferred_name", "en"): "Wants to be called {value}.",
+    ("reply_language", "zh"): "希望用{value}回复。",
+    ("reply_language", "en"): "Wants replies in {value}.",
+}
+_OWN_SUBJECT = re.compile(r"(?:我|咱|俺|本人)|\b(?:i|i’m|i’ve|i’d|im|we|we’re|we’ve|my|our)\b")
+_OPENING = 12
+"""Characters in which a sentence names its subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +99,8 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
         text, number = str(line.get("text", "")), line.get("number")
         entries = read_statements(text, before=before)
         before = entries
-        answer["memories"] += [{**memory, "about": number} for memory in _list_memories(text, known=known)]
+        memories = _list_memories(text, known=known, said_at=_read_time(line.get("said_at")))
+        answer["memories"] += [{**memory, "about": number} for memory in memories]
         if wanted.get("entries"):
             answer["entries"] += [{**entry.to_wire(), "about": number} for entry in entries]
         answer["profile"] += [{**proposal, "about": number} for proposal in _list_wishes(entries)]
@@ -99,28 +121,54 @@ def _read_lines(block: str | None) -> Iterator[dict[str, Any]]:
     return filter(None, map(_read_object, (block or "").splitlines()))
 
 
-def _list_memories(text: str, *, known: frozenset[str]) -> Iterator[dict[str, Any]]:
+def _read_time(text: Any) -> datetime | None:
+    """When a message was said, as the prompt shows it: with the name of the weekday after it."""
+    try:
+        said_at = datetime.fromisoformat(str(text).partition(" ")[0])
+    except ValueError:
+        return None
+    return said_at if said_at.tzinfo else said_at.replace(tzinfo=UTC)
+
+
+def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None) -> Iterator[dict[str, Any]]:
     for clauses in _group(list(list_telling_clauses(text, known=known))):
         told = "".join(clause.text + clause.mark for clause in clauses)
         language = detect_language(told)
         told = told.rstrip("，, 。.") + ("。" if language == "zh" else ".")
         entries = [entry for clause in clauses for entry in clause.entries]
-        yield {
-            "content": tell_in_third_person(told, language=language),
-            "tags": list(dict.fromkeys(entry.key for entry in entries))[:_MOST_TAGS],
-            "relation": "new",
-            "target": None,
-            "confidence": _CONFIDENCE,
-        }
+        for statement in split_enumeration(tell_in_third_person(told, language=language), language=language):
+            yield {
+                "content": statement,
+                "tags": list(dict.fromkeys(entry.key for entry in entries))[:_MOST_TAGS],
+                "event": _find_event(statement, said_at=said_at),
+                "relation": "new",
+                "target": None,
+                "confidence": _CONFIDENCE,
+            }
+
+
+def _find_event(statement: str, *, said_at: datetime | None) -> str | None:
+    """The words that say when what is told happened or will happen; None of how things are."""
+    if said_at is None:
+        return None
+    for span in find_times(statement, said_at=said_at, zone=ZoneInfo("UTC")):
+        part = next(part for part in _PART.split(statement) if span.text in part)
+        if not _NOW.fullmatch(span.text) or _load_cues().find("happened", fold_in_place(part).strip(" 。.!")):
+            return span.text
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class TellingClause:
-    """A clause worth keeping, with the punctuation after it and what it states about attributes we know."""
+    """A clause worth keeping, with the punctuation after it and what it states about attributes we know.
+
+    ``begins``: it begins a sentence that names whom it is about; others go on with what was told before.
+    """
 
     text: str
     mark: str
     entries: tuple[Entry, ...] = ()
+    begins: bool = False
 
     @property
     def apart(self) -> frozenset[str]:
@@ -138,11 +186,16 @@ def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> I
     folded = fold_in_place(text)
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
+    telling: list[TellingClause] = []
     for sentence in split_clauses(text):
-        yield from _read_sentence(sentence, cues, known=known)
+        telling = list(_read_sentence(sentence, cues, known=known, goes_on=bool(telling)))
+        yield from telling
 
 
-def _read_sentence(sentence: tuple[Clause, ...], cues: _Cues, *, known: frozenset[str]) -> Iterator[TellingClause]:
+def _read_sentence(
+    sentence: tuple[Clause, ...], cues: _Cues, *, known: frozenset[str], goes_on: bool
+) -> Iterator[TellingClause]:
+    """``goes_on``: the sentence before told something, and "she" may be whom it told of."""
     whole = " ".join(clause.folded for clause in sentence)
     if cues.find("quoting", whole) or cues.find("system", whole) or any(clause.supposes for clause in sentence):
         return
@@ -156,16 +209,19 @@ def _read_sentence(sentence: tuple[Clause, ...], cues: _Cues, *, known: frozense
     if not kept or (sentence[-1].asks and not cues.find("person", telling)):
         return
     told = styled or any(cues.find(name, telling) for name in ("person", "own", "event", "detail"))
+    told = told or (goes_on and cues.find("pronoun", telling))
     if not told and not known & set(extract_keywords(telling, limit=_MOST_KEYWORDS)):
         return
     language = detect_language(telling)
-    for index, clause in enumerate(kept):
+    for index, (clause, entries) in enumerate(zip(kept, read_clauses(kept), strict=True)):
         last = index == len(kept) - 1
         mark = ("。" if last else "，") if language == "zh" else (". " if last else ", ")
-        entries = read_statements(clause.text)
-        if not entries and language == "en":
-            entries = read_statements(f"I {clause.text}")  # "… and live in Columbus": the subject is the one before
-        yield TellingClause(text=clause.text, mark=mark, entries=tuple(entries))
+        if not entries and language == "en" and index == 0:
+            entries = tuple(read_statements(f"I {clause.text}"))  # "Moved to Columbus"
+        if entries and all(entry.concept in _STYLE for entry in entries):
+            continue
+        begins = index == 0 and bool(_OWN_SUBJECT.search(clause.folded[:_OPENING]))
+        yield TellingClause(text=clause.text, mark=mark, entries=entries, begins=begins)
 
 
 def _drop_address(clause: Clause) -> Clause:
@@ -193,11 +249,11 @@ def _is_empty(clause: Clause, cues: _Cues, *, styled: bool, first: bool) -> bool
 
 
 def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
-    """Clauses that make one memory: a new one begins where another of the concepts apart is told."""
+    """Clauses that make one memory: a sentence, or less where another of the concepts apart is told."""
     group: list[TellingClause] = []
     for clause in clauses:
         told = frozenset[str]().union(*(earlier.apart for earlier in group))
-        if clause.apart and told and not clause.apart & told:
+        if group and (clause.begins or (clause.apart and told and not clause.apart & told)):
             yield group
             group = []
         group.append(clause)
@@ -208,8 +264,7 @@ def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
 def _list_wishes(entries: Sequence[Entry]) -> Iterator[dict[str, Any]]:
     for entry in entries:
         if section := _STYLE.get(entry.concept):
-            colon = "：" if entry.language == "zh" else ": "
-            yield {"section": section, "text": f"{entry.key}{colon}{entry.value}"}
+            yield {"section": section, "text": _WISHES[entry.concept, entry.language].format(value=entry.value)}
 
 
 def _read_case(text: str) -> dict[str, str] | None:

@@ -66,7 +66,10 @@ class Lexicon:
     ``correction``: a clause that takes back what was just said, and ``corrected`` the one after it, with the right
     value. ``follow_up``: a question that repeats the one before about somebody else, ``who``. ``pointing``: words that
     mean nothing outside the conversation (it, you, 这个). ``at_hand``: how a thing begins that is liked only as it lies
-    before one's eyes ("I love the colors"). ``relations``: from each word for a relative to the one used in keys.
+    before one's eyes ("I love the colors"). ``past``: a time that is over, before or after the subject; then only what
+    ``happens`` (moving, not living) is still true. ``since``: a time from which on something is true. ``goes_on``: how
+    a clause without a subject begins that goes on about the one of the clause before. ``relations``: from each word for
+    a relative to the one used in keys.
     ``tells`` matches where any pattern of any concept does: most clauses tell nothing, and one attempt is ten times
     quicker than two hundred.
     """
@@ -76,6 +79,10 @@ class Lexicon:
     prelude: re.Pattern[str]
     hedge: re.Pattern[str]
     adverb: re.Pattern[str]
+    past: re.Pattern[str]
+    since: re.Pattern[str]
+    happens: re.Pattern[str]
+    goes_on: re.Pattern[str]
     user: re.Pattern[str]
     possessive: re.Pattern[str]
     other: re.Pattern[str]
@@ -114,7 +121,10 @@ def load_lexicon(language: Language) -> Lexicon:
     words: dict[str, str] = table.pop("words")
     relations = {word: name for name, spellings in table.pop("relations").items() for word in spellings}
     variables: dict[str, str] = table.pop("variables")
-    concepts = {name: table.pop(name) for name in [name for name, row in table.items() if isinstance(row, dict)]}
+    # Requests first: "I prefer short answers" is one, and no more than that.
+    names = [name for name, row in table.items() if isinstance(row, dict)]
+    names.sort(key=lambda name: not table[name].get("request", False))
+    concepts = {name: table.pop(name) for name in names}
     adverb: str = table["adverb"] if language == "en" else rf"(?:(?:{table['adverb']})\s*){{0,4}}"
     macros = {
         **words,
@@ -132,6 +142,10 @@ def load_lexicon(language: Language) -> Lexicon:
         prelude=re.compile(rf"(?:{table['prelude']}){{0,5}}"),
         hedge=re.compile(table["hedge"]),
         adverb=re.compile(adverb),
+        past=re.compile(_expand(table["past"], macros, verb=False)),
+        since=re.compile(_expand(table["since"], {**macros, "past": table["past"]}, verb=False)),
+        happens=re.compile(_expand(table["happens"], macros, verb=False)),
+        goes_on=re.compile(table["goes_on"]),
         user=re.compile(table["user"]),
         possessive=re.compile(table["possessive"]),
         other=re.compile(table["other"]),

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from apps.core.llm.offline.clauses import Clause, is_instruction, split_clauses
 from apps.core.llm.offline.language import Language, spell_uniformly
 from apps.core.llm.offline.lexicon import Category, Concept, Lexicon, Mode, load_lexicons
+from apps.core.llm.offline.subjects import Subject, introduce, read_subject, skip_opening
 from apps.core.llm.offline.values import clean_value, read_values
 
 Source = Literal["user_stated", "inferred"]
@@ -25,9 +26,12 @@ _CONFIDENCE: dict[Source, float] = {"user_stated": 0.95, "inferred": 0.5}
 _ASKED_TO_REMEMBER = re.compile(r"记住|记得|记一?下|记下|remember|note|keep in mind|don’t forget")
 _INTERJECTION = 4
 """An unread clause longer than this, in characters, is about something else."""
+_OF_ANIMALS = frozenset(
+    ("name", "introduction", "age", "birthday", "likes", "dislikes", "diet", "allergies", "health", "habits")
+)
+"""What a clause without a subject tells of the pet in the clause before; anything else is about the user."""
+
 _FIXED_GROUPS = {"value", "also", "attribute", "called", "more", "no"}
-_GIVEN_NAME = re.compile(r"\s*,?\s+([A-Z][\w’-]+)\s*,?(?=\s|’s)(?!\s+(?:and|or)\b)")
-_POSSESSIVE_S = re.compile(r"’s\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +66,6 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """Who a clause is about and where its predicate starts. ``name``: the relation, or the pet's kind as written."""
-
-    kind: Literal["user", "relative", "pet", "other", "elided"]
-    start: int
-    end: int
-    name: str = ""
-    called: str = ""
-    possessed: int | None = None
-
-
 def read_statements(text: str, *, before: Sequence[Entry] = ()) -> list[Entry]:
     """Return what `text`, a message of the user, states about its writer, in order, merged by key.
 
@@ -93,6 +85,12 @@ def read_statements(text: str, *, before: Sequence[Entry] = ()) -> list[Entry]:
             if sum(len(entry.value) if isinstance(entry.value, list) else 1 for entry in entries) >= MOST_VALUES:
                 return entries
     return entries
+
+
+def read_clauses(clauses: Sequence[Clause]) -> list[tuple[Entry, ...]]:
+    """What each of `clauses`, those of one sentence, states; whom it is about carries over from one to the next."""
+    reader = _Reader(())
+    return [tuple(reader.read(clause)) if len(clause.folded) <= LONGEST_CLAUSE else () for clause in clauses]
 
 
 def _merge(entries: list[Entry], new: Entry) -> list[Entry]:
@@ -119,11 +117,11 @@ class _Reader:
         self.latest = before[-1] if before else None
         self.taking_back = False
         self.speaking_of: Literal["user", "other", "nobody"] = "nobody"
-        self.mentioned: _Subject | None = None
+        self.mentioned: Subject | None = None
         self.user_is_subject = False
         self.asked_to_remember = False
         self.left_unread = False
-        self.introduced: _Subject | None = None
+        self.introduced: Subject | None = None
 
     def begin_sentence(self) -> None:
         """Forget the grammatical subject; who is spoken of stays."""
@@ -143,19 +141,28 @@ class _Reader:
             if corrects and (corrected := self._correct(clause, lexicon)):
                 yield corrected
                 return
-            opening = lexicon.prelude.match(clause.folded)
-            start = opening.end() if opening else 0
-            subject = _read_subject(clause, lexicon, start=start)
-            if subject.kind == "elided" and self.introduced:
+            start, past = skip_opening(clause, lexicon)
+            subject = read_subject(clause, lexicon, start=start)
+            if dated := lexicon.past.match(clause.folded, subject.end):
+                past, subject = True, replace(subject, end=dated.end())
+            if past and not lexicon.happens.match(clause.folded, subject.end):
+                # "Last year I lived in Bonn" says nothing of now, "last year I moved to Bonn" does.
+                self._follow(clause, lexicon, subject=subject, found=False)
+                continue
+            goes_on = subject.kind == "elided" and lexicon.goes_on.match(clause.folded, subject.end)
+            introduced = self.introduced if goes_on else None
+            if introduced and introduced.kind == "relative":
                 # 我有一个妹妹，在上海读大学: the sister does.
-                subject = replace(self.introduced, start=subject.start, end=subject.end)
+                subject = replace(introduced, start=subject.start, end=subject.end)
             if subject.kind == "elided" and self.speaking_of == "other":
                 subject = replace(subject, kind="other")
             found = list(self._read_predicate(clause, lexicon, subject=subject))
+            if introduced and introduced.kind == "pet":
+                found = [entry for entry in found if entry.concept not in _OF_ANIMALS]
             self._follow(clause, lexicon, subject=subject, found=bool(found))
             if subject.kind in ("relative", "pet"):
                 self.mentioned = subject
-            if subject.kind == "relative" and lexicon.language == "zh":
+            if subject.kind in ("relative", "pet"):
                 self.introduced = subject
             elif subject.kind in ("user", "other") and not (found and self.introduced):
                 self.introduced = None
@@ -177,7 +184,7 @@ class _Reader:
         self.latest = replace(self.latest, value=concept.stored.replace("{value}", values[0]))
         return self.latest
 
-    def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject, found: bool) -> None:
+    def _follow(self, clause: Clause, lexicon: Lexicon, *, subject: Subject, found: bool) -> None:
         """Note who the next clause is about if it does not say."""
         self.left_unread = not found and len(clause.folded) - subject.end > _INTERJECTION
         self.user_is_subject = subject.kind == "user" or (subject.kind == "elided" and found)
@@ -190,7 +197,7 @@ class _Reader:
         elif len(clause.folded) - subject.start > _INTERJECTION:
             self.speaking_of = "other"
 
-    def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: _Subject) -> Iterator[Entry]:
+    def _read_predicate(self, clause: Clause, lexicon: Lexicon, *, subject: Subject) -> Iterator[Entry]:
         asked = bool(_ASKED_TO_REMEMBER.search(clause.folded[: subject.start]))
         # "帮我记一下，我的航班号是…": the request may be a clause of its own.
         explicit = asked or self.asked_to_remember
@@ -211,7 +218,7 @@ class _Reader:
                         return
 
     def _match(
-        self, concept: Concept, clause: Clause, lexicon: Lexicon, *, subject: _Subject, taking_back: bool
+        self, concept: Concept, clause: Clause, lexicon: Lexicon, *, subject: Subject, taking_back: bool
     ) -> Iterator[re.Match[str]]:
         folded = clause.folded
         if taking_back:
@@ -233,7 +240,7 @@ class _Reader:
             for begin in dict.fromkeys((start, adverb.end() if adverb else start)):
                 yield from (found for pattern in patterns if (found := pattern.match(folded, begin)))
 
-    def _is_about_user(self, subject: _Subject, lexicon: Lexicon) -> bool:
+    def _is_about_user(self, subject: Subject, lexicon: Lexicon) -> bool:
         if subject.kind == "elided":
             # Chinese leaves the subject out freely; in English only "…, and work at Siemens" does.
             return lexicon.language == "zh" or self.user_is_subject
@@ -246,7 +253,7 @@ class _Reader:
         clause: Clause,
         lexicon: Lexicon,
         *,
-        subject: _Subject,
+        subject: Subject,
         remove: bool,
     ) -> Iterator[Entry]:
         groups = {name: clause.text[slice(*found.span(name))] for name, part in found.groupdict().items() if part}
@@ -280,11 +287,13 @@ class _Reader:
         if subject.kind == "user":
             self.introduced = None
         if concept.name in ("family", "children"):
-            self.introduced = _introduce(groups["value"], lexicon)
+            self.introduced = introduce(groups["value"], lexicon)
         if concept.value == "member":
-            self.mentioned = _Subject(kind="pet", start=0, end=0, name=groups["value"])
+            self.mentioned = Subject(kind="pet", start=0, end=0, name=groups["value"])
             if concept.name == "children":
                 self.mentioned = replace(self.mentioned, kind="relative", name=groups["value"])
+            else:
+                self.introduced = self.mentioned
         if subject.called and subject.kind == "relative" and concept.name != "name":
             named = lexicon.concepts["name"]
             called = replace(base, concept="name", key=named.key, category=named.category, value=subject.called)
@@ -304,57 +313,11 @@ class _Reader:
                     yield entry
 
 
-def _read_subject(clause: Clause, lexicon: Lexicon, *, start: int) -> _Subject:
-    folded = clause.folded
-    if folded.startswith(("“", '"', "「"), start) or lexicon.other.match(folded, start):
-        return _Subject(kind="other", start=start, end=start)
-    user = lexicon.user.match(folded, start)
-    if lexicon.language == "zh":
-        if not user and (adverb := lexicon.adverb.match(folded, start)):
-            user = lexicon.user.match(folded, adverb.end())
-        after = user.end() if user else start
-        possessive = lexicon.possessive.match(folded, after) if user else None
-        owned = possessive.end() if possessive else after
-        if (relation := lexicon.relation.match(folded, owned)) and not folded.startswith("们", relation.end()):
-            name = lexicon.relations[relation.group()]
-            return _Subject(kind="relative", start=start, end=relation.end(), name=name)
-        if user and (pet := lexicon.words["pet"].match(folded, owned)):
-            return _Subject(kind="pet", start=start, end=pet.end(), name=clause.text[slice(*pet.span())])
-        return _Subject(kind="user" if user else "elided", start=start, end=after)
-    if owner := lexicon.possessive.match(folded, start):
-        relation = re.compile(rf"(?:{lexicon.relation.pattern})(?![\w])").match(folded, owner.end())
-        pet = lexicon.words["pet"].match(folded, owner.end())
-        if not relation and not pet:
-            return _Subject(kind="user", start=start, end=len(folded), possessed=owner.end())
-        thing = relation or pet
-        assert thing is not None
-        end = thing.end()
-        called = _GIVEN_NAME.match(clause.text, end) if relation else None
-        if called:
-            end = called.end()
-        owns = _POSSESSIVE_S.match(folded, end)
-        return _Subject(
-            kind="relative" if relation else "pet",
-            start=start,
-            end=end,
-            name=lexicon.relations[relation.group()] if relation else clause.text[slice(*thing.span())],
-            called=called.group(1) if called else "",
-            possessed=owns.end() if owns else None,
-        )
-    return _Subject(kind="user" if user else "elided", start=start, end=user.end() if user else start)
-
-
-def _introduce(member: str, lexicon: Lexicon) -> _Subject | None:
-    """The relative of whom a Chinese sentence goes on to speak without naming them again; English names them."""
-    name = lexicon.relations.get(member) if lexicon.language == "zh" else None
-    return _Subject(kind="relative", start=0, end=0, name=name) if name else None
-
-
-def _may_be_told(concept: Concept, subject: _Subject) -> bool:
+def _may_be_told(concept: Concept, subject: Subject) -> bool:
     return (subject.kind == "relative" and concept.relative) or (subject.kind == "pet" and concept.name == "name")
 
 
-def _tell_of_other(entry: Entry, subject: _Subject, lexicon: Lexicon) -> Iterator[Entry]:
+def _tell_of_other(entry: Entry, subject: Subject, lexicon: Lexicon) -> Iterator[Entry]:
     """Turn an entry about "you" into one about a relative or a pet; a child's or a pet's name joins its list."""
     named = entry.concept in ("name", "naming")
     child = bool(lexicon.words["child"].fullmatch(subject.name))
@@ -380,7 +343,8 @@ def _read_groups(groups: dict[str, str], concept: Concept, lexicon: Lexicon) -> 
     if constant:
         return (constant,)
     if "no" in groups:
-        return tuple(f"no {value}" for value in read_values(groups["no"], concept, lexicon))
+        no = "不" if lexicon.language == "zh" else "no "
+        return tuple(f"{no}{value}" for value in read_values(groups["no"], concept, lexicon))
     raw = groups["value"]
     if concept.value == "phrase" and "also" in groups:
         raw = (

@@ -8,6 +8,20 @@ from apps.core.llm.offline.language import Language
 
 _ZH_PERSON = re.compile(r"(?:我们|我(?!国|党|军|方)|咱们?|俺们?|本人)(?!行我素)")
 _ZH_KEEP = re.compile(r"(?<=[自忘敌唯])我")
+_ZH_PREDICATE = re.compile(
+    r"(?:(?:上|这|本|下|前|去|今|昨|明|[0-9一二两三几半]+)[^,，。]{0,7}?(?:[天晚早年月前日]|周[一二三四五六日末]?|星期[一二三四五六日天]?))?"
+    r"(?:[还也都又就才刚已从]|从.{1,8}|已经|终于|现在|目前|平时|经常|一般|通常|最近|从小)*"
+    r"(?:是(?!的|不是|啊|吧)|有(?!人|的|点|时)|会|住|对.{1,8}过敏|喜欢|讨厌|爱|不(?:再|吃|喝|喜欢|爱|会|能)"
+    r"|当|打算|计划|准备|正在|戒|养|买|卖|搬|学|每|跳槽|辞职|离职|退休|毕业|结婚|离婚|分手|考|加入|入职"
+    r"|在(?=.{1,12}(?:工作|上班|住|读|上学|学习|做|当|生活)))"
+)
+"""How a clause begins that leaves the person out: what comes is said of them."""
+_EN_PREDICATE = re.compile(
+    r"(?:(?:just|finally|recently|also|now) )*(?:moved|started|quit|bought|sold|lost|adopted|finished|graduated|joined"
+    r"|switched|stopped|got (?:married|divorced|engaged|promoted|fired|a|an|my)|broke up|live in|work (?:at|as|for)"
+    r"|love|like|hate|prefer|used to|turned \d)\b",
+    re.IGNORECASE,
+)
 _OPENING = re.compile(
     r"^(?:嗯+|哦+|啊|对了|其实|那个|哈哈+|唉|告诉你|跟你说(?:个事|一下)?|忘了跟你说|没想到吧|不好意思)[，,、!！:：\s]*"
 )
@@ -67,12 +81,16 @@ def _tell_chinese(text: str, *, bare: bool) -> str:
     kept = _ZH_KEEP.sub("\0", text)
     told = _ZH_PERSON.sub("用户", kept).replace("\0", "我")
     told = _tell_words(told)
-    return told if bare or "用户" in told else f"用户提到：{told}"
+    if bare or "用户" in told:
+        return told
+    return f"用户{told}" if _ZH_PREDICATE.match(told) else f"用户提到：{told}"
 
 
 def _tell_english(text: str, *, bare: bool) -> str:
     text = text.strip().replace("’", "'")
     text = _EN_OPENING.sub("", text) or text
+    if not bare and _EN_PREDICATE.match(text):
+        text = f"I {text[0].lower()}{text[1:]}"
     told = _tell_words(_SUBJECT.sub(_tell_subject, re.sub(r"\bi\b", "I", text)))
     told = _ZH_PERSON.sub("用户", told)
     if not bare and "the user" not in told and "用户" not in told:

@@ -34,19 +34,62 @@ def contents(*messages: str, known: tuple[str, ...] = ()) -> list[str]:
     ("message", "expected"),
     [
         ("我住在北京。", ["用户住在北京。"]),
-        ("戒咖啡了，胃受不了", ["用户提到：戒咖啡了，胃受不了。"]),
+        ("戒咖啡了，胃受不了", ["用户戒咖啡了，胃受不了。"]),
         ("告诉你个事，我跳槽去字节了", ["用户跳槽去字节了。"]),
         ("今天好冷啊。我妹妹下周结婚！", ["用户妹妹下周结婚。"]),
         ("我老家在大连, but I live in Sydney", ["用户老家在大连。", "The user lives in Sydney."]),
         ("My name is Mel, I live in Berlin", ["The user's name is Mel.", "The user lives in Berlin."]),
         ("I eat pork, and my sister is ill", ["The user eats pork, and the user's sister is ill."]),
-        ("Moved to Chicago for work.", ["The user mentioned: Moved to Chicago for work."]),
+        ("Moved to Chicago for work.", ["The user moved to Chicago for work."]),
         ("好的，我会去试试做寿司。", ["用户会去试试做寿司。"]),
         ("Thanks! I'm vegan by the way", ["The user is vegan by the way."]),
     ],
 )
 def test_what_is_told_of_the_person(message: str, expected: list[str]) -> None:
     assert [text.strip() for text in contents(message)] == expected
+
+
+@pytest.mark.spec("A2")
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("我住在北京，是一名护士。我对虾过敏。", ["用户住在北京。", "用户是一名护士。", "用户对虾过敏。"]),
+        ("我养了一只狗，叫旺财，五岁了", ["用户养了一只狗，叫旺财，五岁了。"]),
+        ("我订阅了爱奇艺和腾讯视频", ["用户订阅了爱奇艺。", "用户订阅了腾讯视频。"]),
+        ("我对花生、牛奶都过敏", ["用户对花生过敏。", "用户对牛奶过敏。"]),
+        ("我和女朋友住在杭州", ["用户和女朋友住在杭州。"]),
+        ("I subscribe to Netflix and Spotify", ["The user subscribes to Netflix.", "The user subscribes to Spotify."]),
+        ("I have a dog and two cats.", ["The user has a dog.", "The user has two cats."]),
+        ("I love mac and cheese.", ["The user loves mac and cheese."]),
+        ("I like swimming in the sea and long walks", ["The user likes swimming in the sea and long walks."]),
+        (
+            "I adopted a cat called Mochi last month. Please keep your answers short.",
+            ["The user adopted a cat called Mochi last month."],
+        ),
+        ("My wife is a teacher. She loves hiking.", ["The user's wife is a teacher. She loves hiking."]),
+        ("My brother is a pilot and lives in Rome", ["The user's brother is a pilot, and lives in Rome."]),
+    ],
+)
+def test_one_memory_for_each_statement(message: str, expected: list[str]) -> None:
+    assert contents(message) == expected
+
+
+@pytest.mark.spec("A1")
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("上周六我搬到上海了", "上周六"),
+        ("I moved to Berlin last month", "last month"),
+        ("我今年三月结婚了", "今年三月"),
+        ("今天我收养了一只猫", "今天"),
+        ("我今年三十岁", None),
+        ("My brother turned 30 this year", "this year"),
+        ("我现在住在北京", None),
+        ("I usually drink tea, today as well", None),
+    ],
+)
+def test_an_event_has_the_words_that_say_when_it_was(message: str, expected: str | None) -> None:
+    assert [memory["event"] for memory in extract(message)["memories"]] == [expected]
 
 
 @pytest.mark.spec("A2")
@@ -87,15 +130,21 @@ def test_entries_only_where_they_are_wanted() -> None:
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("请用简短的回答", []),
-        ("以后回答简短一点", [("reply_style", "回复长度：简短")]),
-        ("请用英文回复我", [("language_habits", "回复语言：英文")]),
-        ("call me Sam", [("reply_style", "preferred name: Sam")]),
+        ("请用简短的回答", [("reply_style", "回复要简短。")]),
+        ("以后回答简短一点", [("reply_style", "回复要简短。")]),
+        ("请用英文回复我", [("language_habits", "希望用英文回复。")]),
+        ("call me Sam", [("reply_style", "Wants to be called Sam.")]),
+        ("叫我小明", [("reply_style", "希望被称呼为小明。")]),
+        ("Please keep your answers short", [("reply_style", "Keep replies short.")]),
+        ("I prefer short answers", [("reply_style", "Keep replies short.")]),
+        ("Please answer in French", [("language_habits", "Wants replies in French.")]),
         ("我住在北京", []),
     ],
 )
 def test_wishes_about_replies_are_for_the_profile(message: str, expected: list[tuple[str, str]]) -> None:
-    assert [(item["section"], item["text"]) for item in extract(message)["profile"]] == expected
+    answer = extract(message)
+    assert [(item["section"], item["text"]) for item in answer["profile"]] == expected
+    assert bool(answer["memories"]) == (not expected)
 
 
 @pytest.mark.spec("X1")
