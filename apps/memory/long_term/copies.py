@@ -25,15 +25,15 @@ def list_copies(user: User, memories: Iterable[LongTermMemory]) -> list[MemoryCo
     """Return the other places in which the values of `memories` stand, of this person only.
 
     Long-term: memories of any status with the same value, whatever their key. Atomic: memories of any status whose
-    content is one of the values or contains it. Working: the same of context variables, forms too. Then
-    what was registered (`apps.memory.copies`). A fixed number of queries.
+    content is one of the values or holds it as words of its own: "cat" is not in "education". Working: the same of
+    context variables, forms too. Then what was registered (`apps.memory.copies`). A fixed number of queries.
     """
     memories = list(memories)
     values = {form for memory in memories for form in _forms(memory.value)}
     if not values:
         return []
-    own = [*_list_long_term(user, memories), *_list_atomic(user, values), *_list_working(user, values)]
     traces = get_traces(memories)
+    own = [*_list_long_term(user, memories), *_list_atomic(user, values, traces), *_list_working(user, values, traces)]
     return [*own, *(copy for holder in list_copy_holders() for copy in holder.find(user=user, traces=traces))]
 
 
@@ -72,23 +72,20 @@ def _list_long_term(user: User, memories: Sequence[LongTermMemory]) -> Iterator[
         yield MemoryCopy(kind=LONG_TERM, id=row.id, field=row.key, text=json_text(row.value))
 
 
-def _list_atomic(user: User, values: set[str]) -> Iterator[MemoryCopy]:
+def _list_atomic(user: User, values: set[str], traces: Traces) -> Iterator[MemoryCopy]:
     holds = Q(normalized_content__in=values)
     for value in values:
         if len(value) >= _MIN_CONTAINED_CHARACTERS:
             holds |= Q(normalized_content__contains=value)
     rows = AtomicMemory.objects.filter(holds, user=user).order_by("-create_time", "-id")
-    for memory_id, content in rows.values_list("id", "content"):
-        yield MemoryCopy(kind=ATOMIC, id=memory_id, field="content", text=content)
+    for memory_id, content, normalized in rows.values_list("id", "content", "normalized_content"):
+        if normalized in values or traces.stand_in(content):
+            yield MemoryCopy(kind=ATOMIC, id=memory_id, field="content", text=content)
 
 
-def _list_working(user: User, values: set[str]) -> Iterator[MemoryCopy]:
+def _list_working(user: User, values: set[str], traces: Traces) -> Iterator[MemoryCopy]:
     rows = WorkingMemory.objects.filter(user=user).order_by("-updated_at", "session_id")
     for session_id, variables in rows.values_list("session_id", "context_variables"):
         for name, value in variables.items():
-            if any(_holds(normalize_value(text), values) for text in _leaves(value)):
+            if any(normalize_value(text) in values or traces.stand_in(text) for text in _leaves(value)):
                 yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=json_text(value))
-
-
-def _holds(text: str, values: set[str]) -> bool:
-    return text in values or any(len(value) >= _MIN_CONTAINED_CHARACTERS and value in text for value in values)

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from apps.accounts.models import User
+from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.copies import MemoryCopy
 from apps.memory.long_term.types import Action, Forgotten, MemoryUpdate, ProposedEntry
 from apps.memory.models import ForgottenKey, LongTermMemory, WorkingMemory
@@ -233,3 +234,19 @@ def test_a_yes_has_no_copies(user: User) -> None:
     memory = remember(user, "married", True)
     remember(user, "licence", True)
     assert list_copies(user, [memory]) == []
+
+
+@pytest.mark.spec("L6")
+def test_a_part_of_another_word_is_no_copy(user: User) -> None:
+    memory = remember(user, "pet", "cat")
+    create_atomic_memory(user=user, content="The user works in education.", now=BEFORE)
+    told, _new = create_atomic_memory(user=user, content="The user's cat sleeps all day.", now=BEFORE)
+    session = SessionFactory(user=user)
+    fields = {"subject": "education", "guest": "the cat"}
+    record_form(user=user, session_id=session.id, title="visit", fields=fields, now=BEFORE)
+    record_form(user=user, session_id=session.id, title="course", fields={"subject": "education"}, now=BEFORE)
+    copies = list_copies(user, [memory])
+    assert {(copy.kind, copy.id, copy.field) for copy in copies} == {
+        ("atomic", told.id, "content"),
+        ("working", session.id, "hitl_visit"),
+    }
