@@ -15,7 +15,7 @@ from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
-from apps.core.text.sentences import cut_at_sentence
+from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.selectors import DERIVED_FIELDS
@@ -138,6 +138,12 @@ def _digests(user: User, content: str) -> set[str]:
     return {digest_content(user, content), *(digest_text(user, kind="value", text=value) for value in values if value)}
 
 
+def _is_all_said(content: str, known: str) -> bool:
+    """Whether `known` says each sentence of `content`: one of them that it says takes the others nowhere."""
+    sentences = split_sentences(content)
+    return len(sentences) < 2 or all(compare(known, sentence) is Relation.SAME for sentence in sentences)
+
+
 class _Recorder:
     """The person's active memories, changed in Python and written at once."""
 
@@ -187,6 +193,12 @@ class _Recorder:
             relation = compare(draft.content, row.content, cosine=cosines.get(row.id))
         if relation is Relation.DOUBTFUL:
             return draft.relation if draft.target == row.id else Relation.NEW
+        if (
+            relation is Relation.SAME
+            and row.timestamp <= draft.said_at
+            and not _is_all_said(draft.content, row.content)
+        ):
+            return Relation.NEW
         return relation
 
     @staticmethod

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
-from django.db.models import Func, TextField, Value
+from django.db.models import DateTimeField, F, Func, TextField, Value
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
@@ -20,12 +21,16 @@ from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import Claim, Decision, list_claims
+from apps.memory.long_term.order import Version
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
-from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
+from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
 from apps.memory.text import join_text, list_words
 
 TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIELDS)
 """The fields that `set_text` sets: what saves one of them must save them all."""
+
+SAID_AT = Coalesce(F("message__create_time"), F("updated_at"), output_field=DateTimeField())
+"""When what a memory holds was said: its message tells, or, without one, when it was last written."""
 
 _CURRENT = (Status.ACTIVE, Status.PENDING, Status.REJECTED)
 
@@ -89,10 +94,12 @@ class Ledger:
         self._changed: dict[UUID, LongTermMemory] = {}
         self._accepted: dict[UUID, LongTermMemory] = {}
         self._before: dict[UUID, Snapshot] = {}
+        self._said_at: dict[UUID, datetime] = {}
         self._actions: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
         rows = LongTermMemory.objects.filter(user=user, normalized_key__in=self._keys, status__in=_CURRENT)
-        for row in rows.defer(*SEARCH_FIELDS).order_by("created_at", "id"):
+        for row in rows.annotate(said_at=SAID_AT).defer(*SEARCH_FIELDS).order_by("created_at", "id"):
             self._before[row.id] = snapshot(row)
+            self._said_at[row.id] = row.said_at
             self._place(row)
 
     def _place(self, row: LongTermMemory) -> None:
@@ -108,6 +115,29 @@ class Ledger:
     def get(self, key: str) -> KeyRows:
         """Return what is stored under a normalised key, changes so far included."""
         return self._keys[key]
+
+    def is_overtaken(self, key: str, *, said_at: datetime) -> bool:
+        """Whether the active memory of a normalised key was said after `said_at`.
+
+        What the system kept of a working memory was said some time before it was written: it overtakes nothing.
+        """
+        active = self._keys[key].active
+        if active is None or active.source == Source.SYSTEM:
+            return False
+        return self._said_at.get(active.id, said_at) > said_at
+
+    def list_versions(self, key: str) -> list[Version]:
+        """The values that a normalised key with an active memory had, as they were said, the active one last."""
+        active = self._keys[key].active
+        assert active is not None
+        ended = LongTermMemory.objects.filter(user=self._user, normalized_key=key, status=Status.SUPERSEDED)
+        rows = ended.annotate(said_at=SAID_AT).order_by("said_at", "created_at", "id").values_list("value", "said_at")
+        return [*(Version(*row) for row in rows), Version(active.value, self._said_at.get(active.id, self._now))]
+
+    def add_history(self, memory: LongTermMemory) -> None:
+        """Keep a new memory, whose text is set, as what was true before the active one of its key."""
+        memory.status, memory.superseded_by = Status.SUPERSEDED, self._keys[memory.normalized_key].active
+        self._new[memory.id] = memory
 
     def apply(
         self,

@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.core.text.fold import normalize_key
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.changes import decide
-from apps.memory.long_term.ledger import Ledger
+from apps.memory.long_term.ledger import SAID_AT, Ledger
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
 from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
 
@@ -62,7 +62,9 @@ def reconcile_keys(*, user: User, message_ids: Collection[UUID], now: datetime) 
     concepts = {concept.name: concept for key in touched if (concept := find_concept(key)) is not None}
     keys = {key for concept in concepts.values() for key in concept.keys}
     rows: defaultdict[str, list[LongTermMemory]] = defaultdict(list)
-    for row in active.filter(normalized_key__in=keys).select_related("message"):
+    said_at: dict[UUID, datetime] = {}
+    for row in active.filter(normalized_key__in=keys).annotate(said_at=SAID_AT):
+        said_at[row.id] = row.said_at
         if (concept := find_concept(row.normalized_key)) is not None:
             rows[concept.name].append(row)
     doubled = {name: found for name, found in rows.items() if len(found) > 1}
@@ -70,13 +72,9 @@ def reconcile_keys(*, user: User, message_ids: Collection[UUID], now: datetime) 
         return []
     ledger = Ledger(user=user, keys={row.normalized_key for found in doubled.values() for row in found}, now=now)
     for name, found in doubled.items():
-        found.sort(key=lambda row: (_said_at(row), row.created_at, row.id))
+        found.sort(key=lambda row: (said_at[row.id], row.created_at, row.id))
         _bring_together(ledger, found, is_list=concepts[name].is_list)
     return ledger.save()
-
-
-def _said_at(row: LongTermMemory) -> datetime:
-    return row.message.create_time if row.message else row.created_at
 
 
 def _bring_together(ledger: Ledger, rows: Sequence[LongTermMemory], *, is_list: bool) -> None:

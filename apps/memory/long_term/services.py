@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput
-from apps.core.text.fold import normalize_key
+from apps.core.text.fold import normalize_key, normalize_value
 from apps.memory.forgotten import find_forgotten
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import Snapshot
@@ -22,6 +22,7 @@ from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
+from apps.memory.long_term.order import drop_overtaken
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
@@ -54,10 +55,11 @@ def record_entries(
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
     by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
-    What was rejected (L1) or deleted (L6) is left out. Returns what happened; nothing for what was left out.
+    What was rejected (L1) or deleted (L6) is left out. What was said before the active memory of its key never
+    supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
     At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
-    without a valid entry. Workers make the vectors.
+    without a valid entry, and one more for each key of which something later is known. Workers make the vectors.
     """
     return record_proposals(
         user=user,
@@ -92,32 +94,80 @@ def record_proposals(
             return []
         ledger = Ledger(user=user, keys={proposal.normalized_key for proposal in proposals}, now=now)
         for proposal in proposals:
-            rows = ledger.get(proposal.normalized_key)
             accept = proposal.confidence >= auto_accept_confidence and not reads_as_instruction(
                 key=proposal.key, value=proposal.value
             )
-            decision = decide(
-                mode=proposal.mode,
-                value=proposal.value,
-                current=rows.current,
-                accept=accept,
-                pending=rows.pending_claims,
-                rejected=rows.rejected_claims,
-            )
-            ledger.apply(
-                decision,
-                category=proposal.category,
-                key=proposal.key,
-                source=proposal.source,
-                confidence=proposal.confidence,
-                mode=proposal.mode,
-                session_id=session_id,
-                message_id=message_id,
-            )
-            if decision.action not in (Action.IGNORED, Action.PENDING):
-                claims = list_claims(mode=proposal.mode, value=proposal.value)
-                ledger.settle(proposal.normalized_key, claims=claims)
+            origin = (session_id, message_id)
+            if ledger.is_overtaken(proposal.normalized_key, said_at=said_at):
+                _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)
+            else:
+                _record(ledger, proposal, accept=accept, origin=origin)
         return ledger.save(vectors_at_once=False)
+
+
+def _record(ledger: Ledger, proposal: Proposal, *, accept: bool, origin: tuple[UUID | None, UUID | None]) -> None:
+    """`origin`: the session and the message."""
+    rows = ledger.get(proposal.normalized_key)
+    decision = decide(
+        mode=proposal.mode,
+        value=proposal.value,
+        current=rows.current,
+        accept=accept,
+        pending=rows.pending_claims,
+        rejected=rows.rejected_claims,
+    )
+    ledger.apply(
+        decision,
+        category=proposal.category,
+        key=proposal.key,
+        source=proposal.source,
+        confidence=proposal.confidence,
+        mode=proposal.mode,
+        session_id=origin[0],
+        message_id=origin[1],
+    )
+    if decision.action not in (Action.IGNORED, Action.PENDING):
+        claims = list_claims(mode=proposal.mode, value=proposal.value)
+        ledger.settle(proposal.normalized_key, claims=claims)
+
+
+def _record_overtaken(
+    ledger: Ledger,
+    proposal: Proposal,
+    *,
+    said_at: datetime,
+    accept: bool,
+    origin: tuple[UUID | None, UUID | None],
+    now: datetime,
+) -> None:
+    """Take up what was said before the active memory of its key: another value is history, items count one by one."""
+    rows = ledger.get(proposal.normalized_key)
+    versions = ledger.list_versions(proposal.normalized_key)
+    assert rows.active is not None
+    if proposal.mode is not Mode.REPLACE:
+        value = drop_overtaken(mode=proposal.mode, value=proposal.value, said_at=said_at, versions=versions)
+        if value is not None:
+            # The list as a whole is no older for it.
+            origin = (rows.active.session_id, rows.active.message_id)
+            _record(ledger, replace(proposal, value=value), accept=accept, origin=origin)
+        return
+    claims = list_claims(mode=proposal.mode, value=proposal.value)
+    known = {normalize_value(version.value) for version in versions}
+    if not accept or claims <= rows.rejected_claims or normalize_value(proposal.value) in known:
+        return
+    memory = LongTermMemory(
+        user=rows.active.user,
+        session_id=origin[0],
+        message_id=origin[1],
+        category=proposal.category,
+        confidence=proposal.confidence,
+        source=proposal.source,
+        created_at=now,
+        updated_at=now,
+        last_accessed=now,
+    )
+    set_text(memory, key=proposal.key, value=proposal.value)
+    ledger.add_history(memory)
 
 
 def _drop_forgotten(

@@ -23,6 +23,7 @@ from apps.memory.atomic.compare import Relation
 from apps.memory.atomic.recording import ExtractedMemory, record_memories
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.history.context import changed_by
+from apps.memory.long_term.following import follow_memories
 from apps.memory.long_term.reconcile import reconcile_keys
 from apps.memory.long_term.services import record_entries
 from apps.memory.long_term.types import ProposedEntry
@@ -124,7 +125,7 @@ def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now:
     drafts = [
         _draft(memory, batch.said[memory.about], batch) for memory in answer.memories if memory.about in batch.said
     ]
-    record_memories(
+    memories = record_memories(
         user=claim.user,
         drafts=drafts,
         max_length=batch.settings.atomic_content_max_length,
@@ -132,6 +133,13 @@ def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now:
         now=now,
     )
     _write_entries(claim, batch, answer, now=now)
+    follow_memories(
+        user=claim.user,
+        memories=memories,
+        auto_accept_confidence=batch.settings.auto_accept_confidence,
+        now=now,
+    )
+    reconcile_keys(user=claim.user, message_ids=claim.message_ids, now=now)
     proposals = [
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
@@ -155,7 +163,7 @@ def _draft(memory: MemoryAnswer, message: Message, batch: _Batch) -> ExtractedMe
     start, end = (event.start, event.end) if event else (memory.event_start, memory.event_end)
     target = memory.target or 0
     return ExtractedMemory(
-        content=date_content(memory.content, said_at=said_at, zone=zone),
+        content=date_content(memory.content, event=memory.event, said_at=said_at, zone=zone),
         said_at=said_at,
         message_id=message.id,
         session_id=message.session_id,
@@ -168,12 +176,16 @@ def _draft(memory: MemoryAnswer, message: Message, batch: _Batch) -> ExtractedMe
     )
 
 
-def date_content(content: str, *, said_at: datetime, zone: ZoneInfo) -> str:
-    """Write after each relative expression the date it stood for: 上周六（2026-11-14）. It will be read years later."""
+def date_content(content: str, *, event: str | None, said_at: datetime, zone: ZoneInfo) -> str:
+    """Write after each relative expression the date it stood for: 上周六（2026-11-14）. It will be read years later.
+
+    One that goes on (今年三岁, "today I drink tea") only where `event` says that it dates what happened.
+    """
     dated, reached = "", 0
     for span in find_times(content, said_at=said_at, zone=zone):
         end = span.position + len(span.text)
-        if _HAS_YEAR.search(span.text) or content[end : end + 1] in ("（", "("):
+        goes_on = span.start <= said_at < span.end and span.text.lower() not in (event or "").lower()
+        if goes_on or _HAS_YEAR.search(span.text) or content[end : end + 1] in ("（", "("):
             continue
         opening, closing = ("（", "）") if _CHINESE.search(span.text) else (" (", ")")
         dated += content[reached:end] + opening + _show_dates(span) + closing
@@ -193,7 +205,7 @@ def _show_dates(span: TimeSpan) -> str:
 
 
 def _write_entries(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now: datetime) -> None:
-    """Long-term entries: of messages that no turn has read those in the answer, and of all one memory a concept."""
+    """Long-term entries of messages that no turn has read."""
     for number, message in batch.said.items():
         if message.id not in batch.recorded:
             continue
@@ -213,4 +225,3 @@ def _write_entries(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer,
             auto_accept_confidence=batch.settings.auto_accept_confidence,
             now=now,
         )
-    reconcile_keys(user=claim.user, message_ids=claim.message_ids, now=now)

@@ -193,7 +193,7 @@ def test_what_the_server_keeps_cannot_be_changed(user: User) -> None:
 
 @pytest.mark.spec("L2", "L3")
 def test_accepting_supersedes_what_the_key_had(user: User) -> None:
-    old = LongTermMemoryFactory(user=user, key="城市", value="北京")
+    old = LongTermMemoryFactory(user=user, key="城市", value="北京", now=NOW)
     memory = accept_memory(user=user, memory_id=propose(user, "城市", "上海"), now=LATER)
     assert (memory.status, memory.value, memory.updated_at) == ("active", "上海", LATER)
     memory.refresh_from_db()
@@ -244,7 +244,7 @@ def test_the_stored_words_are_those_of_the_text_whoever_wrote_it(user: User) -> 
 
 @pytest.mark.spec("L3")
 def test_accepting_a_removal_leaves_the_rest_or_nothing(user: User) -> None:
-    LongTermMemoryFactory(user=user, key="pets", value=["cat", "dog"])
+    LongTermMemoryFactory(user=user, key="pets", value=["cat", "dog"], now=NOW)
     memory = accept_memory(user=user, memory_id=propose(user, "pets", "dog", mode="remove"), now=NOW)
     assert (memory.status, memory.value) == ("active", ["cat"])
     last = accept_memory(user=user, memory_id=propose(user, "pets", "cat", mode="remove"), now=NOW)

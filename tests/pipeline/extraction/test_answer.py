@@ -102,4 +102,19 @@ def test_the_prompt_holds_remembered_text_as_escaped_data() -> None:
     ],
 )
 def test_relative_words_get_their_dates(content: str, expected: str) -> None:
-    assert date_content(content, said_at=SAID_AT, zone=SHANGHAI) == expected
+    assert date_content(content, event=None, said_at=SAID_AT, zone=SHANGHAI) == expected
+
+
+@pytest.mark.spec("A1")
+@pytest.mark.parametrize(
+    ("content", "event", "expected"),
+    [
+        ("用户的猫今年三岁。", None, "用户的猫今年三岁。"),
+        ("用户的猫今年三岁，上个月生病了。", "上个月", "用户的猫今年三岁，上个月（2026-10）生病了。"),
+        ("用户今年结婚了。", "今年", "用户今年（2026）结婚了。"),
+        ("The user drinks tea today.", None, "The user drinks tea today."),
+        ("The user retired this year.", "This year", "The user retired this year (2026)."),
+    ],
+)
+def test_what_goes_on_is_dated_only_as_an_event(content: str, event: str | None, expected: str) -> None:
+    assert date_content(content, event=event, said_at=SAID_AT, zone=SHANGHAI) == expected

@@ -152,7 +152,7 @@ def test_wishes_go_into_the_profile() -> None:
     session = SessionFactory()
     say(session, "以后回答简短一点")
     extract(claim())
-    assert UserProfile.objects.get(user=session.user).reply_style == "回复长度：简短"
+    assert UserProfile.objects.get(user=session.user).reply_style == "回复要简短。"
 
 
 @pytest.mark.spec("X1", "G1")
