@@ -136,11 +136,12 @@ def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None
         language = detect_language(told)
         told = told.rstrip("，, 。.") + ("。" if language == "zh" else ".")
         entries = [entry for clause in clauses for entry in clause.entries]
+        dated = any(entry.concept == "birthday" for entry in entries)
         for statement in split_enumeration(tell_in_third_person(told, language=language), language=language):
             yield {
                 "content": statement,
                 "tags": list(dict.fromkeys(entry.key for entry in entries))[:_MOST_TAGS],
-                "event": _find_event(statement, said_at=said_at),
+                "event": None if dated else _find_event(statement, said_at=said_at),
                 "relation": "new",
                 "target": None,
                 "confidence": _CONFIDENCE,
@@ -203,7 +204,7 @@ def _read_sentence(
     kept = [
         clause
         for index, clause in enumerate(map(_drop_address, sentence))
-        if clause.text and not _is_empty(clause, cues, styled=styled, first=index == 0)
+        if clause.text and not _is_empty(clause, cues, first=index == 0)
     ]
     telling = "，".join(clause.folded for clause in kept)
     if not kept or (sentence[-1].asks and not cues.find("person", telling)):
@@ -235,17 +236,17 @@ def _drop_address(clause: Clause) -> Clause:
     return replace(clause, text=clause.text[start:], folded=clause.folded[start:])
 
 
-def _is_empty(clause: Clause, cues: _Cues, *, styled: bool, first: bool) -> bool:
+def _is_empty(clause: Clause, cues: _Cues, *, first: bool) -> bool:
     """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
     requests = first and cues.find("request", clause.folded)
-    if (clause.asks and not (styled and requests)) or (cues.find("assistant", clause.folded) and not styled):
+    if clause.asks or cues.find("assistant", clause.folded):
         return True
     parts = [part.strip(" .!~。") for part in _PART.split(clause.folded)]
     if all(cues.find("courtesy", part) for part in parts if part):
         return True
     if cues.find("weather", clause.folded.strip(" .!~。")):
         return True
-    return requests and not styled
+    return requests
 
 
 def _group(clauses: Sequence[TellingClause]) -> Iterator[list[TellingClause]]:
