@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from apps.memory.atomic.frames import USER, Clause, Frame, Value, read_frame
+from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
 
 SAME_COSINE = 0.97
 """From here on two texts with the same numbers and nothing ended in either say the same."""
@@ -18,7 +18,7 @@ DOUBTFUL_COSINE = 0.85
 """From here on a model is asked."""
 
 _MOST_OVERLAP = 0.75
-_IN_PASSING = 3
+_IN_PASSING = 2
 """One word in so many may be the same in two texts that are about different things."""
 
 _FEW_WORDS = 3
@@ -79,14 +79,53 @@ def _contradicts(before: Frame, after: Frame) -> bool:
     for old, new in _pairs(before, after):
         if "unreal" in old.cues:
             continue
-        same = near and _concern_the_same(old, new, before, after)
-        if same and _is_ended(old, new, after):
-            return True
+        of_same = _concern_the_same(old, new, before, after)
+        if "unsure" not in new.cues:
+            if _has_passed(old, new):
+                return True
+            if of_same and _is_ended(old, new, after) and (near or _is_plain(old, new, before)):
+                return True
         if "unreal" in new.cues:
             continue
+        same = near and of_same
         if _has_another_value(old, new) or (same and (_is_turned(old, new) or _is_changed(old, new, before, after))):
             return True
+        if of_same and (_is_exchanged(old, new) or (near and _is_gained(old, new))):
+            return True
     return False
+
+
+def _has_passed(old: Clause, new: Clause) -> bool:
+    """Whether somebody's state has given way to one that never goes with it: in hospital, discharged."""
+    if "negation" in old.cues and not old.states:
+        return False
+    return not new.cues & {"momentary", "unreal"} and any(
+        old.subject == new.subject or may_pass(number, subject=new.subject)
+        for number in old.states & new.passed - old.passed
+    )
+
+
+def _is_plain(old: Clause, new: Clause, before: Frame) -> bool:
+    """Whether what a long text begins with is plainly ended: in a clause that is about nothing else."""
+    shared = _share(new.words, old.words)
+    return old is before.clauses[0] and len(new.words - shared) < _FEW_WORDS and len(shared) >= 1
+
+
+def _is_exchanged(old: Clause, new: Clause) -> bool:
+    """Whether a thing was given up for another: "from X to Y", or switched to another of its kind."""
+    if "adding" in new.cues or _ends(old):
+        return False
+    if _share(old.words, new.left):
+        return True
+    return "switch" in new.cues and bool(old.categories & new.categories) and bool(new.words - old.words)
+
+
+def _is_gained(old: Clause, new: Clause) -> bool:
+    """Whether somebody has, or can do, what they had not or could not."""
+    if "negation" not in old.cues or "gain" not in new.cues or new.cues & {"negation", "adding"}:
+        return False
+    shared = _share(old.words, new.words)
+    return _likes(old) is None and not _ends(old) and shared == old.words and 0 < len(shared) <= _FEW_WORDS
 
 
 def _overlap(before: Frame, after: Frame) -> bool:
@@ -137,11 +176,15 @@ def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
         return not _share(old.words, new.words)
     if _ends(old):
         return "restart" in new.cues and not _ends(new) and bool(_share(old.words, new.words))
+    if "negation" in old.cues and _likes(old) is None:
+        return False  # "I don't smoke" is as true after "I quit smoking ten years ago"
     return _ends(new) and bool(_share(old.words, _about(new, after)))
 
 
 def _ends(clause: Clause) -> bool:
     """Whether something stops being true; that one does not feel like it today is an exception."""
+    if "once" in clause.cues:
+        return False
     return "end" in clause.cues or ("no_more" in clause.cues and "momentary" not in clause.cues)
 
 
@@ -177,7 +220,8 @@ def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
     if not shared:
         return False
     if "correction" in new.cues:
-        return bool(after.words - before.words or after.numbers - before.numbers)
+        said_again = 2 * len(shared) >= len(old.words) or bool(old.categories & new.categories)
+        return said_again and bool(after.words - before.words or after.numbers - before.numbers)
     if not old.numbers or not after.numbers or _fit(old.numbers, after.numbers) or "momentary" in new.cues:
         return False
     return "change" in new.cues or old.words <= new.words or new.words <= old.words

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 from apps.core.text.fold import fold
 from apps.core.text.keywords import load_stop_words
@@ -61,7 +62,7 @@ _CLAUSE = re.compile(
     r"|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
 )
 _TIME_MARK = re.compile(
-    r"\d[\d.,:k%-]*|周[一二三四五六日天末]|(?:星期|礼拜)[一二三四五六日天]"
+    r"\d[\d.,:k%-]*|周[一二三四五六日天]|(?:星期|礼拜)[一二三四五六日天]"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|上午|下午|晚上|早上|(?<=\d)\s?[ap]m\b"
 )
 _PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she|his|her|its)\b)")
@@ -85,7 +86,12 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause. ``attributes``: by whose they are and their name; ``cues``: names of the cues that are in it."""
+    """One clause. ``attributes``: by whose they are and their name; ``cues``: names of the cues that are in it.
+
+    ``categories``: of the things in it, several of which nobody needs; ``left``: the words of what was given up for
+    something else ("from X to Y"); ``states`` and ``passed``: the numbers of the transitions whose old state it tells,
+    and of those whose new one.
+    """
 
     text: str
     subject: str
@@ -93,6 +99,10 @@ class Clause:
     numbers: frozenset[str]
     attributes: Mapping[tuple[str, str], Value]
     cues: frozenset[str]
+    categories: frozenset[str]
+    left: frozenset[str]
+    states: frozenset[int]
+    passed: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +112,21 @@ class Frame:
     normalized: str
     clauses: tuple[Clause, ...]
     mentioned: frozenset[str]
-
-    @property
-    def words(self) -> frozenset[str]:
-        return frozenset().union(*(clause.words for clause in self.clauses))
-
-    @property
-    def numbers(self) -> frozenset[str]:
-        return frozenset().union(*(clause.numbers for clause in self.clauses))
+    words: frozenset[str]
+    numbers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
     tell: tuple[re.Pattern[str], ...]
     unless: re.Pattern[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Transition:
+    old: re.Pattern[str]
+    new: re.Pattern[str]
+    of: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +139,13 @@ class _Tables:
     generic: frozenset[str]
     telling: frozenset[str]
     lists: re.Pattern[str]
+    transitions: tuple[_Transition, ...]
+    categories: Mapping[str, re.Pattern[str]]
 
 
 @cache
 def _tables() -> _Tables:
-    table = tomllib.loads(files(__package__).joinpath("data/attributes.toml").read_text(encoding="utf-8"))
+    table = _load("attributes")
     names = "|".join(rf"(?P<s{index}>{pattern})(?![a-z])" for index, pattern in enumerate(table["subjects"].values()))
     return _Tables(
         attributes={
@@ -155,7 +168,19 @@ def _tables() -> _Tables:
         generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),
         telling=frozenset(table["words"]["telling"]),
         lists=re.compile(table["words"]["list"]),
+        transitions=tuple(
+            _Transition(old=re.compile(row["old"]), new=re.compile(row["new"]), of=frozenset(row.get("of", ())))
+            for row in _load("transitions")["transitions"]
+        ),
+        categories={
+            name: re.compile("|".join(rf"(?<![a-z]){re.escape(word)}(?![a-z])" for word in words.split()))
+            for name, words in _load("categories")["categories"].items()
+        },
     )
+
+
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(f"data/{name}.toml").read_text(encoding="utf-8"))
 
 
 def make_comparable(text: str) -> str:
@@ -195,7 +220,14 @@ def read_frame(text: str) -> Frame:
         normalized=re.sub(r"[\W_]+", "", comparable),
         clauses=tuple(clauses),
         mentioned=_find_mentioned(comparable, tables),
+        words=frozenset[str]().union(*(clause.words for clause in clauses)),
+        numbers=frozenset[str]().union(*(clause.numbers for clause in clauses)),
     )
+
+
+def may_pass(number: int, *, subject: str) -> bool:
+    """Whether the new state of a transition may be told of `subject` where the old one is somebody else's."""
+    return subject in _tables().transitions[number].of
 
 
 def _find_mentioned(text: str, tables: _Tables) -> frozenset[str]:
@@ -224,6 +256,8 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
             if found := pattern.search(part) or (pattern.search(told) if told else None):
                 groups = found.groupdict()
                 whose = next(iter(_find_mentioned(groups.get("of") or "", tables)), subject)
+                if subject not in (USER, whose):
+                    whose = subject  # "my mother's dog is called …"
                 if name == "name" and whose == USER and not _OWN_NAME.search(part):
                     break  # 学了一道菜，叫做清蒸鲈鱼; "the museum is called …"
                 attributes[whose, name] = _read_value(
@@ -239,13 +273,46 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
         numbers=frozenset(_TIME_MARK.findall(part)),
         attributes=attributes,
         cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part)),
+        categories=frozenset(name for name, pattern in tables.categories.items() if pattern.search(part)),
+        left=frozenset[str]().union(
+            *(list_telling_words(found["x"]) for pattern in _EXCHANGES if (found := pattern.search(part)))
+        ),
+        states=frozenset(number for number, row in enumerate(tables.transitions) if row.old.search(part)),
+        passed=frozenset(number for number, row in enumerate(tables.transitions) if row.new.search(part)),
     )
 
 
-_PASSING = frozenset({"现在", "目前", "如今", "最", "新", "的", "new", "current", "now", "old"})
+_EXCHANGES = (
+    re.compile(r"从(?P<x>.{1,12}?)(?:换|改|转|跳|调|搬|升)(?:槽|行|岗)?(?:到|成|为|去|用|了)"),
+    re.compile(r"把(?P<x>.{1,12}?)(?:换|改|升级)(?:成|为|作|到)"),
+    re.compile(r"(?:取代|代替|替换)了?(?P<x>.{1,12})"),
+    re.compile(r"(?:不是|不叫|而非|不再是)(?P<x>.{1,10}?)(?:$|而是|,|是)"),
+    re.compile(
+        r"\b(?:moved|switched|went|gone|changed|transferred|jumped|converted|migrated|relocated|upgraded|downgraded) "
+        r"(?:\w+ ){0,4}?from (?P<x>.{1,40}?) (?:to|into) "
+    ),
+    re.compile(
+        r"\b(?:swapped|traded|exchanged|left|leaving|ditched|dropped|quit|replaced|packed in) (?:in )?(?P<x>.{1,40}?)"
+        r" (?:in )?(?:for|with|in favou?r of) "
+    ),
+    re.compile(r"\b(?:instead of|rather than|in place of) (?P<x>.{1,40})"),
+)
+"""How a clause says that one thing (x) has given way to another."""
+
+
+_PASSING = frozenset(
+    {"现在", "目前", "如今", "最", "新", "的", "new", "current", "now", "old", "these", "day", "nowadays"}
+)
 """Words in the name of an attribute that are no part of it."""
 
+_SUPERLATIVES = (
+    re.compile(
+        r"最(?P<attribute>(?:喜欢|爱|讨厌|常用|擅长|想去)[^,是变]{1,10}?)(?:是|变成|改成|换成|变为|成了)(?P<value>.+)"
+    ),
+    re.compile(r"最(?P<attribute>(?:喜欢|爱|常)(?:吃|喝|看|听|玩|去|用|穿|逛))(?P<value>[^的是]+)$"),
+)
 _NAMED = (
+    *_SUPERLATIVES,
     re.compile(
         r"(?:我|他|她|它)(?:现在|如今|目前)?(?:的|最)?(?P<attribute>[^,是变]{2,12}?)(?:是|变成|改成|换成|变为|成了)(?P<value>.+)"
     ),
@@ -260,7 +327,7 @@ def _read_named(part: str, tables: _Tables) -> tuple[str, Value] | None:
         if found is None or tables.lists.search(found["attribute"]):
             continue
         named = found["attribute"]
-        if list_telling_words(named) and not _find_mentioned(named, tables):
+        if (pattern in _SUPERLATIVES or list_telling_words(named)) and not _find_mentioned(named, tables):
             words = {stem(tables.aliases.get(word, word)) for word in match_words(named)} - load_stop_words() - _PASSING
             return " ".join(sorted(words)), _read_value(found["value"], tables)
     return None
