@@ -1,4 +1,4 @@
-from django.db import migrations, models
+from django.db import migrations
 
 # Up to `exact_rows` rows are compared one by one: nothing can be missed. Beyond, the index answers; its iterative scan
 # goes on until enough rows of this user are found (docs/retrieval.md has the measurements). Either way the distance in
@@ -98,13 +98,6 @@ $function$
 
 class Migration(migrations.Migration):
 
-    dependencies = [("memory", "0005_embedding_retired")]
+    dependencies = [("memory", "0002_background")]
 
-    operations = [
-        migrations.RemoveIndex(model_name="conversationembedding", name="conversation_embedding_user"),
-        migrations.AddIndex(
-            model_name="conversationembedding",
-            index=models.Index(fields=["user", "model", "chat", "message_type"], name="conversation_embedding_user"),
-        ),
-        migrations.RunSQL(CREATE, reverse_sql="DROP FUNCTION match_conversations(vector, integer, jsonb)"),
-    ]
+    operations = [migrations.RunSQL(CREATE, reverse_sql="DROP FUNCTION match_conversations(vector, integer, jsonb)")]
