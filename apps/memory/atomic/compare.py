@@ -85,7 +85,7 @@ def _contradicts(before: Frame, after: Frame) -> bool:
                 return True
             if of_same and _is_ended(old, new, after) and (near or _is_plain(old, new, before)):
                 return True
-        if "unreal" in new.cues:
+        if new.cues & {"unreal", "unsure"}:
             continue
         same = near and of_same
         if _has_another_value(old, new) or (same and (_is_turned(old, new) or _is_changed(old, new, before, after))):
@@ -97,8 +97,6 @@ def _contradicts(before: Frame, after: Frame) -> bool:
 
 def _has_passed(old: Clause, new: Clause) -> bool:
     """Whether somebody's state has given way to one that never goes with it: in hospital, discharged."""
-    if "negation" in old.cues and not old.states:
-        return False
     return not new.cues & {"momentary", "unreal"} and any(
         old.subject == new.subject or may_pass(number, subject=new.subject)
         for number in old.states & new.passed - old.passed
@@ -108,7 +106,7 @@ def _has_passed(old: Clause, new: Clause) -> bool:
 def _is_plain(old: Clause, new: Clause, before: Frame) -> bool:
     """Whether what a long text begins with is plainly ended: in a clause that is about nothing else."""
     shared = _share(new.words, old.words)
-    return old is before.clauses[0] and len(new.words - shared) < _FEW_WORDS and len(shared) >= 1
+    return old is before.clauses[0] and len(new.words - shared) < _FEW_WORDS and bool(shared)
 
 
 def _is_exchanged(old: Clause, new: Clause) -> bool:

@@ -154,6 +154,7 @@ ENDED = [
     ("用户爱看综艺。", "用户提到：综艺看多了审美疲劳，不爱看了。"),
     ("用户用钉钉办公。", "用户提到：公司改用飞书了。"),
     ("用户单身。", "用户上个月订婚了。"),
+    ("用户抽烟。", "用户三个月没抽烟了。"),
     ("The user lives in Denver.", "The user relocated to Raleigh in March."),
     ("The user lives in a basement flat in Leeds.", "The user mentioned: Finally settled in at the new place in York."),
     ("The user lives in Brooklyn.", "The user has left Brooklyn for New Jersey."),
@@ -308,6 +309,7 @@ ENDED = [
     ("The user doesn't like coriander.", "The user has started to like coriander."),
     ("The user uses Chrome.", "The user has switched to Firefox."),
     ("The user is engaged.", "The user called off the engagement."),
+    ("The user smokes.", "The user has quit smoking."),
 ]
 
 KEPT = [
@@ -397,6 +399,11 @@ KEPT = [
     ("用户喜欢吃生鱼片。", "用户女朋友不吃生鱼片。"),
     ("用户爱看综艺。", "用户提到：这期综艺真难看。"),
     ("用户单身。", "用户哥上个月订婚了。"),
+    ("用户住院了。", "用户还没出院。"),
+    ("用户在读博。", "用户还没毕业。"),
+    ("用户有女朋友。", "用户和女朋友没有分手。"),
+    ("用户有一辆本田。", "用户提到：本田还没卖。"),
+    ("用户欠20万房贷。", "用户提到：房贷还没还清。"),
     ("The user lives in Denver.", "The user's company relocated its headquarters to Raleigh."),
     ("The user lives in Brooklyn.", "The user is spending the weekend in New Jersey."),
     ("The user lives in Leeds.", "The user is thinking of relocating to York."),
@@ -493,6 +500,11 @@ KEPT = [
     ("The user hates running.", "The user hates spin class as well."),
     ("The user is crazy about K-pop.", "The user is not crazy about the new BTS song."),
     ("The user uses Chrome.", "The user's work laptop uses Firefox."),
+    ("The user is a PhD student.", "The user hasn't graduated yet."),
+    ("The user is married.", "The user is not divorced."),
+    ("The user has a Honda.", "The user hasn't sold the Honda yet."),
+    ("The user is in hospital.", "The user has not been discharged."),
+    ("The user smokes.", "The user hasn't quit smoking yet."),
 ]
 
 
