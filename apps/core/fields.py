@@ -7,6 +7,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.core.times import exists_everywhere
+
 
 class StrictCharField(serializers.CharField):
     """A JSON string; numbers are not turned into text."""
@@ -53,7 +55,10 @@ class StrictFloatField(serializers.FloatField):
 
 
 class StrictDateTimeField(serializers.DateTimeField):
-    """A time in ISO 8601 with its offset from UTC; without one nobody knows which hour is meant."""
+    """A time in ISO 8601 with its offset from UTC; without one nobody knows which hour is meant.
+
+    Times that have no date in some time zone are refused: nobody there could be shown them.
+    """
 
     default_error_messages = {"not_a_string": "Must be a string.", "no_offset": "Must have an offset, such as Z."}
 
@@ -65,4 +70,6 @@ class StrictDateTimeField(serializers.DateTimeField):
     def enforce_timezone(self, value: datetime) -> datetime:
         if value.tzinfo is None:
             self.fail("no_offset")
+        if not exists_everywhere(value):
+            self.fail("overflow")
         return super().enforce_timezone(value)

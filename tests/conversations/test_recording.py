@@ -176,6 +176,7 @@ def session_before(alice: ApiClient) -> Iterator[str]:
         ({"role": "user", "content": "x", "create_time": "yesterday"}, "create_time"),
         ({"role": "user", "content": "x", "create_time": "2019-05-04T00:00:00"}, "create_time"),
         ({"role": "user", "content": "x", "create_time": "0001-01-01T00:00:00+14:00"}, "create_time"),
+        ({"role": "user", "content": "x", "create_time": "0001-01-01T00:00:00Z"}, "create_time"),
         ({"role": "user", "content": "x", "create_time": 1556928000}, "create_time"),
         ({"role": "user", "content": "x", "created": "2019-05-04T00:00:00Z"}, "created"),
         ("x", "non_field_errors"),

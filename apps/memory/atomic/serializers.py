@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictCharField
+from apps.core.fields import StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS
 from apps.memory.models import AtomicMemory
@@ -45,9 +45,9 @@ class AtomicChangeRequest(KnownFieldsSerializer):
     tags = serializers.ListField(
         child=StrictCharField(max_length=MAX_TAG_CHARACTERS), max_length=MAX_TAGS, required=False
     )
-    timestamp = serializers.DateTimeField(required=False)
-    event_start = serializers.DateTimeField(required=False, allow_null=True)
-    event_end = serializers.DateTimeField(required=False, allow_null=True)
+    timestamp = StrictDateTimeField(required=False)
+    event_start = StrictDateTimeField(required=False, allow_null=True)
+    event_end = StrictDateTimeField(required=False, allow_null=True)
 
 
 class AtomicReplaceRequest(AtomicChangeRequest):

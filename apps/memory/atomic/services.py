@@ -91,7 +91,8 @@ def create_atomic_memory(
     deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a session
     that is not theirs.
     """
-    check_fields({"content": content, "tags": tags, "event_start": event_start, "event_end": event_end})
+    times = {"timestamp": timestamp, "event_start": event_start, "event_end": event_end}
+    check_fields({"content": content, "tags": tags, **times})
     if session_id is not None:
         get_session(user, session_id)
     content, tags = content.strip(), [tag.strip() for tag in tags]

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden
+from apps.core.times import exists_everywhere
 
 MAX_CONTENT_CHARACTERS = 32_000
 """SPEC, API. What is extracted is much shorter: `memory.atomic_content_max_length`."""
@@ -15,11 +16,13 @@ MAX_CONTENT_CHARACTERS = 32_000
 MAX_TAG_CHARACTERS = 50
 MAX_TAGS = 50
 
+OUT_OF_RANGE = "Is out of range: it has no date in some time zone."
+
 
 def check_fields(fields: Mapping[str, Any]) -> None:
     """Raise `InvalidInput` with the reasons by field, or `TooLarge` for a content of over 32,000 characters.
 
-    Looks at what is there of `content`, `tags`, `event_start` and `event_end`.
+    Looks at what is there of `content`, `tags`, `timestamp`, `event_start` and `event_end`.
     """
     problems = {name: [problem] for name, value in fields.items() if (problem := _find_problem(name, value))}
     if not problems and (problem := find_event_problem(fields.get("event_start"), fields.get("event_end"))):
@@ -34,6 +37,8 @@ def check_fields(fields: Mapping[str, Any]) -> None:
 
 def find_event_problem(start: datetime | None, end: datetime | None) -> str | None:
     """Return why an event cannot have these times, None when it can."""
+    if any(time is not None and not exists_everywhere(time) for time in (start, end)):
+        return OUT_OF_RANGE
     if end is None:
         return None
     if start is None:
@@ -42,6 +47,8 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
 
 
 def _find_problem(name: str, value: Any) -> str | None:
+    if name == "timestamp" and value is not None and not exists_everywhere(value):
+        return OUT_OF_RANGE
     if name not in ("content", "tags"):
         return None
     if found := find_forbidden(value):

@@ -121,6 +121,10 @@ def test_unknown_query_values_are_refused(client: APIClient, query: dict[str, st
         ({"content": "x", "tags": [3]}, "tags"),
         ({"content": "x", "event_end": "2026-05-01T00:00:00Z"}, "event_end"),
         ({"content": "x", "timestamp": "soon"}, "timestamp"),
+        ({"content": "x", "timestamp": "2026-05-01T00:00:00"}, "timestamp"),
+        ({"content": "x", "timestamp": "0001-01-01T00:00:00Z"}, "timestamp"),
+        ({"content": "x", "event_start": "0001-01-01T00:00:00Z"}, "event_start"),
+        ({"content": "x", "event_start": "9999-12-31T23:59:59Z"}, "event_start"),
         ({"content": "x", "status": "pending"}, "status"),
     ],
 )

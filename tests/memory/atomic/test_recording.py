@@ -57,6 +57,16 @@ def show(user: User) -> list[tuple[str, str]]:
     return list(AtomicMemory.objects.filter(user=user).order_by("timestamp").values_list("status", "content"))
 
 
+@pytest.mark.spec("A1")
+@pytest.mark.parametrize("start", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_an_event_at_the_ends_of_time_is_left_out(start: datetime) -> None:
+    """Nobody east or west of there could be shown its day: every turn that recalls it would fail."""
+    user = UserFactory()
+    learn(user, "用户养了一只猫。", event_start=start)
+    memory = AtomicMemory.objects.get(user=user)
+    assert (memory.event_start, memory.event_end) == (None, None)
+
+
 @pytest.mark.spec("A1", "A2")
 def test_a_new_memory_knows_where_it_is_from() -> None:
     user = UserFactory()
