@@ -144,6 +144,9 @@ def _record_overtaken(
     rows = ledger.get(proposal.normalized_key)
     versions = ledger.list_versions(proposal.normalized_key)
     assert rows.active is not None
+    if normalize_value(proposal.value) == normalize_value(rows.active.value) and proposal.mode is not Mode.REMOVE:
+        _record(ledger, proposal, accept=accept, origin=origin)
+        return
     if proposal.mode is not Mode.REPLACE:
         value = drop_overtaken(mode=proposal.mode, value=proposal.value, said_at=said_at, versions=versions)
         if value is not None:

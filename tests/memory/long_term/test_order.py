@@ -57,6 +57,15 @@ def test_an_older_value_is_kept_as_history(key: str, old: str, new: str) -> None
 
 
 @pytest.mark.django_db
+@pytest.mark.spec("L3")
+def test_the_same_said_before_refreshes() -> None:
+    user = UserFactory()
+    (made,) = say(user, "居住地", "上海", day=9)
+    (update,) = say(user, "居住地", "上海", day=3)
+    assert (update.id, update.action) == (made.id, "refreshed")
+
+
+@pytest.mark.django_db
 @pytest.mark.spec("L2", "L3")
 def test_an_older_guess_leaves_nothing() -> None:
     user = UserFactory()
