@@ -213,13 +213,14 @@ def replay(
 
 
 def judge(users: Sequence[str]) -> Findings:
-    """Look for the memories of these users that are one too many."""
+    """Look for the memories of these users that are one too many, or that should not have gone."""
     memories = stored.list_active(users)
     return Findings(
         repeats=find_repeats(memories),
         near_pairs=find_near_pairs(memories),
         junk=find_junk(memories),
         without_vector=sum(memory.vector is None for memory in memories),
+        superseded=stored.list_superseded(users),
     )
 
 
@@ -241,7 +242,7 @@ def main() -> None:
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="conversations in BEIR's layout")
     parser.add_argument("--turns", type=int, default=1000, help="default: 1000")
     parser.add_argument("--clients", type=int, default=4, help="turns under way at once (default: 4)")
-    parser.add_argument("--show", action="store_true", help="print the memories that are, or may be, one too many")
+    parser.add_argument("--show", action="store_true", help="print the memories that have to be judged")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     options = parser.parse_args()
     if options.turns < 8 or options.clients < 1:

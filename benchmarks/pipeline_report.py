@@ -49,12 +49,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The active memories that are one too many, those that may be, and how many cannot be found by meaning."""
+    """The active memories that are one too many, those that may be, and how many cannot be found by meaning; and the
+    atomic ones that another took the place of, with it.
+    """
 
     repeats: list[str]
     near_pairs: list[NearPair]
     junk: list[Remembered]
     without_vector: int
+    superseded: list[tuple[str, str]]
 
     def count_near_pairs(self) -> dict[str, int]:
         """Return the number of near pairs by verdict."""
@@ -115,6 +118,9 @@ def print_findings(findings: Findings, console: Console) -> None:
     for pair in findings.near_pairs:
         console.print(f"[bold]{pair.cosine:.3f}[/]  {pair.verdict.value}", highlight=False)
         console.print(f"  {pair.first}\n  {pair.second}", highlight=False, markup=False)
+    for old, new in findings.superseded:
+        console.print("[bold]superseded[/]  for you to judge", highlight=False)
+        console.print(f"  {old}\n  by: {new}", highlight=False, markup=False)
     for memory in findings.junk:
         console.print(f"[bold]junk[/]  {memory.kind}", highlight=False)
         console.print(f"  {memory.text}\n  said: {memory.said}", highlight=False, markup=False)

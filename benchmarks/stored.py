@@ -37,6 +37,14 @@ def list_active(users: Collection[str]) -> list[Remembered]:
     ]
 
 
+def list_superseded(users: Collection[str]) -> list[tuple[str, str]]:
+    """Return each atomic memory that is superseded and the one that took its place: did it have to go?"""
+    from apps.memory.models import AtomicMemory
+
+    rows = AtomicMemory.objects.filter(user__username__in=users, status="superseded", superseded_by__isnull=False)
+    return list(rows.values_list("content", "superseded_by__content"))
+
+
 def _select_active(model: Any, users: Collection[str]) -> Any:
     rows = model.objects.filter(user__username__in=users, status="active")
     return rows.select_related("user", "message").prefetch_related("embeddings")
