@@ -24,14 +24,18 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
     `NotFound`; `Conflict`, with nothing changed, for a deletion, which is final, for what was undone already, for what
     has changed or been deleted since, and where what comes back would clash with what is there now.
     """
-    first = Change.objects.filter(user=user, operation=operation).first()
+    recorded = Change.objects.filter(user=user, operation=operation)
+    first = recorded.first()
     if first is None:
         raise NotFound("There is no such change.")
     kind = get_kind(first.kind)
     kind.lock(user)
-    changes = list(Change.objects.filter(user=user, operation=operation).order_by("id").select_for_update())
+    # Objects before their records, in the order in which a deletion locks them.
+    rows = kind.read(user, list(recorded.values_list("object_id", flat=True)))
+    changes = list(recorded.order_by("id").select_for_update())
+    if not changes:
+        raise NotFound("There is no such change.")  # it went with its session meanwhile
     _refuse_final(changes)
-    rows = kind.read(user, [change.object_id for change in changes])
     for change in changes:
         row = rows.get(change.object_id)
         if row is None or kind.snapshot(row) != change.after:

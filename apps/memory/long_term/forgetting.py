@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.conversations.services import keep_sessions
 from apps.core.errors import NotFound
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.copies import MemoryCopy, list_copy_holders
@@ -52,13 +53,14 @@ def forget_memories(*, user: User, ids: Iterable[UUID], now: datetime, copies: b
     found = list(LongTermMemory.objects.filter(user=user, id__in=wanted).defer(*SEARCH_FIELDS))
     doomed = [memory.id for memory in found]
     if copies:
+        keep_sessions(user)
         found_copies = list_copies(user, found)
         doomed += [copy.id for copy in found_copies if copy.kind == LONG_TERM]
         forget_atomic_memories(user=user, ids=[copy.id for copy in found_copies if copy.kind == ATOMIC], now=now)
-        _remove_from_working_memory(user, found_copies, now=now)
         if traces := get_traces(found):
             for holder in list_copy_holders():
                 holder.remove(user=user, traces=traces, now=now)
+        _remove_from_working_memory(user, found_copies, now=now)
     _delete(user, _with_history(user, doomed), now=now)
     known = {memory.id for memory in found}
     return Forgotten(deleted=len(known), missing=tuple(asked for asked in wanted if asked not in known))
@@ -72,7 +74,7 @@ def forget_all(*, user: User, now: datetime) -> int:
 
 
 def _remove_from_working_memory(user: User, copies: Iterable[MemoryCopy], *, now: datetime) -> None:
-    # After the lock: who takes both takes long-term memory first, as a turn does.
+    # Last: whoever takes working memory too takes long-term memory and the session first, as turns and forms do.
     variables: dict[UUID, dict[str, None]] = {}
     for copy in copies:
         if copy.kind == WORKING:
