@@ -18,7 +18,7 @@ from apps.accounts.personal_data import list_tables
 logger = structlog.get_logger(__name__)
 
 QUEUE_TIMEOUT = "10s"
-"""How long to wait for those who are writing memories. Nothing is locked meanwhile, and who comes later waits behind."""
+"""How long to wait for those who are writing memories. Nothing is locked meanwhile; who comes later waits behind."""
 
 LOCK_TIMEOUT = "500ms"
 """How long to wait for somebody's lock: less than PostgreSQL waits before it looks for deadlocks (1 s), so where two

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.selectors import get_settings
@@ -29,6 +29,15 @@ def ensure_first_account() -> tuple[str, str | None]:
     password = secrets.token_urlsafe(12)
     User.objects.create_superuser(username=FIRST_USERNAME, password=password)
     return FIRST_USERNAME, password
+
+
+def keep_account(user: User) -> None:
+    """Keep the person's data from being erased until the transaction ends (R3).
+
+    Erasure locks the account before all else, so whoever locks something of a person to write it calls this first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
 
 
 def create_token(*, user: User, name: str = "", expiry: timedelta | None = None) -> str:

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
+from apps.accounts.services import keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.selectors import get_message, get_session, make_window
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Window
@@ -102,8 +103,7 @@ def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
 
     Its owner's account is locked against erasure first, as erasure locks it first.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
+    keep_account(user)
     session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
     if session is None:
         raise NotFound("There is no such session.")
@@ -115,8 +115,8 @@ def keep_sessions(user: User) -> None:
 
     For whoever writes below several of them in no order of theirs: a deletion locks its session before anything in it.
     """
+    keep_account(user)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
         cursor.execute("SELECT FROM chat_session WHERE user_id = %s ORDER BY id FOR KEY SHARE", [user.pk])
 
 

@@ -171,7 +171,7 @@ def wake_workers(kinds: Collection[str]) -> None:
 def release_work(*, user: User, kind: str, now: datetime) -> None:
     """Take work of a kind from the runs that hold it: what they read of this person has changed, so it starts again."""
     held = Work.objects.filter(user=user, kind=kind, claim__isnull=False)
-    if held.update(claim=None, lease_until=None, due_at=now):
+    if held.update(claim=None, lease_until=None, due_at=now, attempts=F("attempts") - 1):
         wake_workers([kind])
 
 

@@ -8,16 +8,12 @@ from typing import TypeVar
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 
 from apps.conversations.work import Blame, release_claims, return_claims, wake_workers
 from apps.pipeline.claims import Claim, ClaimLost, put_off
-from apps.pipeline.failures import get_blame, name_error
+from apps.pipeline.failures import get_blame, is_database_away, name_error
 
 logger = structlog.get_logger(__name__)
-
-DATABASE_AWAY = (OperationalError, InterfaceError)
-"""What no work is to blame for: the whole task is to be tried again."""
 
 DRAIN_SHARE = 0.1
 """Of a lease's time: after it a task makes room for others and is sent again."""
@@ -25,13 +21,19 @@ DRAIN_SHARE = 0.1
 C = TypeVar("C", bound=Claim)
 
 
-def drain(*, kind: str, token: str, claim: Callable[[str], C | None], job: Callable[[C], None]) -> None:
+def drain(
+    *, kind: str, token: str, claim: Callable[[str], C | None], job: Callable[[C], None], resumes: bool = False
+) -> None:
     """Do what is due of this kind, claim by claim, for `DRAIN_SHARE` of a lease; wake another worker for the rest.
 
     `token` names the run. A run whose worker was killed comes back under the same name: what it had claimed is free
-    again at once. `claim` claims the next piece for it, None when nothing is due.
+    again at once, after one more attempt of its own. `resumes`: it comes back because the database was away, which is
+    no fault of the work. `claim` claims the next piece for it, None when nothing is due.
     """
-    release_claims(token=token)
+    if resumes:
+        return_claims(token=token)
+    else:
+        release_claims(token=token)
     deadline = time.monotonic() + settings.WORK_LEASE_SECONDS * DRAIN_SHARE
     while (claimed := claim(token)) is not None:
         if not _do(job, claimed, kind=kind):
@@ -47,9 +49,9 @@ def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
         job(claim)
     except ClaimLost:
         return_claims(token=claim.token)
-    except DATABASE_AWAY:
-        raise
     except Exception as error:  # whatever a job trips over, the queue goes on
+        if is_database_away(error):
+            raise
         name, blame = name_error(error), get_blame(error)
         messages = [str(message_id) for message_id in claim.message_ids]
         logger.warning("work_failed", kind=kind, error=name, blame=str(blame), messages=messages)

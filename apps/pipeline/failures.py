@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db import InterfaceError, OperationalError
+
 from apps.conversations.work import Blame
 from apps.core.errors import JiyiError, ModelUnavailable
 
@@ -9,6 +11,23 @@ _AWAY = frozenset({"unreachable", "rate_limited", "no_model"})
 _UNSURE = frozenset({"timeout", "dropped", "server_error"})
 _LOCKED_OUT = frozenset({401, 402, 403, 404})
 """Statuses with which a server refuses every request: a wrong key, an unpaid bill, a wrong address or model."""
+
+
+DATABASE_ERRORS = (OperationalError, InterfaceError)
+
+_DATABASE_AWAY = ("08", "40", "53", "57P", "55P03")
+"""SQLSTATEs, or their beginnings, of a database that is not there, is full, or has chosen another in a deadlock."""
+
+
+def is_database_away(error: Exception) -> bool:
+    """Whether the database could not be asked, so that no work is to blame and the whole task is to be tried again.
+
+    Not so where it was asked too much, such as a statement that was cancelled or is too complex.
+    """
+    if not isinstance(error, DATABASE_ERRORS):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state.startswith(_DATABASE_AWAY)
 
 
 def get_blame(error: Exception) -> Blame:

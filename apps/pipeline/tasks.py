@@ -13,14 +13,15 @@ from apps.conversations.models import Work
 from apps.conversations.work import fail_lost_work, wake_workers
 from apps.pipeline import jobs
 from apps.pipeline.claims import claim_batch, claim_rounds, claim_session
-from apps.pipeline.draining import DATABASE_AWAY, drain
+from apps.pipeline.draining import drain
 from apps.pipeline.extraction import run as extraction
+from apps.pipeline.failures import DATABASE_ERRORS
 
 _JOB: dict[str, Any] = {
     "bind": True,
     "soft_time_limit": settings.WORK_LEASE_SECONDS,  # past it, others may have claimed the same
     "time_limit": settings.WORK_LEASE_SECONDS + 30,
-    "autoretry_for": DATABASE_AWAY,
+    "autoretry_for": DATABASE_ERRORS,
     "default_retry_delay": 2,
     "max_retries": None,
 }
@@ -31,22 +32,40 @@ def get_token(task: Task[Any, Any]) -> str:
     return str(task.request.id)
 
 
+def is_resumed(task: Task[Any, Any]) -> bool:
+    """Whether this run was ended by the database, and not by the death of its worker."""
+    delivered = task.request.delivery_info or {}
+    return bool(task.request.retries) and not delivered.get("redelivered")
+
+
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages, many at once, of whatever people."""
-    drain(kind=Work.Kind.EMBED, token=get_token(self), claim=claim_batch, job=jobs.embed)
+    drain(kind=Work.Kind.EMBED, token=get_token(self), claim=claim_batch, job=jobs.embed, resumes=is_resumed(self))
 
 
 @shared_task(**_JOB)
 def extract(self: Task[Any, Any]) -> None:
     """Turn rounds into memories, session by session."""
-    drain(kind=Work.Kind.EXTRACT, token=get_token(self), claim=claim_rounds, job=extraction.extract)
+    drain(
+        kind=Work.Kind.EXTRACT,
+        token=get_token(self),
+        claim=claim_rounds,
+        job=extraction.extract,
+        resumes=is_resumed(self),
+    )
 
 
 @shared_task(**_JOB)
 def summarize(self: Task[Any, Any]) -> None:
     """Write summaries, session by session."""
-    drain(kind=Work.Kind.SUMMARIZE, token=get_token(self), claim=claim_session, job=jobs.summarize)
+    drain(
+        kind=Work.Kind.SUMMARIZE,
+        token=get_token(self),
+        claim=claim_session,
+        job=jobs.summarize,
+        resumes=is_resumed(self),
+    )
 
 
 @shared_task

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from apps.accounts.services import keep_account
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.clean import clean_text
 from apps.core.text.instructions import is_instruction
@@ -163,7 +164,11 @@ def restore_document(*, profile: UserProfile, document: Mapping[str, Any], now: 
 
 
 def lock_profile(user: User) -> UserProfile:
-    """Return the person's row, made where there is none, locked until the transaction ends."""
+    """Return the person's row, made where there is none, locked until the transaction ends.
+
+    The account is locked against erasure first, or the row could be gone again before it is locked.
+    """
+    keep_account(user)
     UserProfile.objects.bulk_create([UserProfile(user=user)], ignore_conflicts=True)
     profile = UserProfile.objects.select_for_update(no_key=True).get(user=user)
     profile.user = user

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import OperationalError
 from django.db.models import F
@@ -193,6 +194,32 @@ def test_a_claim_tells_whose_session_it_is():
     assert claim.message_ids == list(session.messages.order_by("position").values_list("id", flat=True))
     assert [item.recorded for item in claim.work] == [True, True]
     assert claim.only({claim.message_ids[1]}).message_ids == claim.message_ids[1:]
+
+
+def fail_on_statement(sqlstate: str | None) -> OperationalError:
+    """An error of the database as Django raises it."""
+    error = OperationalError("the database said so")
+    error.__cause__ = psycopg.OperationalError() if sqlstate is None else psycopg.errors.lookup(sqlstate)()
+    return error
+
+
+@pytest.mark.parametrize("sqlstate", [None, "57P01", "40P01", "08006"])
+def test_a_database_that_is_away_costs_the_work_no_attempt_however_often(sqlstate: str | None):
+    say("one")
+    job = Job(one=fail_on_statement(sqlstate))
+    for number in range(2 * queue.MAX_ATTEMPTS):
+        with pytest.raises(OperationalError):
+            drain(kind="extract", token="a", claim=claim_rounds, job=job, resumes=number > 0)
+    assert Work.objects.get(kind="extract").attempts == 1
+    drain(kind="extract", token="a", claim=claim_rounds, job=Job(), resumes=True)
+    assert not Work.objects.filter(kind="extract").exists()
+
+
+def test_a_statement_that_is_too_much_for_the_database_is_the_works_own_fault():
+    say("one")
+    drain(kind="extract", token="a", claim=claim_rounds, job=Job(one=fail_on_statement("57014")))
+    work = Work.objects.get(kind="extract")
+    assert (work.attempts, work.error, work.claim) == (1, "OperationalError", None)
 
 
 # Embedding

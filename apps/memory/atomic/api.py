@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.utils import timezone
@@ -72,18 +74,26 @@ class AtomicMemoryView(APIView):
 
     @extend_schema(request=AtomicReplaceRequest, responses=AtomicMemorySerializer)
     def put(self, request: Request, atomic_id: str) -> Response:
-        return self._update(request, atomic_id, body=AtomicReplaceRequest(data=request.data))
+        emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None}
+        return self._update(request, atomic_id, body=AtomicReplaceRequest(data=request.data), otherwise=emptied)
 
     @extend_schema(request=AtomicChangeRequest, responses=AtomicMemorySerializer)
     def patch(self, request: Request, atomic_id: str) -> Response:
         return self._update(request, atomic_id, body=AtomicChangeRequest(data=request.data, partial=True))
 
-    def _update(self, request: Request, atomic_id: str, *, body: AtomicChangeRequest) -> Response:
+    def _update(
+        self,
+        request: Request,
+        atomic_id: str,
+        *,
+        body: AtomicChangeRequest,
+        otherwise: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Response:
         user, asked = get_user(request), read_uuid(atomic_id)
         get_atomic_memory(user, asked)
         body.is_valid(raise_exception=True)
         memory = services.update_atomic_memory(
-            user=user, memory_id=asked, changes=body.validated_data, now=timezone.now()
+            user=user, memory_id=asked, changes={**otherwise, **body.validated_data}, now=timezone.now()
         )
         return Response(AtomicMemorySerializer(memory).data)
 

@@ -59,7 +59,9 @@ def test_create_get_put_patch_delete(client: APIClient, user: User) -> None:
     url = f"{ATOMIC}/{memory['id']}"
     assert client.get(url).json() == memory
     assert client.put(url, {**memory, "content": "用户去了广州。"}).json()["content"] == "用户去了广州。"
-    assert client.patch(url, {"tags": []}).json()["tags"] == []
+    assert client.patch(url, {"content": "用户去了深圳。"}).json()["tags"] == ["旅行"]
+    replaced = client.put(url, {"content": "用户去了珠海。"}).json()
+    assert (replaced["tags"], replaced["event_start"]) == ([], None)
     assert client.delete(url).json() == {"deleted": 1}
     assert client.get(url).status_code == 404
 
