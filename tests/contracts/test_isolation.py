@@ -123,7 +123,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.post("/memory/atomic", json={"content": SECRET}).status_code == 201
     assert dump(alice.user) == before
     assert alice.get("/chat/sessions").json()["count"] == 1
-    assert alice.get("/memory/atomic?status=all").json()["count"] == 1
+    assert alice.get("/memory/atomic?status=all").json()["count"] == 2
     assert len(alice.get("/memory/atomic/search", params={"q": SECRET}).json()["results"]) == 1
     assert SECRET in alice.post("/memory/conversations/search", json=EVERYTHING).text
     assert alice.get("/memory/long-term?status=all").json()["count"] == 2
@@ -136,6 +136,8 @@ def test_the_tests_above_cover_every_endpoint():
     assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")} | {
         ("profile-proposal-accept", "post"),
         ("profile-proposal-reject", "post"),
+        ("atomic-accept", "post"),
+        ("atomic-reject", "post"),
     }
     assert {
         ("sessions", "get"),

@@ -12,6 +12,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.services import create_session, fail_round, open_round
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import Change
@@ -50,6 +52,7 @@ class World:
     proposal: str
     summary: str
     atomic: str
+    pending_atomic: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -68,6 +71,8 @@ class World:
     def values(self, route: Route) -> dict[str, str]:
         """What to fill into the route's path, so that its owner is served."""
         known = self.ids | ({"message_id": self.reply} if route.name == "turn" else {})
+        if route.name in ("atomic-accept", "atomic-reject"):
+            known["atomic_id"] = self.pending_atomic
         return {name: known[name] for name in route.parameters}
 
 
@@ -101,6 +106,8 @@ def build_world(client: ApiClient) -> World:
         now=now,
     )
     atomic, _created = create_atomic_memory(user=user, content=SECRET, tags=[SECRET], session_id=session.id, now=now)
+    guess = AtomicDraft(content=f"{SECRET} guess", session_id=session.id, status="pending")
+    (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
     context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
     append_entry(user=user, context_id=context.id, text=SECRET, now=now)
     update_profile(user=user, changes={"background": SECRET}, now=now)
@@ -121,6 +128,7 @@ def build_world(client: ApiClient) -> World:
         proposal=str(list_pending_proposals(user).get().id),
         summary=str(summary.id),
         atomic=str(atomic.id),
+        pending_atomic=str(pending_atomic.id),
     )
 
 

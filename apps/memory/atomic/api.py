@@ -18,6 +18,7 @@ from apps.core.http import read_int, read_uuid
 from apps.core.serializers import DeletedSerializer
 from apps.memory.atomic import services
 from apps.memory.atomic.filters import AtomicMemoryFilter
+from apps.memory.atomic.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.atomic.selectors import get_atomic_memories_by_id, get_atomic_memory, list_atomic_memories
 from apps.memory.atomic.serializers import (
     AtomicChangeRequest,
@@ -102,6 +103,24 @@ class AtomicMemoryView(APIView):
         user, asked = get_user(request), read_uuid(atomic_id)
         get_atomic_memory(user, asked)
         return Response({"deleted": services.forget_atomic_memories(user=user, ids=[asked], now=timezone.now())})
+
+
+class AtomicAcceptView(APIView):
+    """Take a pending atomic memory for true; 409 unless it is pending."""
+
+    @extend_schema(request=None, responses=AtomicMemorySerializer)
+    def post(self, request: Request, atomic_id: str) -> Response:
+        memory = accept_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
+        return Response(AtomicMemorySerializer(memory).data)
+
+
+class AtomicRejectView(APIView):
+    """Turn a pending atomic memory down; 409 unless it is pending."""
+
+    @extend_schema(request=None, responses=AtomicMemorySerializer)
+    def post(self, request: Request, atomic_id: str) -> Response:
+        memory = reject_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
+        return Response(AtomicMemorySerializer(memory).data)
 
 
 class AtomicSearchView(APIView):
