@@ -63,6 +63,11 @@ _WISHES = {
 _OWN_SUBJECT = re.compile(r"(?:我|咱|俺|本人)|\b(?:i|i’m|i’ve|i’d|im|we|we’re|we’ve|my|our)\b")
 _OPENING = 12
 """Characters in which a sentence names its subject."""
+_CONJUNCTION = re.compile(r"\b(and|so|because|though|although|while|since)\b")
+_OPENS_ALONE = frozenset({"since", "while", "although", "though"})
+"""Conjunctions without which a clause at the beginning of a memory says something else."""
+_COMPANION = re.compile(r"(?:my|our|his|her) (?:\w+ ?){1,2}|[a-z]+")
+"""What "and I" goes on with: a person, no clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def _read_time(text: Any) -> datetime | None:
 
 def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None) -> Iterator[dict[str, Any]]:
     for clauses in _group(list(list_telling_clauses(text, known=known))):
-        told = "".join(clause.text + clause.mark for clause in clauses)
+        told = _join(clauses)
         language = detect_language(told)
         told = told.rstrip("，, 。.") + ("。" if language == "zh" else ".")
         entries = [entry for clause in clauses for entry in clause.entries]
@@ -163,11 +168,13 @@ def _find_event(statement: str, *, said_at: datetime | None) -> str | None:
 class TellingClause:
     """A clause worth keeping, with the punctuation after it and what it states about attributes we know.
 
-    ``begins``: it begins a sentence that names whom it is about; others go on with what was told before.
+    ``begins``: it begins a sentence that names whom it is about; others go on with what was told before. ``lead``: the
+    conjunction before it.
     """
 
     text: str
     mark: str
+    lead: str = ""
     entries: tuple[Entry, ...] = ()
     begins: bool = False
 
@@ -187,25 +194,67 @@ def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> I
     folded = fold_in_place(text)
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
+    text = re.sub(r"[^\S\n]+", " ", _drop_greetings(text))
     telling: list[TellingClause] = []
+    end = 0
     for sentence in split_clauses(text):
-        telling = list(_read_sentence(sentence, cues, known=known, goes_on=bool(telling)))
+        leads = []
+        for clause in sentence:
+            start = text.index(clause.text, end)
+            found = _CONJUNCTION.search(text[end:start].lower())
+            leads.append(found[1] if found else "")
+            end = start + len(clause.text)
+        joined, leads = _join_companions(sentence, leads)
+        telling = list(_read_sentence(joined, cues, leads=leads, known=known, goes_on=bool(telling)))
         yield from telling
 
 
+def _drop_greetings(text: str) -> str:
+    """`text` without the greetings, names and fillers that its sentences begin with."""
+    return _load_cues().patterns["greeting"].sub(" ", text)
+
+
+def _join_companions(sentence: Sequence[Clause], leads: Sequence[str]) -> tuple[tuple[Clause, ...], list[str]]:
+    """The clauses of a sentence with "My wife" and "I live here" as the one that they are."""
+    clauses: list[Clause] = []
+    kept: list[str] = []
+    for clause, lead in zip(sentence, leads, strict=True):
+        companion = clauses[-1] if clauses and lead == "and" and re.match(r"(?:i|we)\b", clause.folded) else None
+        if companion and _COMPANION.fullmatch(companion.folded) and companion.text[0].isupper():
+            text, folded = (f"{left} and {right}" for left, right in (
+                (companion.text, clause.text), (companion.folded, clause.folded)
+            ))  # fmt: skip
+            clauses[-1] = replace(clause, text=text, folded=folded)
+        else:
+            clauses.append(clause)
+            kept.append(lead)
+    return tuple(clauses), kept
+
+
+def _join(clauses: Sequence[TellingClause]) -> str:
+    """The clauses of one memory as a text, with the conjunctions between them."""
+    told = ""
+    for index, clause in enumerate(clauses):
+        if clause.lead and clause.lead != "and" and (index or clause.lead in _OPENS_ALONE):
+            told = re.sub(r", $", " ", told) + f"{clause.lead} "
+        told += clause.text + clause.mark
+    return told
+
+
 def _read_sentence(
-    sentence: tuple[Clause, ...], cues: _Cues, *, known: frozenset[str], goes_on: bool
+    sentence: Sequence[Clause], cues: _Cues, *, leads: Sequence[str], known: frozenset[str], goes_on: bool
 ) -> Iterator[TellingClause]:
     """``goes_on``: the sentence before told something, and "she" may be whom it told of."""
     whole = " ".join(clause.folded for clause in sentence)
     if cues.find("quoting", whole) or cues.find("system", whole) or any(clause.supposes for clause in sentence):
         return
     styled = cues.find("style", whole)
-    kept = [
-        clause
-        for index, clause in enumerate(map(_drop_address, sentence))
+    pairs = [
+        (clause, lead)
+        for index, (clause, lead) in enumerate(zip(map(_drop_address, sentence), leads, strict=True))
         if clause.text and not _is_empty(clause, cues, first=index == 0)
     ]
+    kept = [clause for clause, _ in pairs]
     telling = "，".join(clause.folded for clause in kept)
     if not kept or (sentence[-1].asks and not cues.find("person", telling)):
         return
@@ -222,7 +271,7 @@ def _read_sentence(
         if entries and all(entry.concept in _STYLE for entry in entries):
             continue
         begins = index == 0 and bool(_OWN_SUBJECT.search(clause.folded[:_OPENING]))
-        yield TellingClause(text=clause.text, mark=mark, entries=entries, begins=begins)
+        yield TellingClause(text=clause.text, mark=mark, lead=pairs[index][1], entries=entries, begins=begins)
 
 
 def _drop_address(clause: Clause) -> Clause:

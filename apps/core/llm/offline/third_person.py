@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from apps.core.llm.offline.language import Language
+from apps.core.llm.offline.third_person_english import USER, tell_english
 
 _ZH_PERSON = re.compile(r"(?:我们|我(?!国|党|军|方)|咱们?|俺们?|本人)(?!行我素)")
 _ZH_KEEP = re.compile(r"(?<=[自忘敌唯])我")
@@ -29,61 +30,43 @@ _EN_OPENING = re.compile(
     r"^(?:(?:and|but|so|well|oh|hey|hi|btw|by the way|actually|ok|okay|remember|also|yes|no|sorry)\b[,:!\s]*)+",
     re.IGNORECASE,
 )
-_CONTRACTED = {
-    "i'm": "the user is",
-    "im": "the user is",
-    "i've": "the user has",
-    "i'll": "the user will",
-    "i'd": "the user would",
-    "we're": "the user is",
-    "we've": "the user has",
-    "we'll": "the user will",
-    "we'd": "the user would",
-}
-_WORDS = {
-    "me": "the user",
-    "us": "the user",
-    "my": "the user's",
-    "our": "the user's",
-    "mine": "the user's",
-    "ours": "the user's",
-    "myself": "themself",
-    "ourselves": "themself",
-}
-_IRREGULAR = {"am": "is", "are": "is", "was": "was", "were": "was", "have": "has", "do": "does", "go": "goes"}
-_IRREGULAR |= {"don't": "doesn't", "haven't": "hasn't", "aren't": "isn't", "weren't": "wasn't", "dont": "doesn't"}
-_NO_INFLECTION = frozenset(
-    """can can't cannot could couldn't will won't would wouldn't should shouldn't must may might had hadn't did didn't
-    wasn't isn't hasn't doesn't is has does be been got went saw took made left bought sold quit lost found gave began
-    became came felt met told said thought knew ate drank drove wrote read ran swam won broke cut hit put let spent sent
-    built slept kept held heard caught taught brought fell flew grew rode spoke stood understood woke wore chose forgot
-    paid taken used to not never""".split()  # noqa: SIM905
-)
-"""Forms that the third person shares, the most usual irregular pasts among them."""
-_ADVERB = (
-    r"(?:really|also|just|now|still|always|mostly|usually|often|never|only|currently|recently|finally|already|mainly|"
-    r"actually|absolutely|totally|sometimes|rarely|both|all|almost|once|no longer|generally|typically|normally)"
-)
-_SUBJECT = re.compile(rf"\b(?:I|we|We)\s+((?:{_ADVERB}\s+)*)([A-Za-z']+)")
-_TOKEN = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
+_ZH_NEVER_SAFE = re.compile(r"(?:我们|咱们?|俺们?)(?:俩|仨|两个?|三个?|几个|大家|都|全都|彼此|互相)|我俩|咱俩")
+"""What is said of several people at once, and would be wrong of one."""
+_ZH_QUOTED = re.compile(r"“[^“”\n]*”|「[^「」\n]*」|『[^『』\n]*』|《[^《》\n]*》")
 
 
 def tell_in_third_person(text: str, *, language: Language, bare: bool = False) -> str:
     """`text` with the user in place of the first person, and said to be theirs where it names nobody.
 
-    `bare`: without that, for texts whose owner is plain.
+    `bare`: without that, for texts whose owner is plain. A sentence that cannot be turned safely is quoted as it is.
     """
     return _tell_chinese(text, bare=bare) if language == "zh" else _tell_english(text, bare=bare)
 
 
 def _tell_chinese(text: str, *, bare: bool) -> str:
     text = _OPENING.sub("", text.strip()) or text.strip()
-    kept = _ZH_KEEP.sub("\0", text)
-    told = _ZH_PERSON.sub("用户", kept).replace("\0", "我")
-    told = _tell_words(told)
-    if bare or "用户" in told:
-        return told
-    return f"用户{told}" if _ZH_PREDICATE.match(told) else f"用户提到：{told}"
+    if _ZH_NEVER_SAFE.search(text):
+        return _quote(text, language="zh")
+    told = _outside_quotations(text)
+    mixed = told if "用户" in told or not re.search(r"\bI\b", text) else tell_english(told)
+    if mixed is None:
+        return _quote(text, language="zh")
+    if bare or "用户" in mixed or USER in mixed.lower():
+        return mixed
+    return f"用户{mixed}" if _ZH_PREDICATE.match(mixed) else f"用户提到：{mixed}"
+
+
+def _outside_quotations(text: str) -> str:
+    """`text` with 用户 for 我, but where somebody is quoted or a work named."""
+    told, end = [], 0
+    for quotation in _ZH_QUOTED.finditer(text):
+        told += [_replace_person(text[end : quotation.start()]), quotation.group()]
+        end = quotation.end()
+    return "".join([*told, _replace_person(text[end:])])
+
+
+def _replace_person(text: str) -> str:
+    return _ZH_PERSON.sub("用户", _ZH_KEEP.sub("\0", text)).replace("\0", "我")
 
 
 def _tell_english(text: str, *, bare: bool) -> str:
@@ -91,33 +74,18 @@ def _tell_english(text: str, *, bare: bool) -> str:
     text = _EN_OPENING.sub("", text) or text
     if not bare and _EN_PREDICATE.match(text):
         text = f"I {text[0].lower()}{text[1:]}"
-    told = _tell_words(_SUBJECT.sub(_tell_subject, re.sub(r"\bi\b", "I", text)))
-    told = _ZH_PERSON.sub("用户", told)
-    if not bare and "the user" not in told and "用户" not in told:
+    told = tell_english(text)
+    if told is None:
+        return _quote(text, language="en")
+    told = _outside_quotations(told)
+    if not bare and USER not in told.lower() and "用户" not in told:
         told = f"The user mentioned: {told}"
     return told[:1].upper() + told[1:]
 
 
-def _tell_subject(found: re.Match[str]) -> str:
-    return f"the user {found[1]}{_inflect(found[2])}"
-
-
-def _tell_words(text: str) -> str:
-    return re.sub(r"\bI\b", "the user", _TOKEN.sub(_tell_word, text))
-
-
-def _tell_word(found: re.Match[str]) -> str:
-    word = found.group().lower().replace("’", "'")
-    return _CONTRACTED.get(word) or _WORDS.get(word) or found.group()
-
-
-def _inflect(verb: str) -> str:
-    """The third person of `verb` where it is in the present: live → lives, study → studies, moved → moved."""
-    low = verb.lower()
-    if low in _IRREGULAR:
-        return _IRREGULAR[low]
-    if low in _NO_INFLECTION or (low.endswith("ed") and len(low) > 4) or low.endswith(("ing", "ly")):
-        return verb
-    if low.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{verb}es" if not low.endswith("s") or low.endswith("ss") else verb
-    return f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", low) else f"{verb}s"
+def _quote(text: str, *, language: Language) -> str:
+    """`text` in the person's own words, where the third person would break it."""
+    if language == "zh":
+        return f"用户说：“{text.replace('“', '‘').replace('”', '’')}”"
+    own = text.replace('"', "'")
+    return f'The user said: "{own[:1].upper()}{own[1:]}"'
