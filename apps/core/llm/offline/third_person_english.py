@@ -203,7 +203,8 @@ class _Telling:
         after = self.low[verb + 2] if verb + 2 < len(self.low) else ""
         certain = word in ("am", "don't", "haven't")
         certain = certain or (word == "have" and not infinitive)
-        likely = word in self.verbs.bases and not infinitive and (not after or self._follows_verb(after))
+        plain = not after or self._follows_verb(after) or word in self.verbs.words["only_verb"]
+        likely = word in self.verbs.bases and not infinitive and plain
         if likely and word in self.verbs.words["noun"] and after in ("", "and"):
             return False
         if certain or likely:

@@ -62,6 +62,8 @@ I moved because I was lonely. > The user moved because the user was lonely.
 I cook when I have time. > The user cooks when the user has time.
 I was ten when I left. > The user was ten when the user left.
 I live in Rome and work at a bank. > The user lives in Rome and works at a bank.
+I find it hard and feel sad. > The user finds it hard and feels sad.
+He's older than I am. > He's older than the user is.
 I am tired and don't sleep. > The user is tired and doesn't sleep.
 I want to cook and have a party. > The user wants to cook and have a party.
 I have friends who live here and work with me. > The user has friends who live here and work with the user.
