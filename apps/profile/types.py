@@ -30,6 +30,12 @@ class ProfileSnapshot:
     updated_at: datetime
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The sections that say something, by name, those that every document has first."""
+        sections = {name: getattr(self, name) for name in TEXT_SECTIONS} | dict(self.sections)
+        return {name: text for name, text in sections.items() if text}
+
+    @property
     def is_empty(self) -> bool:
         """Whether it says nothing."""
         return not (self.reply_style or self.language_habits or self.background or self.sections)

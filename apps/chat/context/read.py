@@ -31,7 +31,6 @@ from apps.memory.selectors import (
 )
 from apps.memory.types import ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
-from apps.profile.types import TEXT_SECTIONS
 from apps.summaries.selectors import get_recent_session_summaries
 
 COMPONENTS = (
@@ -95,8 +94,7 @@ def _read_profile(user: User) -> Profile | None:
     found = get_user_profile(user=user)
     if found is None or found.is_empty:
         return None
-    sections: dict[str, str] = {name: getattr(found, name) for name in TEXT_SECTIONS} | dict(found.sections)
-    return Profile(version=found.version, sections={name: text for name, text in sections.items() if text})
+    return Profile(version=found.version, sections=found.texts)
 
 
 def _read_cases(user: User, session_id: uuid.UUID) -> list[CaseNotes]:

@@ -97,20 +97,10 @@ def _read_batch(claim: SessionClaim) -> _Batch:
 
 def _ask(claim: SessionClaim, batch: _Batch, *, now: datetime) -> ModelRequest:
     profile = get_user_profile(user=claim.user) if batch.settings.enable_user_profile else None
-    sections = (
-        {}
-        if profile is None
-        else {
-            "reply_style": profile.reply_style,
-            "language_habits": profile.language_habits,
-            "background": profile.background,
-            **profile.sections,
-        }
-    )
     request = make_request(
         lines=batch.lines,
         known=[content for _id, content in batch.known],
-        profile={name: text for name, text in sections.items() if text},
+        profile={} if profile is None else profile.texts,
         entries=bool(batch.recorded),
         context=batch.settings.auto_context,
         max_length=batch.settings.atomic_content_max_length,
