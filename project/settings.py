@@ -30,8 +30,10 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Applications
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "apps.panel.apps.PanelSiteConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -54,6 +56,7 @@ INSTALLED_APPS = [
     "apps.summaries",
     "apps.pipeline",
     "apps.chat",
+    "apps.panel",
 ]
 
 MIDDLEWARE = [
@@ -66,7 +69,7 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
-    "apps.memory.history.middleware.PanelAuthorMiddleware",
+    "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",

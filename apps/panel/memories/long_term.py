@@ -1,4 +1,4 @@
-"""Memory in the admin site. What can be written there is written by the services that the API calls."""
+"""Long-term memories in the panel. What is written here is written by the services that the API calls."""
 
 from __future__ import annotations
 
@@ -13,19 +13,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
-from apps.core.admin import ReadOnlyAdmin
 from apps.core.errors import JiyiError
 from apps.core.text.fold import normalize_key
-from apps.memory.atomic.admin import AtomicMemoryAdmin  # noqa: F401  # registers itself
-from apps.memory.embeddings.admin import ConversationEmbeddingAdmin  # noqa: F401  # registers itself
-from apps.memory.history.admin import ChangeAdmin  # noqa: F401  # registers itself
 from apps.memory.long_term.selectors import search_text
 from apps.memory.long_term.validation import check_fields
-from apps.memory.models import SEARCH_FIELDS, ForgottenKey, LongTermMemory, Status, WorkingMemory
-from apps.memory.services import create_memory, forget_memories, forget_working_memory, update_memory
-from apps.memory.shared_context.admin import SharedContextAdmin  # noqa: F401  # registers itself
+from apps.memory.models import SEARCH_FIELDS, LongTermMemory, Status
+from apps.memory.services import create_memory, forget_memories, update_memory
+from apps.panel.owned import OwnedAdmin
 
 EDITABLE = ("category", "key", "value", "confidence", "source")
 
@@ -54,7 +49,7 @@ class LongTermMemoryForm(forms.ModelForm):  # type: ignore[type-arg]  # not subs
 
 
 @admin.register(LongTermMemory)
-class LongTermMemoryAdmin(ModelAdmin):
+class LongTermMemoryAdmin(OwnedAdmin):
     """Every person's long-term memories. Active and pending ones can be changed; a deletion takes the history along."""
 
     form = LongTermMemoryForm
@@ -116,35 +111,3 @@ class LongTermMemoryAdmin(ModelAdmin):
             by_user.setdefault(memory.user, []).append(memory)
         for user, memories in by_user.items():
             forget_memories(user=user, ids=[memory.id for memory in memories], now=timezone.now())
-
-
-@admin.register(WorkingMemory)
-class WorkingMemoryAdmin(ReadOnlyAdmin):
-    """What live sessions keep in mind."""
-
-    list_display = ("session", "user", "current_topic", "turn_count", "last_emotion", "updated_at")
-    list_select_related = ("session", "user")
-    list_filter = ("last_emotion", "updated_at")
-    search_fields = ("user__username", "current_topic")
-    fields = (
-        "session", "user", "current_topic", "context_variables", "turn_count", "last_emotion", "created_at",
-        "updated_at",
-    )  # fmt: skip
-
-    def delete_model(self, request: HttpRequest, obj: WorkingMemory) -> None:
-        forget_working_memory(user=obj.user, session_id=obj.session_id)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[WorkingMemory]) -> None:
-        for memory in queryset.select_related("user"):
-            forget_working_memory(user=memory.user, session_id=memory.session_id)
-
-
-@admin.register(ForgottenKey)
-class ForgottenKeyAdmin(ReadOnlyAdmin):
-    """Digests of what was deleted. Deleting one lets the machine learn it again."""
-
-    list_display = ("digest", "user", "forgotten_at")
-    list_select_related = ("user",)
-    list_filter = ("forgotten_at",)
-    search_fields = ("user__username",)
-    fields = ("user", "digest", "forgotten_at")

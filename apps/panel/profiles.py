@@ -12,10 +12,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import TabularInline
 
-from apps.core.admin import PartAdmin
 from apps.core.errors import JiyiError
+from apps.panel.owned import OwnedAdmin, PartAdmin, PartInline
 from apps.profile.document import apply_changes
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import accept_proposal, forget_profile, reject_proposal, restore_version, update_profile
@@ -24,7 +24,7 @@ from apps.profile.types import TEXT_SECTIONS
 EDITABLE = (*TEXT_SECTIONS, "sections")
 
 
-class UserProfileForm(forms.ModelForm):
+class UserProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
     """Checks what the service checks, so that the form shows the reasons."""
 
     class Meta:
@@ -40,24 +40,16 @@ class UserProfileForm(forms.ModelForm):
         return cleaned
 
 
-class ProfileVersionInline(TabularInline):
+class ProfileVersionInline(PartInline, TabularInline):
     """The versions of a document, newest first."""
 
     model = ProfileVersion
     fields = readonly_fields = ("version", "by_hand", "created_at", "document")
-    extra = 0
     per_page = 10
-    tab = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(UserProfile)
-class UserProfileAdmin(ModelAdmin):
+class UserProfileAdmin(OwnedAdmin):
     """Every person's document. An edit here is one by hand: the machine only proposes from then on."""
 
     form = UserProfileForm

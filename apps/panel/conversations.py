@@ -5,15 +5,14 @@ from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
 from apps.conversations.models import Message, Session
 from apps.conversations.services import delete_session, delete_sessions, rename_session
-from apps.core.admin import PartAdmin
+from apps.panel.owned import OwnedAdmin, PartAdmin
 
 
 @admin.register(Session)
-class SessionAdmin(ModelAdmin):
+class SessionAdmin(OwnedAdmin):
     """Sessions can be renamed and deleted, by the services that the API calls."""
 
     list_display = ("id", "title", "user", "temporary", "created_at", "last_active_at")

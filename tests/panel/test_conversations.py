@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.conversations import admin as conversations_admin
 from apps.conversations.models import Message, Session
 from apps.conversations.services import record_assistant_message
+from apps.panel import conversations as conversations_admin
 from tests.support.factories import SessionFactory
 
 

@@ -13,9 +13,9 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.memory.history.context import Author, get_author
-from apps.memory.history.middleware import PanelAuthorMiddleware
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory, forget_memories
+from apps.panel.middleware import PanelAuthorMiddleware
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]

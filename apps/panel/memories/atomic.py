@@ -1,4 +1,4 @@
-"""Atomic memories in the admin site; written by the services that the API calls."""
+"""Atomic memories in the panel; written by the services that the API calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
 from apps.core.errors import JiyiError
 from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
@@ -20,6 +19,7 @@ from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memo
 from apps.memory.atomic.text import normalize_content
 from apps.memory.atomic.validation import check_fields
 from apps.memory.models import AtomicMemory, Status
+from apps.panel.owned import OwnedAdmin
 
 EDITABLE = ("content", "tags", "timestamp", "event_start", "event_end")
 
@@ -48,7 +48,7 @@ class AtomicMemoryForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscr
 
 
 @admin.register(AtomicMemory)
-class AtomicMemoryAdmin(ModelAdmin):
+class AtomicMemoryAdmin(OwnedAdmin):
     """Every person's atomic memories. Active and pending ones can be changed; a deletion takes the history along."""
 
     form = AtomicMemoryForm

@@ -9,14 +9,14 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 
+from apps.panel.owned import OwnedAdmin
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import delete_session_summary, update_session_summary
 
 
 @admin.register(SessionSummary)
-class SessionSummaryAdmin(ModelAdmin):
+class SessionSummaryAdmin(OwnedAdmin):
     """What sessions were about. They can be edited and deleted, by the services that the API calls."""
 
     list_display = ("title", "short_snippet", "user", "edited", "created_at", "updated_at")

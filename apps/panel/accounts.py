@@ -3,16 +3,16 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps.accounts.models import ApiToken, Setting, User
+from apps.panel.owned import ReadOnlyAdmin, StaffAdmin
 
 admin.site.unregister(Group)
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not subscriptable when it runs
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -21,7 +21,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ModelAdmin):
+class ApiTokenAdmin(ReadOnlyAdmin):
     """Tokens can be seen and revoked here; they are made by `manage.py create_token`, which can show them."""
 
     list_display = ("name", "user", "token_key", "created", "expiry")
@@ -29,12 +29,9 @@ class ApiTokenAdmin(ModelAdmin):
     search_fields = ("name", "user__username")
     fields = readonly_fields = ("name", "user", "token_key", "created", "expiry")
 
-    def has_add_permission(self, request: object) -> bool:
-        return False
-
 
 @admin.register(Setting)
-class SettingAdmin(ModelAdmin):
+class SettingAdmin(StaffAdmin):
     list_display = ("key", "value", "user", "updated_at")
     list_select_related = ("user",)
     list_filter = ("key",)

@@ -16,10 +16,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from apps.core.admin import ReadOnlyAdmin
 from apps.core.errors import JiyiError
 from apps.memory.history.undo import undo_operation
 from apps.memory.models import Change
+from apps.panel.owned import ReadOnlyAdmin
 
 
 @admin.register(Change)
@@ -57,8 +57,8 @@ class ChangeAdmin(ReadOnlyAdmin):
         return False
 
     def has_undo_permission(self, request: HttpRequest) -> bool:
-        """Undoing is what the permission to change means here: the records themselves are never changed."""
-        return request.user.has_perm("memory.change_change")
+        """Whoever sees a change may undo it, though the record itself is never changed."""
+        return self.has_view_permission(request)
 
     @admin.action(description=_("Undo selected changes"), permissions=["undo"])
     def undo_selected(self, request: HttpRequest, queryset: QuerySet[Change]) -> HttpResponse | None:
@@ -74,7 +74,7 @@ class ChangeAdmin(ReadOnlyAdmin):
                 "action_checkbox_name": ACTION_CHECKBOX_NAME,
                 "back": request.get_full_path(),
             }
-            return TemplateResponse(request, "memory/undo_confirmation.html", context)
+            return TemplateResponse(request, "panel/undo_confirmation.html", context)
         undone = 0
         # Newest first: a later change has to go before the one it builds on.
         for operation, user in {change.operation: change.user for change in selected}.items():

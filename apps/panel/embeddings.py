@@ -8,8 +8,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.core.admin import PartAdmin, ReadOnlyAdmin
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.panel.owned import PartAdmin, StaffAdmin
 
 
 @admin.register(ConversationEmbedding)
@@ -29,7 +29,7 @@ class ConversationEmbeddingAdmin(PartAdmin):
 
 
 @admin.register(EmbeddingModel)
-class EmbeddingModelAdmin(ReadOnlyAdmin):
+class EmbeddingModelAdmin(StaffAdmin):
     """Which model the vectors are of. `manage.py reembed` changes it."""
 
     list_display = ("name", "state", "created_at")

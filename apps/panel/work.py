@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from apps.conversations.backlog import replay_failed
 from apps.conversations.models import Work
-from apps.core.admin import PartAdmin
+from apps.panel.owned import PartAdmin
 
 
 @admin.register(Work)
@@ -33,4 +33,4 @@ class WorkAdmin(PartAdmin):
         self.message_user(request, text % {"count": replayed}, messages.SUCCESS)
 
     def has_replay_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("conversations.change_work")
+        return self.has_view_permission(request)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import TabularInline
 
-from apps.core.admin import ReadOnlyAdmin
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.shared_context.services import forget_context
+from apps.panel.owned import PartInline, ReadOnlyAdmin
 
 
-class ContextEntryInline(TabularInline):
+class ContextEntryInline(PartInline, TabularInline):
     """What was added, in order."""
 
     model = ContextEntry
     fields = readonly_fields = ("position", "author", "text", "created_at")
     ordering = ("position",)
-    extra = 0
-    tab = True
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(SharedContext)

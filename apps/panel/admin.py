@@ -1,0 +1,18 @@
+"""Django looks here for what to register; every module registers its own pages."""
+
+from __future__ import annotations
+
+from apps.panel import (  # noqa: F401
+    accounts,
+    changes,
+    contexts,
+    conversations,
+    embeddings,
+    profiles,
+    strategies,
+    summaries,
+    turns,
+    work,
+    working,
+)
+from apps.panel.memories import atomic, long_term  # noqa: F401

@@ -1,0 +1,166 @@
+"""Who may do what in the panel (M7): staff look after everybody's data, everybody else sees and changes their own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+
+from apps.accounts.models import User
+
+
+def sees_everybody(request: HttpRequest) -> bool:
+    """Whether who asks is one of the people who look after everybody's memories."""
+    return bool(request.user.is_active and getattr(request.user, "is_staff", False))
+
+
+class OwnerFilter(AutocompleteSelectFilter):
+    """Narrows a list to one person; only staff get it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = _("user")
+
+
+class OwnedAdmin(ModelAdmin):
+    """A page of rows that each belong to one person. Lists leave the column and filter of the person to staff.
+
+    ``owner``: name of the foreign key to the person. Subclasses forbid what nobody does with such rows; what is allowed
+    is allowed for one's own rows, and for staff for all.
+    """
+
+    owner: ClassVar[str] = "user"
+    show_full_result_count = False
+    list_filter_submit = True
+    list_per_page = 50
+    compressed_fields = True
+    warn_unsaved_form = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset(request)
+        return queryset if sees_everybody(request) else queryset.filter(**{self.owner: request.user})
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        return self._for(request, super().get_list_display(request))
+
+    def get_list_filter(self, request: HttpRequest) -> tuple[Any, ...]:
+        filters = tuple(super().get_list_filter(request))
+        return (*filters, (self.owner, OwnerFilter)) if sees_everybody(request) else filters
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        self._never_a_field_for(request, kwargs)
+        return super().get_form(request, obj, change, **kwargs)
+
+    def _never_a_field_for(self, request: HttpRequest, kwargs: dict[str, Any]) -> None:
+        if not sees_everybody(request) and kwargs.get("fields"):
+            kwargs["fields"] = self._for(request, kwargs["fields"])
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        return self._for(request, super().get_fields(request, obj))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        return self._for(request, super().get_readonly_fields(request, obj))
+
+    def _for(self, request: HttpRequest, names: Any) -> tuple[Any, ...]:
+        """`names` without the person, whom only staff need to be told."""
+        return tuple(name for name in names if sees_everybody(request) or name != self.owner)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._may(request, None)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._may(request, obj)
+
+    def _may(self, request: HttpRequest, obj: Model | None) -> bool:
+        if not request.user.is_active:
+            return False
+        if obj is None or not isinstance(obj, self.model) or sees_everybody(request):
+            return True
+        return bool(getattr(obj, f"{self.owner}_id") == request.user.pk)
+
+
+class StaffAdmin(ModelAdmin):
+    """A page for staff: all of them may look; adding, changing and deleting take Django's permissions for it."""
+
+    list_filter_submit = True
+    compressed_fields = True
+    warn_unsaved_form = True
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return sees_everybody(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return sees_everybody(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return sees_everybody(request) and super().has_add_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return sees_everybody(request) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return sees_everybody(request) and super().has_delete_permission(request, obj)
+
+
+class ReadOnlyAdmin(OwnedAdmin):
+    """Can be looked at, and deleted where that makes sense."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class PartAdmin(ReadOnlyAdmin):
+    """Can be looked at, and goes only with what it is part of: the pages of that may delete it, its own may not."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        page = getattr(request.resolver_match, "url_name", None) or ""
+        own = page.startswith(f"{self.opts.app_label}_{self.opts.model_name}_")
+        return not own and super().has_delete_permission(request, obj)
+
+
+class PartInline:
+    """Mixed into an inline: rows that are shown on the page of what they are part of, which decides who sees it."""
+
+    extra = 0
+    tab = True
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+def choose_owner(request: HttpRequest) -> User:
+    """The person whose data a page that is not a list shows: who asks, or for staff whom ``?user=`` (an ID) names.
+
+    An unknown or malformed ID, and any for whoever is not staff, is who asks: nobody learns who exists.
+    """
+    named = request.GET.get("user", "") or request.POST.get("user", "")
+    if sees_everybody(request) and named.isdecimal() and len(named) <= 18:
+        found = User.objects.filter(pk=int(named)).first()
+        if found is not None:
+            return found
+    return request.user  # type: ignore[return-value]  # the site lets nobody in who is not logged in
