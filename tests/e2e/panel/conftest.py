@@ -1,0 +1,72 @@
+"""The panel in a real Chromium: who looks at it, and what every page is held to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings as django_settings
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page
+
+from apps.accounts.models import User
+from tests.e2e.conftest import SCREENSHOTS
+from tests.support.http_server import HttpServer
+
+_FIND_SIDEWAYS_SCROLL = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
+
+
+@pytest.fixture
+def staff(http_server: HttpServer) -> User:
+    """Somebody who looks after everybody's memories."""
+    return User.objects.create_user("tang", is_staff=True)
+
+
+@pytest.fixture
+def open_panel(new_context: Callable[..., BrowserContext], http_server: HttpServer) -> Callable[..., Page]:
+    """Open a page of the panel: ``open_panel(user, "/admin/", **options of new_context)``."""
+
+    def open_page(user: User, path: str = "/admin/", **options: Any) -> Page:
+        django_client = Client()
+        django_client.force_login(user)
+        session = django_client.cookies[django_settings.SESSION_COOKIE_NAME].value
+        context = new_context(**options)
+        cookie = {"name": django_settings.SESSION_COOKIE_NAME, "value": session, "url": http_server.url}
+        context.add_cookies([cookie])  # type: ignore[list-item]
+        page = context.new_page()
+        response = page.goto(path)
+        assert response is not None
+        assert response.status == 200, response.status
+        return page
+
+    return open_page
+
+
+@pytest.fixture
+def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Keep a picture of a page and hold it to what every page is held to: no serious violation of WCAG A and AA, and
+    nothing wider than the window. ``inspect(page, "name")``."""
+
+    def inspect_page(page: Page, name: str = "") -> None:
+        page.wait_for_load_state("networkidle")
+        stem = re.sub(r"[^\w-]+", "-", f"{request.node.name}-{name}").strip("-")
+        page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.png", full_page=True)
+        assert not page.evaluate(_FIND_SIDEWAYS_SCROLL), "the page scrolls sideways"
+        assert list_violations(page) == []
+
+    return inspect_page
+
+
+def list_violations(page: Page) -> list[str]:
+    """What axe finds serious or critical, a line for each kind: its name and the elements."""
+    options = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{violation['id']}: {', '.join(str(node['target']) for node in violation['nodes'][:5])}"
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+    ]

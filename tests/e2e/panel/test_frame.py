@@ -1,0 +1,43 @@
+"""The panel's frame: menu, languages, themes, phones, logging in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from apps.accounts.models import User
+from tests.e2e.conftest import PASSWORD
+
+pytestmark = pytest.mark.spec("M7")
+
+LOOKS = [
+    pytest.param({"language": "zh-CN"}, id="zh"),
+    pytest.param({"language": "en-US"}, id="en"),
+    pytest.param({"language": "en-US", "dark": True}, id="dark"),
+    pytest.param({"language": "zh-CN", "size": (390, 844)}, id="phone"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_menu_of_somebody_without_a_staff_account(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
+) -> None:
+    page = open_panel(mei, "/admin/memory/longtermmemory/", **look)
+    links = page.locator("#nav-sidebar a, nav a").evaluate_all("links => links.map((link) => link.pathname)")
+    assert "/admin/memory/longtermmemory/" in links
+    assert "/admin/accounts/user/" not in links
+    inspect(page)
+
+
+def test_logging_in_leads_back_to_the_page(new_context: Callable[..., BrowserContext], mei: User) -> None:
+    page = new_context().new_page()
+    page.goto("/admin/memory/atomicmemory/")
+    expect(page).to_have_url(re.compile("/login"))
+    page.get_by_label("用户名").fill("mei")
+    page.get_by_label("密码").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/admin/memory/atomicmemory/$"))
