@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,6 +17,16 @@ def release_connections() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
+
+
+def fetch_rows(statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run a statement written by hand and return its rows; JSON comes as text.
+
+    For what every turn reads: the ORM takes a millisecond to compose a query that PostgreSQL answers in a tenth of one.
+    """
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())
 
 
 async def in_database(func: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

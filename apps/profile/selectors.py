@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
+
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.types import ProfileSnapshot
+
+_DOCUMENT = """
+SELECT reply_style, language_habits, background, sections, version, updated_at
+FROM user_profile
+WHERE user_id = %(user)s AND version > 0
+"""
 
 
 def get_user_profile(*, user: User) -> ProfileSnapshot | None:
     """Return the document, None where there is none (U1, U2); one query."""
-    profile = UserProfile.objects.filter(user=user, version__gt=0).first()
-    return None if profile is None else to_snapshot(profile)
+    rows = fetch_rows(_DOCUMENT, {"user": user.pk})
+    if not rows:
+        return None
+    reply_style, language_habits, background, sections, version, updated_at = rows[0]
+    return ProfileSnapshot(
+        reply_style=reply_style,
+        language_habits=language_habits,
+        background=background,
+        sections=json.loads(sections),
+        version=version,
+        updated_at=updated_at,
+    )
 
 
 def to_snapshot(profile: UserProfile) -> ProfileSnapshot:

@@ -7,9 +7,19 @@ import uuid
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.core.errors import NotFound
 from apps.summaries.models import SessionSummary
 from apps.summaries.types import SessionSummarySnapshot
+
+_RECENT = """
+SELECT summary.id, session_id, summary.title, snippet, summary.created_at, session.last_active_at
+FROM session_summary AS summary JOIN chat_session AS session ON session.id = session_id
+WHERE summary.user_id = %(user)s AND NOT deleted AND NOT session.temporary
+  AND session_id IS DISTINCT FROM %(excluded)s::uuid
+ORDER BY session.last_active_at DESC, summary.id DESC
+LIMIT %(limit)s
+"""
 
 
 def list_session_summaries(user: User) -> QuerySet[SessionSummary]:
@@ -29,8 +39,5 @@ def get_recent_session_summaries(
     *, user: User, limit: int, exclude_session_id: uuid.UUID | None = None
 ) -> list[SessionSummarySnapshot]:
     """Return summaries of the `limit` most recently active other sessions that have one, newest first (S2)."""
-    rows = list_session_summaries(user).filter(session__temporary=False).order_by("-session__last_active_at", "-id")
-    if exclude_session_id is not None:
-        rows = rows.exclude(session_id=exclude_session_id)
-    fields = ("id", "session_id", "title", "snippet", "created_at", "session__last_active_at")
-    return [SessionSummarySnapshot(*row) for row in rows.values_list(*fields)[:limit]]
+    rows = fetch_rows(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
+    return [SessionSummarySnapshot(*row) for row in rows]

@@ -8,11 +8,24 @@ from uuid import UUID
 from django.db.models import Prefetch, QuerySet
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.core.errors import NotFound
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.shared_context.types import ContextEntrySnapshot, ContextSnapshot
 
 _ENTRIES = Prefetch("entries", ContextEntry.objects.order_by("position"))
+
+_OF_SESSION = """
+SELECT context.id, title, content, author, text, entry.created_at
+FROM (
+    SELECT id, title, content, updated_at
+    FROM shared_context
+    WHERE user_id = %(user)s AND session_id = %(session)s
+    ORDER BY updated_at DESC, id DESC
+    LIMIT %(limit)s
+) AS context LEFT JOIN context_entry AS entry ON context_id = context.id
+ORDER BY context.updated_at DESC, context.id DESC, position
+"""
 
 
 def list_contexts(user: User) -> QuerySet[SharedContext]:
@@ -30,12 +43,7 @@ def get_context(user: User, context_id: UUID) -> SharedContext:
 
 def list_session_contexts(user: User, session_id: UUID, *, limit: int = 3) -> list[ContextSnapshot]:
     """Return the contexts of a session that were written last, newest first, at most `limit`; one query."""
-    newest = SharedContext.objects.filter(user=user, session=session_id).order_by("-updated_at", "-id")[:limit]
-    rows = (
-        SharedContext.objects.filter(user=user, id__in=newest.values("id"))
-        .order_by("-updated_at", "-id", "entries__position")
-        .values_list("id", "title", "content", "entries__author", "entries__text", "entries__created_at")
-    )
+    rows = fetch_rows(_OF_SESSION, {"user": user.pk, "session": session_id, "limit": limit})
     return [
         ContextSnapshot(
             id=context_id,
