@@ -92,7 +92,15 @@ def load_cases(*, language: Language, half: Half) -> list[ContradictionCase]:
         InvalidCase: a line is malformed, contradicts itself, or repeats an ID.
     """
     _check(language in get_args(Language) and half in get_args(Half), f"there is no half {language}_{half}")
-    path = FOLDER / "contradictions" / f"{language}_{half}.jsonl"
+    return load_case_file(FOLDER / "contradictions" / f"{language}_{half}.jsonl", language=language)
+
+
+def load_case_file(path: Path, *, language: Language) -> list[ContradictionCase]:
+    """The cases of any file of one language in file order.
+
+    Raises:
+        InvalidCase: as `load_cases`.
+    """
     return _load(path, lambda row: _read_case(row, language=language))
 
 
@@ -188,17 +196,14 @@ def _check_marks(case: ContradictionCase) -> None:
         _check(bool(case.ended), "ended is empty where a contradiction must end something")
         return
     _check(not case.ended, "ended is not empty where nothing is contradicted")
-    _check(bool(case.kept), "live has no mark of what an earlier message said")
+    added = any(_is_said(mark, last) and not _is_said(mark, earlier) for mark in case.live)
     match case.relation:
         case "same":
             said_throughout = all(_is_said(mark, [message]) for mark in case.live for message in case.messages)
-            _check(said_throughout and case.live_count == 1, "the same must be one memory, with marks in every message")
-        case "refines":
-            added = any(_is_said(mark, last) and not _is_said(mark, earlier) for mark in case.live)
-            _check(added and case.live_count == 1, "a refinement must be one memory, with a mark of what was added")
-        case "adds":
-            added = any(_is_said(mark, last) and not _is_said(mark, earlier) for mark in case.live)
-            _check(added, "an addition needs a mark of what was added")
+            _check(said_throughout, "the same needs marks in every message")
+        case "refines" | "adds":
+            _check(added, "an addition or refinement needs a mark of what was added")
+    _check(bool(case.kept) or case.relation == "refines", "live has no mark of what an earlier message said")
 
 
 def _check_fields(row: dict[str, Any], *, required: set[str], optional: Collection[str] = ()) -> None:
@@ -208,7 +213,7 @@ def _check_fields(row: dict[str, Any], *, required: set[str], optional: Collecti
 def _check_identity(row: dict[str, Any], *, language: Language, kinds: Collection[str]) -> None:
     _check(row["language"] == language, "language is not that of the file")
     _check(isinstance(row["kind"], str) and row["kind"] in kinds, "kind is unknown")
-    pattern = re.escape(f"{language}-{row['kind'].replace('_', '-')}-") + r"\d\d"
+    pattern = rf"{language}[a-z]?-{row['kind'].replace('_', '-')}-\d\d"  # a letter for the author
     _check(
         isinstance(row["id"], str) and re.fullmatch(pattern, row["id"]) is not None, "id is not language-kind-number"
     )

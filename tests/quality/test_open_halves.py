@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from benchmarks.quality import GOAL, count_junk, measure_half
-from tests.quality.cases import Language
+from benchmarks.quality import GOAL, count_junk, measure_cases
+from tests.quality.cases import Language, load_cases
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(600)]
 
@@ -19,7 +19,7 @@ def nothing() -> None:
 @pytest.mark.spec("A3")
 @pytest.mark.parametrize("language", get_args(Language))
 def test_what_is_no_longer_true_ends_and_what_is_true_stays(language: Language) -> None:
-    figures = measure_half(language=language, half="open", advance=nothing)
+    figures = measure_cases(load_cases(language=language, half="open"), advance=nothing)
     assert figures.precision >= GOAL
     assert figures.recall >= GOAL
     assert figures.clean.total() >= GOAL * figures.cases.total()

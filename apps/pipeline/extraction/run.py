@@ -189,7 +189,7 @@ def _show_dates(span: TimeSpan) -> str:
         return first.isoformat()
     if first.day == 1 and (last + timedelta(days=1)).day == 1:
         whole_year = first.month == 1 and last.month == 12 and first.year == last.year
-        if whole_year or first.replace(day=last.day) == last:
+        if whole_year or (first.year, first.month) == (last.year, last.month):
             return f"{first.year}" if whole_year else f"{first:%Y-%m}"
     return f"{first.isoformat()}~{last.isoformat()}"
 
