@@ -1,12 +1,13 @@
 """What other apps may read of memory."""
 
 from apps.memory.atomic.selectors import get_atomic_memories_by_id
-from apps.memory.embeddings.queries import QueryEmbedding, embed_query
+from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
 from apps.memory.history.selectors import list_changes, list_recorded
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.recall import recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
@@ -32,7 +33,9 @@ __all__ = [
     "list_memories",
     "list_recorded",
     "list_session_contexts",
+    "recall_memories",
     "retrieve_atomic_memories",
     "retrieve_relevant_memories",
     "search_memories",
+    "start_embedding",
 ]

@@ -23,11 +23,11 @@ from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import (
+    QueryEmbedding,
     WorkingMemorySnapshot,
-    embed_query,
     list_session_contexts,
-    retrieve_atomic_memories,
-    retrieve_relevant_memories,
+    recall_memories,
+    start_embedding,
 )
 from apps.memory.types import ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
@@ -65,9 +65,18 @@ def read_context(
     session, C7). `said_at`: when the message was said, if not now.
     """
     remembers = recalls and strategy is not None
-    memories: list[RecalledMemory] = []
+    wait_for_embedding = None
     if remembers and strategy is not None and strategy.use_memory:
-        memories = _recall(user, message=message, working=working, settings=settings, now=now)
+        wait_for_embedding = start_embedding(message)  # it goes on while PostgreSQL reads the layers before it
+    profile = _read_profile(user) if remembers and settings.enable_user_profile else None
+    cases = _read_cases(user, session_id) if remembers else []
+    session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
+    memories: list[RecalledMemory] = []
+    if wait_for_embedding is not None:
+        query_embedding = wait_for_embedding()
+        memories = _recall(
+            user, message=message, query_embedding=query_embedding, working=working, settings=settings, now=now
+        )
     return build_context(
         ContextInput(
             message=message,
@@ -80,9 +89,9 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
-            profile=_read_profile(user) if remembers and settings.enable_user_profile else None,
-            cases=_read_cases(user, session_id) if remembers else (),
-            session_notes=_read_session_notes(user, session_id, settings=settings) if remembers else (),
+            profile=profile,
+            cases=cases,
+            session_notes=session_notes,
             memories=memories,
             rounds=window.rounds,
             summary=window.summary,
@@ -125,37 +134,29 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
 
 
 def _recall(
-    user: User, *, message: str, working: WorkingMemorySnapshot | None, settings: MemorySettings, now: datetime
+    user: User,
+    *,
+    message: str,
+    query_embedding: QueryEmbedding | None,
+    working: WorkingMemorySnapshot | None,
+    settings: MemorySettings,
+    now: datetime,
 ) -> list[RecalledMemory]:
     """What is remembered of the message's matter: long-term memories, best first, then atomic ones, best first.
 
     The two scores have different scales (K5, A4), so neither kind is ranked against the other.
     """
-    query_embedding = embed_query(message)
-    long_term = retrieve_relevant_memories(
+    found = recall_memories(
         user=user,
         message=message,
-        limit=settings.retrieval_limit,
+        settings=settings,
+        query_embedding=query_embedding,
         working_memory=working,
-        candidate_limit=settings.candidate_limit,
-        weights=settings.score_weights,
-        half_life_days=settings.recency_half_life_days,
-        max_keywords=settings.max_keywords,
-        query_embedding=query_embedding if settings.semantic_candidates else None,
-        min_similarity=settings.semantic_min_similarity,
         now=now,
     )
-    atomic = retrieve_atomic_memories(
-        user=user,
-        query=message,
-        limit=settings.rag_top_n,
-        query_embedding=query_embedding,
-        candidate_limit=settings.candidate_limit,
-        min_similarity=settings.semantic_min_similarity,
-    )
     return [
-        *(_from_long_term(memory) for memory in long_term),
-        *(_from_atomic(memory, settings=settings) for memory in atomic),
+        *(_from_long_term(memory) for memory in found.long_term),
+        *(_from_atomic(memory, settings=settings) for memory in found.atomic),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.core.db import fetch_rows
 from apps.core.llm.embedding.client import get_embedder_name
 from apps.memory.models import EmbeddingModel
 
@@ -19,8 +20,8 @@ class ModelInUse:
 
 def find_active_model() -> ModelInUse | None:
     """Return the model whose vectors search compares; None while nothing was ever embedded. One query."""
-    row = EmbeddingModel.objects.filter(state=EmbeddingModel.State.ACTIVE).first()
-    return None if row is None else _read(row)
+    rows = fetch_rows("SELECT id, name FROM embedding_model WHERE state = %(active)s", {"active": "active"})
+    return ModelInUse(id=rows[0][0], name=rows[0][1], active=True) if rows else None
 
 
 def list_models_in_use() -> list[ModelInUse]:

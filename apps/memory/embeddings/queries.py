@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 
 import structlog
@@ -47,12 +49,24 @@ def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedd
 
     One query to the database; safe in any thread. Never raises because of a model. A late answer is dropped.
     """
+    return start_embedding(text, deadline=deadline)()
+
+
+def start_embedding(text: str, *, deadline: float = DEADLINE_SECONDS) -> Callable[[], QueryEmbedding | None]:
+    """Begin to embed a query in a thread of its own; the function returned waits for what `embed_query` returns.
+
+    `deadline` counts from now: what is done in between costs the query nothing of it that it would have waited for.
+    """
     model = find_active_model()
     if model is None or not text.strip():
-        return None
+        return lambda: None
     pending = _get_pool().submit(_embed, model.name, text)
+    return partial(_wait_for, pending, model=model, until=time.monotonic() + deadline)
+
+
+def _wait_for(pending: Future[Vector], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
     try:
-        vector = pending.result(deadline)
+        vector = pending.result(max(until - time.monotonic(), 0))
         return QueryEmbedding(model_id=model.id, vector=vector, min_similarity=get_embedder(model.name).min_similarity)
     except FutureTimeoutError:
         pending.cancel()

@@ -30,8 +30,9 @@ _FIELDS = (
 COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 """What `read_candidate` reads, of a row called ``memory``."""
 
-# `found` are the positions of the keywords that occur in a hit; a hit without any has only a part of one. Where there
-# are more hits than places, those with the highest sum of idf stay.
+# `found` are the positions of the keywords that occur in a hit; a hit without any has only a part of one. Hits in which
+# the same ones occur make up a `pattern`: those are few, so they are counted and weighed, not each hit. Where there are
+# more hits than places, those with the highest sum of idf stay.
 _INDEXED_RECALL = f"""
 WITH keyword AS MATERIALIZED (
     SELECT query::tsquery AS query, needle, position
@@ -57,9 +58,10 @@ hit AS MATERIALIZED (SELECT * FROM indexed UNION ALL SELECT * FROM contained),
 corpus AS MATERIALIZED (
     SELECT count(*) AS memory_count FROM long_term_memory WHERE user_id = %(user)s AND status = 'active'
 ),
+pattern AS MATERIALIZED (SELECT found, count(*) AS hits FROM hit GROUP BY found),
 frequency AS MATERIALIZED (
-    SELECT position, count(hit_position) AS occurrences
-    FROM keyword LEFT JOIN (SELECT unnest(found) AS hit_position FROM hit) AS occurrence ON hit_position = position
+    SELECT position, coalesce(sum(hits), 0)::bigint AS occurrences
+    FROM keyword LEFT JOIN (SELECT unnest(found) AS position, hits FROM pattern) AS occurrence USING (position)
     GROUP BY position
 ),
 statistics AS MATERIALIZED (
@@ -69,12 +71,14 @@ statistics AS MATERIALIZED (
     FROM frequency, corpus
     GROUP BY memory_count
 ),
+weighed AS MATERIALIZED (
+    SELECT found, (SELECT coalesce(sum(idfs[position]), 0) FROM unnest(found) AS position) AS weight
+    FROM pattern, statistics
+),
 chosen AS (
-    SELECT hit.id
-    FROM hit, statistics
-    ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
-             (SELECT coalesce(sum(idfs[position]), 0) FROM unnest(found) AS position) DESC,
-             last_accessed DESC, id
+    SELECT id
+    FROM hit JOIN weighed USING (found)
+    ORDER BY (%(preferences_first)s AND category = 'preference') DESC, weight DESC, last_accessed DESC, id
     LIMIT %(limit)s
 )
 SELECT {COLUMNS}, memory_count, frequencies

@@ -29,28 +29,35 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true") -> str:
     `nearest_parameters` gives, and gives at most ``limit`` rows. `where` narrows the memories, called ``memory``. None
     of these comes from outside.
     """
-    # Each memory is looked up by its ID, which OFFSET 0 insists on: with statistics that do not know of this person's
-    # rows yet, the planner would join each of them with each.
-    rows = f"""
-        SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
-        FROM {embeddings} AS vector CROSS JOIN LATERAL (
+    vectors = f"{embeddings} AS vector"
+    of_person = "vector.user_id = %(user)s AND vector.model_id = %(model)s"
+    # OFFSET 0 insists on looking up each memory by its ID: with statistics that do not know of this person's rows yet,
+    # the planner would join each of them with each.
+    active = f"""LATERAL (
             SELECT FROM {memories} AS memory
             WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
             OFFSET 0
-        ) AS found
-        WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s"""  # noqa: S608 - our own names
+        ) AS found"""
     # The gates are evaluated before the rows are read: of the two, one reads nothing. That of the index also sets how
-    # it is read, for this statement; in a transaction for the rest of that.
+    # it is read, for this statement; in a transaction for the rest of that. The exact scan compares first and looks up
+    # only until there are enough; the index has to stand beside the limit to be read that way.
     return f"""
     (
-        {rows}
-          AND (SELECT memory_count <= %(exact_limit)s FROM corpus)
-        ORDER BY vector.embedding <=> (SELECT embedding FROM query)
+        SELECT memory_id AS id, 1 - distance AS similarity
+        FROM (
+            SELECT memory_id, vector.embedding <=> (SELECT embedding FROM query) AS distance
+            FROM {vectors}
+            WHERE {of_person} AND (SELECT memory_count <= %(exact_limit)s FROM corpus)
+            ORDER BY distance
+        ) AS vector CROSS JOIN {active}
+        ORDER BY distance
         LIMIT %(limit)s
     )
     UNION ALL
     (
-        {rows}
+        SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
+        FROM {vectors} CROSS JOIN {active}
+        WHERE {of_person}
           AND (
               SELECT memory_count > %(exact_limit)s
                      AND set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL

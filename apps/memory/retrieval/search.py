@@ -14,7 +14,7 @@ from apps.accounts.selectors import get_settings
 from apps.core.text.json_text import json_text
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
-from apps.memory.retrieval.retrieve import retrieve_relevant_memories
+from apps.memory.retrieval.recall import recall_memories
 from apps.memory.types import ScoredAtomicMemory
 
 
@@ -63,25 +63,12 @@ def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRan
     no use.
     """
     settings = get_settings(user)
-    query_embedding = embed_query(keyword)
-    long_term = retrieve_relevant_memories(
+    found = recall_memories(
         user=user,
         message=keyword,
-        limit=settings.candidate_limit,
-        candidate_limit=settings.candidate_limit,
-        weights=settings.score_weights,
-        half_life_days=settings.recency_half_life_days,
-        max_keywords=settings.max_keywords,
-        query_embedding=query_embedding if settings.semantic_candidates else None,
-        min_similarity=settings.semantic_min_similarity,
-    )
-    atomic = retrieve_atomic_memories(
-        user=user,
-        query=keyword,
-        limit=settings.rag_top_n,
-        query_embedding=query_embedding,
-        candidate_limit=settings.candidate_limit,
-        min_similarity=settings.semantic_min_similarity,
+        settings=settings,
+        query_embedding=embed_query(keyword),
+        long_term_limit=settings.candidate_limit,
         since=time_range.since,
         until=time_range.until,
     )
@@ -92,12 +79,12 @@ def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRan
             text=f"{item.candidate.key}: {json_text(item.candidate.value)}",
             time=item.candidate.updated_at,
         )
-        for item in long_term
+        for item in found.long_term
         if time_range.holds(item.candidate.updated_at)
     ]
     happened = [
         FoundMemory(id=item.candidate.id, kind="atomic", text=item.candidate.content, time=item.candidate.timestamp)
-        for item in atomic
+        for item in found.atomic
     ]
     return list(_by_turns(stated[: settings.retrieval_limit], happened))
 
