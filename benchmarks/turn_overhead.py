@@ -14,7 +14,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class Result:
 class Talker:
     """One user with memories, and a session in which they ask about them."""
 
-    def __init__(self, *, memories: int, web_url: str, model_url: str) -> None:
+    def __init__(self, *, memories: int, questions: Iterator[str], web_url: str, model_url: str) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
         from apps.conversations.services import create_session
@@ -84,7 +84,7 @@ class Talker:
         self._user = User.objects.create_user(f"benchmark-{memories}")
         _create_memories(self._user, memories)
         self._session = create_session(user=self._user)
-        self._questions = cycle(QUESTIONS)
+        self._questions = questions
         self._web = httpx2.Client(
             base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=30
         )
@@ -131,12 +131,18 @@ class Talker:
         return time_stream(self._model, "/chat/completions", body, first='"content": "{', last="data: [DONE]")
 
 
-def _create_memories(user: Any, count: int) -> None:
+def _invent_questions() -> Iterator[str]:
+    """Yield questions without end, no two the same: a turn has to embed each of them."""
+    for number in count(1):
+        yield from (f"{question} ({number})" for question in QUESTIONS)
+
+
+def _create_memories(user: Any, number: int) -> None:
     from django.utils import timezone
 
     from apps.memory.services import create_memory
 
-    for category, key, value in islice(_invent_memories(), count):
+    for category, key, value in islice(_invent_memories(), number):
         create_memory(user=user, category=category, key=key, value=value, now=timezone.now())
 
 
@@ -154,7 +160,10 @@ def _invent_memories() -> Iterator[tuple[str, str, str]]:
 def measure(*, memories: Sequence[int], turns: int, console: Console) -> list[Result]:
     """Measure `turns` turns for each number of memories, taking the numbers in turn."""
     with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web_url:
-        talkers = [Talker(memories=count, web_url=web_url, model_url=model_url) for count in memories]
+        questions = _invent_questions()
+        talkers = [
+            Talker(memories=number, questions=questions, web_url=web_url, model_url=model_url) for number in memories
+        ]
         for _ in range(WARM_UP_TURNS):
             for talker in talkers:
                 talker.ask()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,14 +17,10 @@ class Candidate:
     """
 
     id: uuid.UUID
-    session_id: uuid.UUID | None
-    message_id: uuid.UUID | None
     category: str
     key: str
     value: Any
     confidence: float
-    source: str
-    created_at: datetime
     updated_at: datetime
     last_accessed: datetime
     access_count: int
@@ -44,18 +40,14 @@ class CorpusStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The candidates for a query. ``statistics`` is None when the fallback alone answered: every idf is then 1 (K4)."""
+    """The candidates for a query. ``statistics`` is None when the fallback alone answered: every idf is then 1 (K4).
+
+    ``similarities``: the cosines, by ID, of those candidates that are near to the query in meaning (K9).
+    """
 
     candidates: tuple[Candidate, ...] = ()
     statistics: CorpusStatistics | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A candidate that is near to the query in meaning; `similarity` is their cosine (K9)."""
-
-    candidate: Candidate
-    similarity: float
+    similarities: Mapping[uuid.UUID, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Recall of long-term memories by keyword: candidates and the statistics of idf, in one round trip (K3, K4, K6).
+"""Recall of long-term memories: candidates by keyword and by meaning, and the statistics of idf, in one round trip.
 
-The full-text arm answers first. Where it gives fewer rows than there are places, memories that contain a keyword
-anywhere join: the index knows words, their beginnings and Chinese bigrams, so only there does "thon" find Python.
-Should the full-text arm fail altogether, that substring arm alone answers, without statistics.
+Of the keywords (K3, K4, K6) the full-text arm answers first. Where it gives fewer rows than there are places, memories
+that contain a keyword anywhere join: the index knows words, their beginnings and Chinese bigrams, so only there does
+"thon" find Python. Should the full-text arm fail altogether, that substring arm alone answers, without statistics. By
+meaning, those whose key and value are near to the query join (K9).
 """
 
 from __future__ import annotations
@@ -16,25 +17,43 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.core.text.fold import normalize_key
 from apps.core.text.index_terms import keyword_query, recall_query
 from apps.core.text.matching import word_parts
+from apps.memory.embeddings.queries import QueryEmbedding
+from apps.memory.retrieval.nearest import QUERY, nearest_parameters, nearest_sql
 from apps.memory.types import Candidate, CorpusStatistics, Recall
 
 logger = structlog.get_logger(__name__)
 
-_FIELDS = (
-    *("id", "session_id", "message_id", "category", "key", "value", "confidence", "source"),
-    *("created_at", "updated_at", "last_accessed", "access_count", "words"),
-)
-COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
-"""What `read_candidate` reads, of a row called ``memory``."""
+_FIELDS = ("id", "category", "key", "value", "confidence", "updated_at", "last_accessed", "access_count", "words")
+_COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
+
+_NEAR = f"""{QUERY},
+corpus AS MATERIALIZED (
+    SELECT count(*) AS memory_count FROM long_term_memory WHERE user_id = %(user)s AND status = 'active'
+),
+near AS MATERIALIZED (
+    SELECT id, similarity
+    FROM (
+        {nearest_sql(embeddings="long_term_embedding", memories="long_term_memory")}
+    ) AS nearest
+    WHERE similarity >= %(min_similarity)s
+)"""  # noqa: S608 - the only things put in are our own names
+
+_FOUND = """(
+    SELECT id, max(similarity) AS similarity
+    FROM (SELECT id, NULL::float8 AS similarity FROM chosen UNION ALL SELECT id, similarity FROM near) AS arm
+    GROUP BY id
+) AS found JOIN long_term_memory AS memory USING (id)"""
 
 # `found` are the positions of the keywords that occur in a hit; a hit without any has only a part of one. Hits in which
 # the same ones occur make up a `pattern`: those are few, so they are counted and weighed, not each hit. Where there are
 # more hits than places, those with the highest sum of idf stay.
 _INDEXED_RECALL = f"""
-WITH keyword AS MATERIALIZED (
+WITH {_NEAR},
+keyword AS MATERIALIZED (
     SELECT query::tsquery AS query, needle, position
     FROM unnest(%(queries)s::text[], %(needles)s::text[]) WITH ORDINALITY AS given (query, needle, position)
 ),
@@ -55,9 +74,6 @@ contained AS (
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
 ),
 hit AS MATERIALIZED (SELECT * FROM indexed UNION ALL SELECT * FROM contained),
-corpus AS MATERIALIZED (
-    SELECT count(*) AS memory_count FROM long_term_memory WHERE user_id = %(user)s AND status = 'active'
-),
 pattern AS MATERIALIZED (SELECT found, count(*) AS hits FROM hit GROUP BY found),
 frequency AS MATERIALIZED (
     SELECT position, coalesce(sum(hits), 0)::bigint AS occurrences
@@ -72,7 +88,7 @@ statistics AS MATERIALIZED (
     GROUP BY memory_count
 ),
 weighed AS MATERIALIZED (
-    SELECT found, (SELECT coalesce(sum(idfs[position]), 0) FROM unnest(found) AS position) AS weight
+    SELECT found, (SELECT coalesce(sum(idfs[position]), 0) FROM unnest(found) AS position)::float8 AS weight
     FROM pattern, statistics
 ),
 chosen AS (
@@ -81,74 +97,80 @@ chosen AS (
     ORDER BY (%(preferences_first)s AND category = 'preference') DESC, weight DESC, last_accessed DESC, id
     LIMIT %(limit)s
 )
-SELECT {COLUMNS}, memory_count, frequencies
-FROM chosen JOIN long_term_memory AS memory USING (id), statistics
-"""  # noqa: S608 - the only thing put in is the list of our own column names
+SELECT {_COLUMNS}, similarity, memory_count, frequencies
+FROM {_FOUND} LEFT JOIN statistics ON TRUE
+"""  # noqa: S608 - the only things put in are our own names
 
 _SUBSTRING_RECALL = f"""
-SELECT {COLUMNS}
-FROM long_term_memory AS memory
-WHERE user_id = %(user)s AND status = 'active'
-  AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
-ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
-         (SELECT count(*) FROM unnest(%(needles)s::text[]) AS needle
-          WHERE strpos(normalized_key, needle) > 0 OR strpos(normalized_value, needle) > 0) DESC,
-         last_accessed DESC, id
-LIMIT %(limit)s
+WITH {_NEAR},
+chosen AS (
+    SELECT id
+    FROM long_term_memory
+    WHERE user_id = %(user)s AND status = 'active'
+      AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
+    ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
+             (SELECT count(*) FROM unnest(%(needles)s::text[]) AS needle
+              WHERE strpos(normalized_key, needle) > 0 OR strpos(normalized_value, needle) > 0) DESC,
+             last_accessed DESC, id
+    LIMIT %(limit)s
+)
+SELECT {_COLUMNS}, similarity, NULL, NULL
+FROM {_FOUND}
 """  # noqa: S608 - as above
 
 
 def recall_candidates(
-    user: User, *, keywords: Sequence[str], candidate_limit: int, preferences_first: bool = False
+    user: User,
+    *,
+    keywords: Sequence[str],
+    candidate_limit: int,
+    preferences_first: bool = False,
+    query_embedding: QueryEmbedding | None = None,
+    min_similarity: float = 1.0,
 ) -> Recall:
-    """The user's active memories in which a keyword, or a part of one, occurs; at most `candidate_limit`, unordered.
+    """The user's active memories that may be relevant, unordered: at most `candidate_limit` by each arm.
 
-    ``keywords`` are folded words (`extract_keywords`). With ``preferences_first`` preferences take the places first
-    (K6). One statement, and a second one only if the first fails: then ``statistics`` is None.
+    By keyword those in which one of ``keywords``, folded words (`extract_keywords`), or a part of one occurs; with
+    ``preferences_first`` preferences take the places first (K6). By meaning the nearest to ``query_embedding``, of at
+    least ``min_similarity`` (a cosine) each. One statement, and a second one only if the first fails: then
+    ``statistics`` is None. No statement when neither arm has anything.
     """
-    if not keywords or candidate_limit < 1:
+    if candidate_limit < 1 or not (keywords or query_embedding):
         return Recall()
     needles = [_to_needle(keyword) for keyword in keywords]
     parameters: dict[str, Any] = {
         "user": user.pk,
         "needles": needles,
         "patterns": [_contains(needle) for needle in needles],
-        "limit": candidate_limit,
         "preferences_first": preferences_first,
+        "min_similarity": min_similarity,
+        **nearest_parameters(query_embedding, limit=candidate_limit),
     }
     try:
         # A statement that fails inside a transaction would spoil it; outside, a savepoint would cost two round trips.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            rows = _fetch(
-                _INDEXED_RECALL,
-                parameters | {"queries": [keyword_query(word) for word in keywords], "recall": recall_query(keywords)},
+            queries = [keyword_query(word) for word in keywords]
+            rows = fetch_rows(
+                _INDEXED_RECALL, parameters | {"queries": queries, "recall": recall_query(keywords) or None}
             )
     except DatabaseError as error:
         # Neither the message nor the statement is logged: both may quote what the user wrote.
         logger.warning("full_text_recall_failed", user_id=user.pk, cause=type(error.__cause__ or error).__name__)
         parts = [_to_needle(part) for keyword in keywords for part in word_parts(keyword)]
         parameters["patterns"] += [_contains(part) for part in parts]
-        return Recall(candidates=tuple(map(read_candidate, _fetch(_SUBSTRING_RECALL, parameters))))
-    if not rows:
-        return Recall(statistics=CorpusStatistics(memory_count=0, document_frequencies={}))
-    *_, memory_count, frequencies = rows[0]
-    return Recall(
-        candidates=tuple(map(read_candidate, rows)),
-        statistics=CorpusStatistics(
-            memory_count=memory_count, document_frequencies=dict(zip(keywords, frequencies, strict=True))
-        ),
-    )
+        rows, statistics = fetch_rows(_SUBSTRING_RECALL, parameters), None
+    else:
+        memory_count, frequencies = rows[0][-2:] if rows else (0, ())
+        statistics = CorpusStatistics(
+            memory_count=memory_count or 0, document_frequencies=dict(zip(keywords, frequencies or (), strict=False))
+        )
+    candidates = tuple(map(_read_candidate, rows))
+    similarities = {row[0]: row[-3] for row in rows if row[-3] is not None}
+    return Recall(candidates=candidates, statistics=statistics, similarities=similarities)
 
 
-def _fetch(statement: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        return list(cursor.fetchall())
-
-
-def read_candidate(row: Sequence[Any]) -> Candidate:
-    """The candidate in a row that begins with `COLUMNS`."""
-    fields = dict(zip(_FIELDS, row, strict=False))  # more may stand behind the fields
+def _read_candidate(row: Sequence[Any]) -> Candidate:
+    fields = dict(zip(_FIELDS, row, strict=False))  # more stands behind the fields
     return Candidate(**fields | {"value": json.loads(fields["value"])})
 
 

@@ -12,10 +12,9 @@ from apps.accounts.types import ScoreWeights
 from apps.core.text.keywords import extract_keywords
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.candidates import recall_candidates
-from apps.memory.retrieval.neighbours import recall_neighbours
 from apps.memory.retrieval.preference import concerns_preference
 from apps.memory.retrieval.scoring import rank_candidates
-from apps.memory.types import Neighbour, ScoredMemory
+from apps.memory.types import ScoredMemory
 
 DEFAULT_WEIGHTS = ScoreWeights()
 
@@ -53,18 +52,19 @@ def retrieve_relevant_memories(
     topic = working_memory.current_topic if working_memory else None
     topic_keywords = extract_keywords(topic or "", limit=max_keywords)
     keywords = list(dict.fromkeys([*extract_keywords(message, limit=max_keywords), *topic_keywords]))
+    floor = min_similarity
+    if floor is None:
+        floor = query_embedding.min_similarity if query_embedding else 1.0
     recall = recall_candidates(
-        user, keywords=keywords, candidate_limit=candidate_limit, preferences_first=concerns_preference(message)
+        user,
+        keywords=keywords,
+        candidate_limit=candidate_limit,
+        preferences_first=concerns_preference(message),
+        query_embedding=query_embedding,
+        min_similarity=floor,
     )
-    neighbours: list[Neighbour] = []
-    if query_embedding is not None:
-        floor = query_embedding.min_similarity if min_similarity is None else min_similarity
-        neighbours = recall_neighbours(
-            user, query_embedding=query_embedding, min_similarity=floor, limit=candidate_limit
-        )
     ranked = rank_candidates(
         recall,
-        neighbours=neighbours,
         keywords=keywords,
         topic_keywords=topic_keywords,
         weights=weights,

@@ -11,7 +11,7 @@ from apps.accounts.types import ScoreWeights
 from apps.core.text.fold import fold
 from apps.core.text.matching import word_parts
 from apps.memory.text import join_text
-from apps.memory.types import Candidate, CorpusStatistics, Neighbour, Recall, ScoredMemory
+from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
 
 WHOLE_WORD = 1.0
 INSIDE_A_WORD = 0.7
@@ -94,29 +94,25 @@ def rank_candidates(
     *,
     keywords: Sequence[str],
     topic_keywords: Sequence[str] = (),
-    neighbours: Sequence[Neighbour] = (),
     weights: ScoreWeights,
     half_life_days: float,
     now: datetime,
 ) -> list[ScoredMemory]:
-    """Score every candidate and neighbour and put the best first (K4, K5, K7, K9).
+    """Score every candidate and put the best first (K4, K5, K7, K9).
 
-    Left out is what matches no keyword and is no neighbour (K8). ``keywords``: of the message and of the topic
+    Left out is what matches no keyword and is not near in meaning (K8). ``keywords``: of the message and of the topic
     together. ``topic_keywords``: a memory in which one of them occurs gets the topic boost. Equal scores are ordered by
     last access, newest first, then by id.
     """
     idfs = compute_idfs(keywords, statistics=recall.statistics)
-    similarities = {neighbour.candidate.id: neighbour.similarity for neighbour in neighbours}
-    candidates = {candidate.id: candidate for candidate in recall.candidates}
-    candidates |= {neighbour.candidate.id: neighbour.candidate for neighbour in neighbours}
-    max_access_count = max((candidate.access_count for candidate in candidates.values()), default=0)
+    max_access_count = max((candidate.access_count for candidate in recall.candidates), default=0)
     ranked: list[ScoredMemory] = []
-    for candidate in candidates.values():
+    for candidate in recall.candidates:
         text = read_memory_text(candidate)
         modes = {keyword: match_keyword(keyword, text=text) for keyword in keywords}
         keyword_score = compute_keyword_score(modes=modes, idfs=idfs)
-        semantic_score = similarities.get(candidate.id, 0.0)
-        if keyword_score == 0.0 and candidate.id not in similarities:
+        semantic_score = recall.similarities.get(candidate.id, 0.0)
+        if keyword_score == 0.0 and candidate.id not in recall.similarities:
             continue
         category_boost = CATEGORY_BOOST[candidate.category]
         recency_score = compute_recency_score(

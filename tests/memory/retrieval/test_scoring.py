@@ -28,12 +28,8 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 def make_candidate(key: str, value: Any, **fields: Any) -> Candidate:
     defaults: dict[str, Any] = {
         "id": uuid.UUID(int=1),
-        "session_id": None,
-        "message_id": None,
         "category": "fact",
         "confidence": 1.0,
-        "source": "user_stated",
-        "created_at": NOW,
         "updated_at": NOW,
         "last_accessed": NOW,
         "access_count": 0,
