@@ -96,7 +96,7 @@ def test_the_prompt_holds_remembered_text_as_escaped_data() -> None:
         ("用户上周六去了海边。", "用户上周六（2026-11-14）去了海边。"),
         ("用户上个月搬家，去年结婚。", "用户上个月（2026-10）搬家，去年（2025）结婚。"),
         ("The user moved two weeks ago.", "The user moved two weeks ago (2026-11-02~2026-11-08)."),
-        ("The user moved last summer.", "The user moved last summer (2025-06-01~2025-08-31)."),
+        ("The user moved last summer.", "The user moved last summer (2026-06-01~2026-08-31)."),
         ("用户2023年5月毕业。", "用户2023年5月毕业。"),
         ("用户昨天（2026-11-21）没睡。", "用户昨天（2026-11-21）没睡。"),
         ("用户喜欢蓝色。", "用户喜欢蓝色。"),

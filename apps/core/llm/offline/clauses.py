@@ -16,12 +16,14 @@ _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「
 _CJK = "\u3400-\u9fff□》」”"
 _BOUNDARY = re.compile(
     rf"(?<=[{_CJK}]) ?, ?| ?, ?(?=[{_CJK}])"
-    r"| ?, ?(?=(?:and |but |so |now |because |though |although |while |then |which |or )?"
-    r"(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
+    r"| ?, ?(?=(?:and |but |so |now |because |though |although |while |then |which |or |not )?"
+    r"(?:if|i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
     r"|can|could|would|please|named|called|right)\b(?! ?,))"
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
     r"| (?=and (?:also )?(?:lives?|works?|have|has|loves?|hates?|speaks?|study|studies|is|am|was born|grew up|moved"
     r"|likes|enjoys|plays)\s)"
+    r"| (?=if (?:i|you|we|it|he|she|they|my|our)\b)|(?<=xd) (?=[\u3400-\u9fff])"
+    r"|(?<=[\u3400-\u9fff]{2}) (?=[\u3400-\u9fff]{4})|(?<=[\u3400-\u9fff])(?=(?:记得|别忘了?)我)"
     r"|,? but | [-–—]{1,3} |——"
     r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过(?!敏)|可是|然而|而且|因为|所以)[\u3400-\u9fff])"
 )

@@ -27,7 +27,8 @@ _OPENING = re.compile(
     r"^(?:嗯+|哦+|啊|对了|其实|那个|哈哈+|唉|告诉你|跟你说(?:个事|一下)?|忘了跟你说|没想到吧|不好意思)[，,、!！:：\s]*"
 )
 _EN_OPENING = re.compile(
-    r"^(?:(?:and|but|so|well|oh|hey|hi|btw|by the way|actually|ok|okay|remember|also|yes|no|sorry)\b[,:!\s]*)+",
+    r"^(?:(?:and|but|so|well|oh|hey|hi|btw|by the way|actually|ok|okay|remember|also)\b[,:!\s]*"
+    r"|(?:yes|no|nope|sorry)[,:!]\s*)+",
     re.IGNORECASE,
 )
 _ZH_NEVER_SAFE = re.compile(r"(?:我们|咱们?|俺们?)(?:俩|仨|两个?|三个?|几个|大家|都|全都|彼此|互相)|我俩|咱俩")

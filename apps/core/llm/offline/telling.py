@@ -1,0 +1,237 @@
+"""Which sentences of a message tell something of its writer: their life, their people, their things.
+
+People write to be remembered, so a statement counts unless it is something else: a question, a request, material to
+work on, a quotation, a supposition, a courtesy, the weather, an opinion on what was just said, or words to the
+assistant about itself. The cues are in `data/extraction.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from apps.core.llm.offline.clauses import Clause, split_clauses
+from apps.core.llm.offline.language import Language, detect_language, fold_in_place
+from apps.core.llm.offline.statements import Entry, read_clauses, read_statements
+from apps.core.text.keywords import extract_keywords
+
+STYLE: Mapping[str, str] = {
+    "reply_length": "reply_style",
+    "reply_tone": "reply_style",
+    "emoji": "reply_style",
+    "preferred_name": "reply_style",
+    "reply_language": "language_habits",
+}
+"""The section of the profile that a wish about replies belongs to: no memory of the person's life."""
+
+_LONGEST_MESSAGE = 4_000
+"""Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
+_MOST_KEYWORDS = 50
+_PART = re.compile(r"[,，、]")
+_OWN_SUBJECT = re.compile(r"(?:我|咱|俺|本人)|\b(?:i|i’m|i’ve|i’d|im|we|we’re|we’ve|my|our)\b")
+_OPENING = 12
+"""Characters in which a sentence names its subject."""
+_CONJUNCTION = re.compile(r"\b(and|so|because|though|although|while|since)\b")
+_COMPANION = re.compile(r"(?:my|our|his|her) (?:\w+ ?){1,2}|[a-z]+")
+"""What "and I" goes on with: a person, no clause."""
+_VOCATIVE = re.compile(r"[A-Z][a-z]+")
+_CONDITIONAL = re.compile(r"\b(?:would|could|might|will|should|can)\b|’(?:d|ll)\b|会|想|就|能|可以")
+"""What stands before "if" only where it depends on it."""
+_TOLD_BY = ("person", "own", "event")
+"""Cues that make a sentence one about the writer, whatever else is in the message."""
+_CALLED = {"zh": "我希望被称呼为{value}", "en": "I want to be called {value}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """The tables of `data/extraction.toml`; each pattern is what its name says in there."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+
+    def find(self, name: str, text: str) -> bool:
+        """Whether the cue called `name` is in folded `text`."""
+        return self.patterns[name].search(text) is not None
+
+
+@cache
+def load_cues() -> Cues:
+    """The cues, compiled once per process."""
+    table: dict[str, list[str]] = tomllib.loads(
+        files(__package__).joinpath("data/extraction.toml").read_text(encoding="utf-8")
+    )
+    return Cues(patterns={name: re.compile("|".join(f"(?:{row})" for row in rows)) for name, rows in table.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class TellingClause:
+    """A clause worth keeping, with the punctuation after it and what it states about attributes we know.
+
+    ``begins``: it begins a sentence that names whom it is about; others go on with what was told before. ``weak``: it
+    tells something only beside another that is about the writer. ``lead``: the conjunction before it.
+    """
+
+    text: str
+    mark: str
+    lead: str = ""
+    entries: tuple[Entry, ...] = ()
+    begins: bool = False
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """What is left of a sentence without the clauses that tell nothing. ``leads``: the conjunctions before them."""
+
+    clauses: tuple[Clause, ...]
+    leads: tuple[str, ...]
+    folded: str
+    styled: bool
+
+    @property
+    def language(self) -> Language:
+        return detect_language(self.folded)
+
+
+def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> Iterator[TellingClause]:
+    """The clauses of a message that tell something of its writer, in order; none of a message that is material.
+
+    ``known``: telling words of what is remembered: a statement with one of them goes on with it.
+    """
+    cues = load_cues()
+    text = text[:_LONGEST_MESSAGE]
+    folded = fold_in_place(text)
+    if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
+        return
+    text = re.sub(r"[^\S\n]+", " ", drop_greetings(text))
+    sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
+    of_writer = any(tells for _sentence, tells in sentences)
+    for sentence, tells in sentences:
+        if tells or (of_writer and _goes_on(sentence, cues)):
+            yield from _read_clauses(sentence, weak=not tells)
+
+
+def drop_greetings(text: str) -> str:
+    """`text` without the greetings, names and fillers that its sentences begin with."""
+    return load_cues().patterns["greeting"].sub(" ", text)
+
+
+def _read_sentences(text: str, cues: Cues) -> Iterator[_Sentence]:
+    end = 0
+    for sentence in split_clauses(text):
+        leads = []
+        for clause in sentence:
+            start = text.index(clause.text, end)
+            found = _CONJUNCTION.search(text[end:start].lower())
+            leads.append(found[1] if found else "")
+            end = start + len(clause.text)
+        whole = " ".join(clause.folded for clause in sentence)
+        if cues.find("writing", whole):
+            return  # what follows may be what is to be written
+        if cues.find("quoting", whole) or cues.find("system", whole):
+            continue
+        joined, leads = _join_companions(_drop_supposed(sentence), leads)
+        kept = [
+            (clause, lead)
+            for index, (clause, lead) in enumerate(zip(map(_drop_address, joined), leads, strict=False))
+            if clause.text and not _is_empty(clause, cues, first=index == 0)
+        ]
+        if kept:
+            clauses, kept_leads = zip(*kept, strict=True)
+            folded = "，".join(clause.folded for clause in clauses)
+            yield _Sentence(clauses=clauses, leads=kept_leads, folded=folded, styled=cues.find("style", whole))
+
+
+def _drop_supposed(sentence: Sequence[Clause]) -> Sequence[Clause]:
+    """The clauses before a supposition, unless they depend on it; all of them where there is none."""
+    first = next((index for index, clause in enumerate(sentence) if clause.supposes), len(sentence))
+    before = sentence[:first]
+    if first < len(sentence) and any(_CONDITIONAL.search(clause.folded) for clause in before):
+        return ()
+    return before
+
+
+def _join_companions(sentence: Sequence[Clause], leads: Sequence[str]) -> tuple[tuple[Clause, ...], list[str]]:
+    """The clauses of a sentence with "My wife" and "I live here" as the one that they are."""
+    clauses: list[Clause] = []
+    kept: list[str] = []
+    for clause, lead in zip(sentence, leads, strict=False):
+        companion = clauses[-1] if clauses and lead == "and" and re.match(r"(?:i|we)\b", clause.folded) else None
+        if companion and _COMPANION.fullmatch(companion.folded) and companion.text[0].isupper():
+            text, folded = (f"{left} and {right}" for left, right in (
+                (companion.text, clause.text), (companion.folded, clause.folded)
+            ))  # fmt: skip
+            clauses[-1] = replace(clause, text=text, folded=folded)
+        else:
+            clauses.append(clause)
+            kept.append(lead)
+    return tuple(clauses), kept
+
+
+def _drop_address(clause: Clause) -> Clause:
+    """The clause without words to the assistant at its beginning (告诉你, "guess what")."""
+    found = load_cues().patterns["address"].match(clause.folded)
+    if found is None:
+        return clause
+    start = found.end()
+    while start < len(clause.text) and not clause.text[start].isalnum():
+        start += 1
+    return replace(clause, text=clause.text[start:], folded=clause.folded[start:])
+
+
+def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
+    """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
+    if clause.asks:
+        return True
+    if cues.find("correcting", clause.folded):
+        return False
+    if cues.find("assistant", clause.folded) or (first and cues.find("request", clause.folded)):
+        return True
+    if _is_courtesy(clause, cues):
+        return True
+    return cues.find("weather", clause.folded.strip(" .!~。"))
+
+
+def _is_courtesy(clause: Clause, cues: Cues) -> bool:
+    """Whether a clause is nothing but polite, to somebody by name or not: "No worries, Jon"."""
+    own = [part.strip(" .!~。") for part in _PART.split(clause.text)]
+    rest = [part for part in own if part and not cues.find("courtesy", fold_in_place(part))]
+    return not any(own) or (len(rest) < len(list(filter(None, own))) and all(map(_VOCATIVE.fullmatch, rest)))
+
+
+def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
+    """Whether what is left of a sentence is about the writer by itself."""
+    if sentence.styled or any(cues.find(name, sentence.folded) for name in _TOLD_BY):
+        return True
+    if known & set(extract_keywords(sentence.folded, limit=_MOST_KEYWORDS)):
+        return True
+    if cues.find("aside", sentence.folded):
+        return False
+    # Chinese leaves the person out.
+    enough = ("contentful",) if sentence.language == "zh" else ("detail", "fragment")
+    return any(cues.find(name, sentence.folded) for name in enough)
+
+
+def _goes_on(sentence: _Sentence, cues: Cues) -> bool:
+    """Whether a sentence that names nobody may go on about the writer of whom another one told."""
+    return cues.find("contentful", sentence.folded) and not cues.find("aside", sentence.folded)
+
+
+def _read_clauses(sentence: _Sentence, *, weak: bool) -> Iterator[TellingClause]:
+    language = sentence.language
+    for index, (clause, entries) in enumerate(zip(sentence.clauses, read_clauses(sentence.clauses), strict=True)):
+        last = index == len(sentence.clauses) - 1
+        mark = ("。" if last else "，") if language == "zh" else (". " if last else ", ")
+        if not entries and language == "en" and index == 0:
+            entries = tuple(read_statements(f"I {clause.text}"))  # "Moved to Columbus"
+        begins = index == 0 and bool(_OWN_SUBJECT.search(clause.folded[:_OPENING]))
+        text = clause.text
+        if entries and all(entry.concept in STYLE for entry in entries):
+            called = next((entry for entry in entries if entry.concept == "preferred_name"), None)
+            if called is None:
+                continue
+            text, begins = _CALLED[called.language].format(value=called.value), True
+        yield TellingClause(text=text, mark=mark, lead=sentence.leads[index], entries=entries, begins=begins, weak=weak)
