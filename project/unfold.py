@@ -28,5 +28,8 @@ UNFOLD = {
         }
     },
     "SIDEBAR": {"show_search": False, "navigation": "apps.panel.navigation.list_navigation"},
-    "STYLES": [lambda request: static("panel/panel.css")],
+    "STYLES": [
+        lambda request: static("panel/panel.css"),
+        lambda request: static("panel/differences.css"),
+    ],
 }
