@@ -22,6 +22,7 @@ from apps.memory.services import (
     create_atomic_memory,
     create_context,
     create_memory,
+    forget_memories,
     record_entries,
     record_form,
 )
@@ -76,15 +77,15 @@ class World:
         return {name: known[name] for name in route.parameters}
 
 
-def build_world(client: ApiClient) -> World:
-    """Give the client's user one of everything."""
+def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
+    """Give the client's user one of everything, with `secret` in every text."""
     user, now = client.user, timezone.now()
-    session = create_session(user=user, title=SECRET, temporary=False)
-    reply = client.say(str(session.id), SECRET).raise_for_status().json()["assistant_message"]["id"]
+    session = create_session(user=user, title=secret, temporary=False)
+    reply = client.say(str(session.id), secret).raise_for_status().json()["assistant_message"]["id"]
     opened, _window = open_round(
         user=user,
         session_id=session.id,
-        content=SECRET,
+        content=secret,
         idempotency_key=None,
         window_limit=20,
         said_at=now,
@@ -92,30 +93,32 @@ def build_world(client: ApiClient) -> World:
         lease=timedelta(minutes=1),
     )
     fail_round(opened=opened)
-    record_form(user=user, session_id=session.id, title="偏好设置", fields={"colour": SECRET}, now=now)
-    create_memory(user=user, category="fact", key=f"key {SECRET}", value=SECRET, session_id=session.id, now=now)
-    entry = ProposedEntry(category="fact", key="guess", value=SECRET, source="inferred", confidence=0.5)
+    record_form(user=user, session_id=session.id, title="偏好设置", fields={"colour": secret}, now=now)
+    create_memory(user=user, category="fact", key=f"key {secret}", value=secret, session_id=session.id, now=now)
+    gone, _action = create_memory(user=user, category="fact", key="gone", value="gone", now=now)
+    forget_memories(user=user, ids=[gone.id], now=now)
+    entry = ProposedEntry(category="fact", key="guess", value=secret, source="inferred", confidence=0.5)
     (update,) = record_entries(
         user=user,
         entries=[entry],
         session_id=session.id,
         message_id=opened.message_id,
         said_at=now,
-        message_text=SECRET,
+        message_text=secret,
         auto_accept_confidence=0.7,
         now=now,
     )
-    atomic, _created = create_atomic_memory(user=user, content=SECRET, tags=[SECRET], session_id=session.id, now=now)
-    guess = AtomicDraft(content=f"{SECRET} guess", session_id=session.id, status="pending")
+    atomic, _created = create_atomic_memory(user=user, content=secret, tags=[secret], session_id=session.id, now=now)
+    guess = AtomicDraft(content=f"{secret} guess", session_id=session.id, status="pending")
     (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
-    context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
-    append_entry(user=user, context_id=context.id, text=SECRET, now=now)
-    update_profile(user=user, changes={"background": SECRET}, now=now)
+    context = create_context(user=user, title=secret, content=secret, session_id=session.id, now=now)
+    append_entry(user=user, context_id=context.id, text=secret, now=now)
+    update_profile(user=user, changes={"background": secret}, now=now)
     proposal = ProposedSection(
-        section="background", text=f"{SECRET} garden", message_id=None, said_at=now + timedelta(days=1)
+        section="background", text=f"{secret} garden", message_id=None, said_at=now + timedelta(days=1)
     )
     propose_sections(user=user, proposals=[proposal], now=now)
-    summary = create_session_summary(user=user, session_id=session.id, title=SECRET, snippet=SECRET, now=now)
+    summary = create_session_summary(user=user, session_id=session.id, title=secret, snippet=secret, now=now)
     store_embeddings(prepare_embeddings(session.messages.all()))
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
     return World(

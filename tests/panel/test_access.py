@@ -1,0 +1,240 @@
+"""Two people and one of the staff at every address of the panel: what is one's is not there for the other (M7).
+
+The addresses are read from the site, so that a page added later is in these tests or fails them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client, RequestFactory
+from django.urls import URLPattern, URLResolver
+
+from apps.accounts.models import ApiToken, User
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.panel.owned import OwnedAdmin, StaffAdmin
+from tests.contracts.world import SECRET, World, build_world, dump
+from tests.support.http_server import ApiClient
+
+pytestmark = pytest.mark.spec("M7")
+
+OTHER_SECRET = "向日葵 sunflower"
+_ROOT = "/admin/"
+_NOT_PAGES = {"catch_all", "logout", "jsi18n", "login", "autocomplete", "search", "view_on_site"}
+"""Django's own, without a person's data; what autocompletion and the search of the menu tell is tested below."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A URL pattern of the site. ``model``: the label of the table it is about, where it is about one."""
+
+    name: str
+    template: str
+    parameters: tuple[str, ...]
+    model: str | None
+
+
+def list_addresses() -> list[Address]:
+    """Every address of the site that shows or changes something of somebody's."""
+    return [address for address in _walk(admin.site.get_urls(), prefix=_ROOT) if address.name not in _NOT_PAGES]
+
+
+def _walk(patterns: list[Any], *, prefix: str, model: str | None = None) -> Iterator[Address]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            found = re.fullmatch(r"(\w+)/(\w+)/", str(pattern.pattern))
+            yield from _walk(
+                pattern.url_patterns,
+                prefix=prefix + str(pattern.pattern),
+                model=".".join(found.groups()) if found else model,
+            )
+        elif isinstance(pattern, URLPattern) and pattern.name and pattern.name != "app_list":
+            text = str(pattern.pattern)
+            names = tuple(pattern.pattern.converters)
+            yield Address(
+                name=pattern.name,
+                template=prefix + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", text),
+                parameters=names,
+                model=model,
+            )
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with one of everything, and their browser. ``of_their_own``: the rows of each table they may see."""
+
+    user: User
+    world: World
+    secret: str
+    browser: Client
+
+    def fill(self, address: Address) -> str:
+        """The address with the IDs of what is this person's."""
+        return address.template.format(**{name: self._find(name, address) for name in address.parameters})
+
+    def _find(self, name: str, address: Address) -> str:
+        if address.model and name in ("object_id", "id", "pk"):
+            rows = list_rows(address.model, self.user)
+            assert rows, f"the world has no row of {address.model}: add one to tests/contracts/world.py"
+            return rows[0]
+        known = self.world.ids | {"turn_id": self.world.reply, "reply_id": self.world.reply, "kind": "long_term"}
+        known |= {"id": self.user.pk, "user_id": self.user.pk}
+        assert name in known, f"{address.template}: tell this test what {name} is"
+        return str(known[name])
+
+
+def list_rows(label: str, user: User) -> list[str]:
+    """The primary keys of a table's rows as its page lists them for the user."""
+    model_admin = next(page for model, page in admin.site._registry.items() if model._meta.label_lower == label)
+    request = RequestFactory().get(_ROOT)
+    request.user = user
+    return [str(row.pk) for row in model_admin.get_queryset(request)]
+
+
+def make_person(client: ApiClient, secret: str) -> Person:
+    world = build_world(client, secret=secret)
+    ApiToken.objects.create(user=client.user, name=secret)
+    browser = Client()
+    browser.force_login(client.user)
+    return Person(user=client.user, world=world, secret=secret, browser=browser)
+
+
+@pytest.fixture
+def mei(alice: ApiClient) -> Person:
+    return make_person(alice, SECRET)
+
+
+@pytest.fixture
+def lin(bob: ApiClient) -> Person:
+    return make_person(bob, OTHER_SECRET)
+
+
+@pytest.fixture
+def staff(db: None) -> Client:
+    browser = Client()
+    browser.force_login(User.objects.create_user("tang", is_staff=True))
+    return browser
+
+
+def holds(text: str, person: Person) -> bool:
+    """Whether a page tells something of a person: a word of theirs, or who they are."""
+    return any(word in text for word in [*person.secret.split(), person.user.username])
+
+
+def test_every_list_has_exactly_the_rows_of_who_looks(mei: Person, lin: Person, staff: Client) -> None:
+    wrong = {}
+    for model, page in admin.site._registry.items():
+        url = f"{_ROOT}{model._meta.app_label}/{model._meta.model_name}/"
+        if model in (AtomicMemory, LongTermMemory):
+            url += "?status=all"
+        if isinstance(page, StaffAdmin):
+            assert mei.browser.get(url).status_code == 403, url
+            assert staff.get(url).status_code == 200, url
+            continue
+        assert isinstance(page, OwnedAdmin), f"{page} is neither one's own nor for staff"
+        listed = {}
+        for name, browser, other in (("mei", mei.browser, lin), ("lin", lin.browser, mei), ("staff", staff, None)):
+            shown = browser.get(url)
+            assert shown.status_code == 200, url
+            owners = shown.context["cl"].queryset.values_list(page.owner, flat=True)
+            listed[name] = set(owners)
+            if other is not None and holds(shown.content.decode(), other):
+                wrong[f"{name} {url}"] = "tells of somebody else"
+        expected = {"mei": {mei.user.pk}, "lin": {lin.user.pk}, "staff": {mei.user.pk, lin.user.pk}}
+        if listed != expected:
+            wrong[url] = str(listed)
+    assert wrong == {}
+
+
+def test_whose_it_is_sees_every_page_and_looking_changes_nothing(mei: Person, staff: Client) -> None:
+    before = dump(mei.user)
+    failed = {}
+    for address in list_addresses():
+        if address.model and isinstance(_page_of(address.model), StaffAdmin):
+            continue
+        url = mei.fill(address)
+        status = mei.browser.get(url).status_code
+        if status not in (200, 302, 403, 405):  # 403: not to be added or deleted by itself; 405: takes POST only
+            failed[url] = status
+    assert failed == {}
+    assert dump(mei.user) == before
+
+
+def test_nobody_sees_or_changes_what_is_somebody_elses(mei: Person, lin: Person) -> None:
+    before = dump(mei.user)
+    wrong = {}
+    for address in list_addresses():
+        if address.model and isinstance(_page_of(address.model), StaffAdmin):
+            url = address.template.format(**dict.fromkeys(address.parameters, "1"))
+            for answer in (lin.browser.get(url), lin.browser.post(url, {"post": "yes"})):
+                if answer.status_code not in (302, 403, 404):
+                    wrong[f"staff only: {url}"] = answer.status_code
+            continue
+        url = mei.fill(address)
+        for ask in (lin.browser.get, _post):
+            answer = ask(f"{url}?user={mei.user.pk}") if ask is lin.browser.get else _post(lin, url, mei)
+            told = holds(answer.content.decode(), mei) if not answer.streaming else False
+            if told or (address.parameters and answer.status_code not in (302, 403, 404, 405)):
+                wrong[f"{address.name} {url}"] = answer.status_code
+    assert wrong == {}
+    after = dump(mei.user)
+    assert {table for table in before if before[table] != after[table]} == set()
+
+
+def _post(who: Person, url: str, of: Person) -> Any:
+    return who.browser.post(url, {"post": "yes", "user": of.user.pk, "confirm": of.user.username})
+
+
+def _page_of(label: str) -> Any:
+    return next(page for model, page in admin.site._registry.items() if model._meta.label_lower == label)
+
+
+def test_actions_reach_nothing_that_is_somebody_elses(mei: Person, lin: Person) -> None:
+    before = dump(mei.user)
+    request = RequestFactory().get(_ROOT)
+    request.user = lin.user
+    for model, page in admin.site._registry.items():
+        if isinstance(page, StaffAdmin):
+            continue
+        url = f"{_ROOT}{model._meta.app_label}/{model._meta.model_name}/"
+        rows = list_rows(model._meta.label_lower, mei.user)
+        for action in page.get_actions(request):
+            body = {"action": action, "_selected_action": rows, "post": "yes", "confirmed": "yes"}
+            answer = lin.browser.post(url, body)
+            assert answer.status_code in (200, 302, 403), (url, action)
+            assert not holds(answer.content.decode(), mei), (url, action)
+    after = dump(mei.user)
+    assert {table for table in before if before[table] != after[table]} == set()
+
+
+def test_who_is_not_logged_in_or_no_longer_active_gets_to_the_log_in_page(mei: Person, client: Client) -> None:
+    gone = Client()
+    gone.force_login(mei.user)
+    User.objects.filter(pk=mei.user.pk).update(is_active=False)
+    inside = {}
+    for address in list_addresses():
+        url = address.template.format(**dict.fromkeys(address.parameters, "00000000-0000-0000-0000-000000000000"))
+        for browser in (client, gone):
+            answer = browser.get(url)
+            if answer.status_code not in (302, 404) or "log" not in answer.get("Location", "/login"):
+                inside[url] = answer.status_code
+    assert inside == {}
+
+
+def test_autocompletion_and_the_search_of_the_menu_tell_of_nobody_else(mei: Person, lin: Person, staff: Client) -> None:
+    names = {"app_label": "memory", "model_name": "longtermmemory", "field_name": "user", "term": mei.user.username}
+    assert lin.browser.get(f"{_ROOT}autocomplete/", names).status_code == 403
+    found = staff.get(f"{_ROOT}autocomplete/", names).json()["results"]
+    assert [row["text"] for row in found] == [mei.user.username]
+    for term in (mei.user.username, *mei.secret.split()):
+        assert not holds(lin.browser.get(f"{_ROOT}search/", {"s": term, "extended": "1"}).content.decode(), mei)
+
+
+@pytest.mark.parametrize("named", ["0", "x", "9" * 30, "-1", "１"])
+def test_staff_who_name_nobody_look_at_their_own(staff: Client, named: str) -> None:
+    assert staff.get(_ROOT, {"user": named}).status_code == 200
