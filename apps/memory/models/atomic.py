@@ -75,6 +75,9 @@ class AtomicMemory(models.Model):
                 condition=models.Q(status="active"),
                 name="atomic_memory_lengths",
             ),
+            models.Index(
+                fields=["user", "-create_time"], condition=models.Q(status="pending"), name="atomic_memory_pending"
+            ),
             GinIndex(fields=["terms"], name="atomic_memory_terms"),
         ]
 

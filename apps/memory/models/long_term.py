@@ -120,6 +120,9 @@ class LongTermMemory(models.Model):
         indexes = [
             models.Index(fields=["user", "status", "-created_at", "-id"], name="long_term_memory_list"),
             models.Index(fields=["user", "normalized_key"], name="long_term_memory_key"),
+            models.Index(
+                fields=["user", "-created_at"], condition=models.Q(status="pending"), name="long_term_memory_pending"
+            ),
             GinIndex(fields=["search_vector"], name="long_term_memory_search"),
         ]
 
