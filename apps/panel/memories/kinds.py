@@ -1,0 +1,104 @@
+"""The two kinds of memories, told apart by names of fields and by the services that write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.memory.atomic import services as atomic
+from apps.memory.atomic.reviewing import accept_atomic_memory, reject_atomic_memory
+from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
+from apps.memory.long_term import services as long_term
+from apps.memory.long_term.forgetting import forget_all, forget_memories
+from apps.memory.long_term.selectors import search_text
+from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory
+
+
+class Decide(Protocol):
+    """Accept or reject a pending memory."""
+
+    def __call__(self, *, user: User, memory_id: UUID, now: datetime) -> Any: ...
+
+
+class Update(Protocol):
+    """Change fields of a memory."""
+
+    def __call__(self, *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> Any: ...
+
+
+class Forget(Protocol):
+    """Delete memories for good; returns how many of those asked for are gone."""
+
+    def __call__(self, *, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int: ...
+
+
+class ForgetAll(Protocol):
+    """Delete every memory of a person for good; returns how many."""
+
+    def __call__(self, *, user: User, now: datetime) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryKind:
+    """What a page has to know of a kind of memories. ``editable``: the fields that a person writes.
+
+    ``derived``: what only search and comparison read of a row. ``made_at``: the field with the time it was stored.
+    """
+
+    change_kind: Change.Kind
+    model: type[Any]
+    editable: tuple[str, ...]
+    derived: tuple[str, ...]
+    made_at: str
+    search: Callable[[QuerySet[Any], str], QuerySet[Any]]
+    create: Callable[..., tuple[Any, Any]]
+    update: Update
+    accept: Decide
+    reject: Decide
+    forget: Forget
+    forget_all: ForgetAll
+
+
+def _forget_long_term(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
+    return forget_memories(user=user, ids=ids, copies=copies, now=now).deleted
+
+
+def _forget_atomic(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
+    return atomic.forget_atomic_memories(user=user, ids=ids, now=now)
+
+
+LONG_TERM = MemoryKind(
+    change_kind=Change.Kind.LONG_TERM,
+    model=LongTermMemory,
+    editable=long_term.EDITABLE_FIELDS,
+    derived=("normalized_key", "normalized_value", *SEARCH_FIELDS),
+    made_at="created_at",
+    search=search_text,
+    create=long_term.create_memory,
+    update=long_term.update_memory,
+    accept=long_term.accept_memory,
+    reject=long_term.reject_memory,
+    forget=_forget_long_term,
+    forget_all=forget_all,
+)
+
+ATOMIC = MemoryKind(
+    change_kind=Change.Kind.ATOMIC,
+    model=AtomicMemory,
+    editable=atomic.EDITABLE_FIELDS,
+    derived=DERIVED_FIELDS,
+    made_at="create_time",
+    search=search_content,
+    create=atomic.create_atomic_memory,
+    update=atomic.update_atomic_memory,
+    accept=accept_atomic_memory,
+    reject=reject_atomic_memory,
+    forget=_forget_atomic,
+    forget_all=atomic.forget_all_atomic_memories,
+)
