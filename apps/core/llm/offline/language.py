@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from apps.core.text.dialect import spell_mandarin
 from apps.core.text.fold import fold
 
 Language = Literal["zh", "en"]
@@ -53,6 +54,6 @@ def _fold_character(character: str) -> str:
 def fold_in_place(text: str) -> str:
     """`text` folded (`apps.core.text.fold.fold`) character by character, so that spans found in it are spans of `text`.
 
-    Apostrophes of every kind become ’. Lone surrogates and U+0000 stay as they are.
+    Apostrophes of every kind become ’, Cantonese words Mandarin ones. Lone surrogates and U+0000 stay as they are.
     """
-    return "".join(map(_fold_character, text))
+    return spell_mandarin("".join(map(_fold_character, text)))
