@@ -26,7 +26,7 @@ def test_cantonese_is_spelled_in_mandarin(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["汽车喇叭响个不停", "唔，我想想", "我中意这个方案", "成日忙碌", "这个系统的关系", "I live in Rome", "西藏的喇嘛", ""]
+    "text", ["汽车喇叭响个不停", "唔，我想想", "我中意这个方案", "这个系统的关系", "I live in Rome", "喇嘛", ""]
 )
 def test_everything_else_stays(text: str) -> None:
     assert spell_mandarin(text) == text
