@@ -12,7 +12,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import keep_account
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.clean import clean_text
 from apps.core.text.instructions import is_instruction
 from apps.memory.models import Change
@@ -109,13 +109,18 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
 
 
 @transaction.atomic
-def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileSnapshot:
+def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str | None = None) -> ProfileSnapshot:
     """Write a proposal into its section, in the place of what it contradicts; the version counts as by hand.
 
-    Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` where there is no room for another section.
+    `text`: in words of the person's own. Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` for a blank
+    text and where there is no room for another section, `TooLarge` where there is none for the text.
     """
     profile = lock_profile(user)
     proposal = _get_pending(user, proposal_id)
+    if text is not None:
+        if not text.strip():
+            raise InvalidInput("text: Must not be blank.", fields={"text": ["Must not be blank."]})
+        proposal.text = text.strip()
     document = read_document(profile)
     merged = merge_statement(document.get(proposal.section, ""), proposal.text)
     check_size(proposal.section, merged, field="text")
@@ -124,7 +129,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileS
     )
     _write(profile, apply_changes(document, changes), action=Change.Action.ACCEPT, by_hand=True, now=now)
     proposal.status = "accepted"
-    proposal.save(update_fields=["status"])
+    proposal.save(update_fields=["status", "text"])
     return to_snapshot(profile)
 
 
@@ -134,6 +139,21 @@ def reject_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
     lock_profile(user)
     proposal = _get_pending(user, proposal_id)
     proposal.status = "rejected"
+    proposal.save(update_fields=["status"])
+    return proposal
+
+
+@transaction.atomic
+def reopen_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
+    """Let a decided proposal wait for a decision again; what accepting it wrote is undone by its audit record (L7).
+
+    Raises `NotFound`; `Conflict` when it is pending.
+    """
+    lock_profile(user)
+    proposal = _get_proposal(user, proposal_id)
+    if proposal.status == "pending":
+        raise Conflict("This proposal is pending.")
+    proposal.status = "pending"
     proposal.save(update_fields=["status"])
     return proposal
 
@@ -212,10 +232,15 @@ def save_version(profile: UserProfile, document: Document, *, by_hand: bool, now
     )
 
 
-def _get_pending(user: User, proposal_id: UUID) -> ProfileProposal:
+def _get_proposal(user: User, proposal_id: UUID) -> ProfileProposal:
     proposal = ProfileProposal.objects.filter(user=user, id=proposal_id).first()
     if proposal is None:
         raise NotFound("There is no such proposal.")
+    return proposal
+
+
+def _get_pending(user: User, proposal_id: UUID) -> ProfileProposal:
+    proposal = _get_proposal(user, proposal_id)
     if proposal.status != "pending":
         raise Conflict(f"Only a pending proposal can be accepted or rejected; this one is {proposal.status}.")
     return proposal

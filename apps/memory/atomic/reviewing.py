@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -11,11 +13,34 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import Relation, compare
+from apps.memory.atomic.recording import COMPARED
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicAcceptance:
+    """What accepting does. `same`: the active memory that says it already and stays; else `ended` are superseded."""
+
+    same: AtomicMemory | None
+    ended: Sequence[AtomicMemory]
+
+
+def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
+    """Return what accepting this pending memory would do now; changes nothing. One query.
+
+    As when memories are recorded, it is compared with the newest `COMPARED` active ones: with those that were said
+    before it.
+    """
+    active = AtomicMemory.objects.filter(user=memory.user_id, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
+    newest = active.order_by("-timestamp", "-create_time", "-id")[:COMPARED]
+    related = [(row, compare(row.content, memory.content)) for row in newest if row.timestamp <= memory.timestamp]
+    same = next((row for row, relation in related if relation is Relation.SAME), None)
+    ended = [] if same else [row for row, relation in related if relation is Relation.CONTRADICTS]
+    return AtomicAcceptance(same=same, ended=ended)
 
 
 @transaction.atomic
@@ -28,16 +53,13 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     lock_memories(user)
     memory = _get_pending(user, memory_id)
     before = snapshot(memory)
-    active = list(AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS))
-    related = [(row, compare(row.content, memory.content)) for row in active if row.timestamp <= memory.timestamp]
-    same = next((row for row, relation in related if relation is Relation.SAME), None)
+    found = preview_acceptance(memory)
     changes: list[ChangeDraft] = []
-    if same is not None:
-        memory.status, memory.superseded_by = Status.SUPERSEDED, same
+    if found.same is not None:
+        memory.status, memory.superseded_by = Status.SUPERSEDED, found.same
     else:
         memory.status = Status.ACTIVE
-        ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
-        changes = [_supersede(row, by=memory, now=now) for row in ended]
+        changes = [_supersede(row, by=memory, now=now) for row in found.ended]
     memory.updated_at = now
     memory.save(update_fields=["status", "superseded_by", "updated_at"])
     changes.append(describe_change(memory, action=Change.Action.ACCEPT, before=before))

@@ -5,20 +5,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('conversations', '0003_work'),
-        ('memory', '0003_match_conversations'),
+        ("conversations", "0003_work"),
+        ("memory", "0003_match_conversations"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='atomicmemory',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['user', '-create_time'], name='atomic_memory_pending'),
+            model_name="atomicmemory",
+            index=models.Index(
+                condition=models.Q(("status", "pending")), fields=["user", "-create_time"], name="atomic_memory_pending"
+            ),
         ),
         migrations.AddIndex(
-            model_name='longtermmemory',
-            index=models.Index(condition=models.Q(('status', 'pending')), fields=['user', '-created_at'], name='long_term_memory_pending'),
+            model_name="longtermmemory",
+            index=models.Index(
+                condition=models.Q(("status", "pending")),
+                fields=["user", "-created_at"],
+                name="long_term_memory_pending",
+            ),
         ),
     ]

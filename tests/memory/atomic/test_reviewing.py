@@ -9,7 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.core.errors import Conflict, NotFound
 from apps.memory.atomic.recording import ExtractedMemory, record_memories
-from apps.memory.atomic.reviewing import accept_atomic_memory, reject_atomic_memory
+from apps.memory.atomic.reviewing import accept_atomic_memory, preview_acceptance, reject_atomic_memory
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.undo import undo_operation
@@ -49,6 +49,17 @@ def test_what_is_accepted_supersedes_what_it_contradicts_and_can_be_undone(user:
     operation = Change.objects.get(object_id=pending.id, action="accept").operation
     undo_operation(user=user, operation=operation, now=NOW)
     assert statuses(user) == {old: "active", "The user likes tea.": "active", new: "pending"}
+
+
+@pytest.mark.spec("M6")
+def test_a_preview_says_what_accepting_would_supersede_and_does_nothing(user: User) -> None:
+    old = write(user, "用户住在北京。", days_ago=5)
+    write(user, "The user likes tea.", days_ago=5)
+    moved = preview_acceptance(write(user, "用户搬到了上海。", status="pending"))
+    assert (moved.same, [row.id for row in moved.ended]) == (None, [old.id])
+    again = preview_acceptance(write(user, "用户住在北京", status="pending"))
+    assert (again.same, again.ended) == (old, [])
+    assert statuses(user)["用户住在北京。"] == "active"
 
 
 @pytest.mark.spec("A3")
