@@ -15,6 +15,7 @@ from apps.memory.models import (
     LongTermMemory,
     SharedContext,
     WorkingMemory,
+    WorkingMemoryRevision,
 )
 
 register_tables(
@@ -24,6 +25,7 @@ register_tables(
     PersonalTable(AtomicMemory, not_exported=("normalized_content", "terms", "term_count")),
     PersonalTable(AtomicEmbedding, not_exported=("embedding",)),
     PersonalTable(WorkingMemory),
+    PersonalTable(WorkingMemoryRevision),
     PersonalTable(ConversationEmbedding, not_exported=("embedding", "digest")),
     PersonalTable(SharedContext),
     PersonalTable(ContextEntry),

@@ -11,7 +11,13 @@ from apps.memory.retrieval.recall import recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
-from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory, get_working_memory
+from apps.memory.working.selectors import (
+    WorkingMemorySnapshot,
+    WorkingMemoryState,
+    find_working_memory,
+    find_working_state,
+    get_working_memory,
+)
 
 __all__ = [
     "ContextSnapshot",
@@ -19,8 +25,10 @@ __all__ = [
     "QueryEmbedding",
     "TimeRange",
     "WorkingMemorySnapshot",
+    "WorkingMemoryState",
     "embed_query",
     "find_working_memory",
+    "find_working_state",
     "get_atomic_memories_by_id",
     "get_context",
     "get_memories_by_id",

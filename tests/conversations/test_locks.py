@@ -114,7 +114,13 @@ def test_a_form_sent_while_a_reply_is_stored_and_the_reply_are_both_kept(session
     with transaction.atomic():
         close_round(opened=opened, reply="好", emotion=None, now=now)
         record_analysis(
-            snapshot=snapshot, topic="旅行", variables={"a": 1}, last_emotion="happy", max_bytes=65536, now=now
+            user=session.user,
+            snapshot=snapshot,
+            topic="旅行",
+            variables={"a": 1},
+            last_emotion="happy",
+            max_bytes=65536,
+            now=now,
         )
         form = run_until_blocked(
             record_form, user=session.user, session_id=session.id, title="行程", fields={"去": "北京"}, now=now

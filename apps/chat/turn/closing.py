@@ -51,6 +51,7 @@ def close_turn(
     working = turn.working
     if turn.working and turn.round and analysis:
         working = record_analysis(
+            user=turn.user,
             snapshot=turn.working,
             topic=analysis.topic,
             variables=analysis.variables,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from django.db.models import Q
@@ -13,7 +14,7 @@ from apps.core.text.json_text import json_text
 from apps.core.text.traces import Traces
 from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.long_term.changes import list_items
-from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory
+from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory, WorkingMemoryRevision
 
 LONG_TERM, ATOMIC, WORKING = "long_term", "atomic", "working"
 
@@ -84,8 +85,15 @@ def _list_atomic(user: User, values: set[str], traces: Traces) -> Iterator[Memor
 
 
 def _list_working(user: User, values: set[str], traces: Traces) -> Iterator[MemoryCopy]:
-    rows = WorkingMemory.objects.filter(user=user).order_by("-updated_at", "session_id")
-    for session_id, variables in rows.values_list("session_id", "context_variables"):
+    """Name each variable once for its session, in the working memory it has or in what that was before."""
+    live = WorkingMemory.objects.filter(user=user).order_by("-updated_at", "session_id")
+    earlier = WorkingMemoryRevision.objects.filter(user=user).order_by("-id")
+    states = chain(*(rows.values_list("session_id", "context_variables").iterator() for rows in (live, earlier)))
+    named = set()
+    for session_id, variables in states:
         for name, value in variables.items():
+            if (session_id, name) in named:
+                continue
             if any(normalize_value(text) in values or traces.stand_in(text) for text in _leaves(value)):
+                named.add((session_id, name))
                 yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=json_text(value))

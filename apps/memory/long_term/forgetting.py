@@ -20,7 +20,7 @@ from apps.memory.long_term.copies import ATOMIC, LONG_TERM, WORKING, get_traces,
 from apps.memory.long_term.forgotten import digest_key, digest_values
 from apps.memory.long_term.types import Forgotten
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
-from apps.memory.working.services import update_working_memory
+from apps.memory.working.services import forget_earlier_variables, update_working_memory
 
 # What a memory superseded, directly or not, is its history. Links end where the last item of a list was taken away, so
 # an active memory's history is also whatever else its key has left behind.
@@ -81,6 +81,7 @@ def _remove_from_working_memory(user: User, copies: Iterable[MemoryCopy], *, now
             variables.setdefault(copy.id, {})[copy.field] = None
     for session_id in sorted(variables):
         changes = {"context_variables": variables[session_id]}
+        forget_earlier_variables(user=user, session_id=session_id, names=variables[session_id])
         try:
             update_working_memory(user=user, session_id=session_id, now=now, changes=changes)
         except NotFound:  # it idled too long: gone already

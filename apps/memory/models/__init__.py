@@ -11,7 +11,7 @@ from apps.memory.models.embeddings import (
 from apps.memory.models.history import Change
 from apps.memory.models.long_term import SEARCH_FIELDS, Category, ForgottenKey, LongTermMemory, Source, Status
 from apps.memory.models.shared_context import ContextEntry, SharedContext
-from apps.memory.models.working import WorkingMemory
+from apps.memory.models.working import WorkingMemory, WorkingMemoryRevision
 
 __all__ = [
     "EMBEDDING_DIMENSIONS",
@@ -30,4 +30,5 @@ __all__ = [
     "Source",
     "Status",
     "WorkingMemory",
+    "WorkingMemoryRevision",
 ]

@@ -42,3 +42,38 @@ class WorkingMemory(models.Model):
 
     def __str__(self) -> str:
         return str(self.session_id)
+
+
+class WorkingMemoryRevision(models.Model):
+    """Topic and variables from one revision of a working memory on, so that a turn can be looked into later (M6).
+
+    Only what changes them leaves a row. `started_at` is the `created_at` of the working memory it is of: a session has
+    one after the other. Like the messages it comes from, a row stays until its session is deleted; it goes earlier with
+    a working memory that is deleted by hand, and what is removed as a copy of a memory is removed here too (L6).
+    """
+
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="working_memory_revisions"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="working_memory_revisions",
+    )
+    started_at = models.DateTimeField(_("started at"))
+    revision = models.PositiveBigIntegerField(_("revision"))
+    current_topic = models.CharField(_("current topic"), max_length=200, null=True, blank=True)  # noqa: DJ001
+    context_variables = models.JSONField(_("context variables"), encoder=ReadableJSONEncoder, default=dict, blank=True)
+    written = models.JSONField(default=list, blank=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "working_memory_revision"
+        verbose_name = _("revision of a working memory")
+        verbose_name_plural = _("revisions of working memories")
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["session", "started_at", "-revision"], name="working_memory_revision_find")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.revision}"

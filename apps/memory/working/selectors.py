@@ -12,7 +12,7 @@ from django.db.models import QuerySet, Value
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.core.errors import NotFound
-from apps.memory.models import WorkingMemory
+from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working.variables import Variables
 
 NO_WORKING_MEMORY = "This session has no working memory now."
@@ -83,3 +83,25 @@ def get_working_memory(user: User, session_id: uuid.UUID, *, now: datetime, ttl_
     if snapshot is None:
         raise NotFound(NO_WORKING_MEMORY)
     return snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingMemoryState:
+    """What a working memory said at one revision."""
+
+    current_topic: str | None
+    variables: Variables
+
+
+def find_working_state(
+    user: User, session_id: uuid.UUID, *, started_at: datetime, revision: int
+) -> WorkingMemoryState | None:
+    """Return what the working memory that started then said at `revision`.
+
+    None where nobody had written in it by then, or what was written has been deleted.
+    """
+    rows = WorkingMemoryRevision.objects.filter(user=user, session_id=session_id, started_at=started_at)
+    row = rows.filter(revision__lte=revision).order_by("-revision", "-id").first()
+    if row is None:
+        return None
+    return WorkingMemoryState(row.current_topic, Variables.load(row.context_variables, row.written))

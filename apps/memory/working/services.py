@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.services import lock_session
 from apps.core.errors import InvalidInput, NotFound, TooLarge
-from apps.memory.models import WorkingMemory
+from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working.selectors import NO_WORKING_MEMORY, WorkingMemorySnapshot, to_snapshot
 from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, is_form, merge_from_model, remove, write
 
@@ -53,6 +53,7 @@ def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes:
 
 def record_analysis(
     *,
+    user: User,
     snapshot: WorkingMemorySnapshot,
     topic: str | None,
     variables: Mapping[str, Any],
@@ -78,7 +79,7 @@ def record_analysis(
             merged = _merge(snapshot, topic=topic, variables=variables, max_bytes=max_bytes, now=now)
             changes = {**merged, "last_emotion": last_emotion, "revision": F("revision") + 1}
             same.update(**changes)
-    return WorkingMemorySnapshot(
+    recorded = WorkingMemorySnapshot(
         session_id=snapshot.session_id,
         current_topic=merged["current_topic"],
         variables=Variables.load(merged["context_variables"], merged["written"]),
@@ -88,6 +89,9 @@ def record_analysis(
         updated_at=merged["updated_at"],
         revision=snapshot.revision + 1,
     )
+    if _says(recorded) != _says(snapshot):
+        _record_revision(user_id=user.pk, state=recorded, now=now)
+    return recorded
 
 
 def _merge(
@@ -157,11 +161,26 @@ def update_working_memory(
 
 
 def forget_working_memory(*, user: User, session_id: uuid.UUID) -> int:
-    """Delete the working memory of a session; returns how many rows went. Raises `NotFound` without it."""
+    """Delete the working memory of a session and all it was before; returns how many live ones went, 1 or 0.
+
+    Raises `NotFound` where there is nothing of either.
+    """
     deleted, _by_model = WorkingMemory.objects.filter(user=user, session_id=session_id).delete()
-    if not deleted:
+    earlier, _by_model = WorkingMemoryRevision.objects.filter(user=user, session_id=session_id).delete()
+    if not deleted + earlier:
         raise NotFound(NO_WORKING_MEMORY)
     return deleted
+
+
+def forget_earlier_variables(*, user: User, session_id: uuid.UUID, names: Collection[str]) -> None:
+    """Remove variables from everything the session's working memory was before, live or expired (L6)."""
+    revisions = WorkingMemoryRevision.objects.select_for_update().filter(user=user, session_id=session_id)
+    for row in revisions.filter(context_variables__has_any_keys=list(names)).order_by("id"):
+        left = Variables.load(row.context_variables, row.written)
+        for name in names:
+            left = remove(left, name)
+        row.context_variables, row.written = dict(left.values), left.dump_written()
+        row.save(update_fields=["context_variables", "written"])
 
 
 def _lock(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemory | None:
@@ -179,4 +198,24 @@ def _save(row: WorkingMemory, variables: Variables, *, now: datetime) -> Working
     row.updated_at = now
     row.revision += 1
     row.save()
-    return to_snapshot(row)
+    snapshot = to_snapshot(row)
+    _record_revision(user_id=row.user_id, state=snapshot, now=now)
+    return snapshot
+
+
+def _says(state: WorkingMemorySnapshot) -> tuple[str | None, list[tuple[str, Any]]]:
+    """What a turn is told of it, in order."""
+    return state.current_topic, list(state.variables.values.items())
+
+
+def _record_revision(*, user_id: int, state: WorkingMemorySnapshot, now: datetime) -> None:
+    WorkingMemoryRevision.objects.create(
+        session_id=state.session_id,
+        user_id=user_id,
+        started_at=state.created_at,
+        revision=state.revision,
+        current_topic=state.current_topic,
+        context_variables=dict(state.variables.values),
+        written=state.variables.dump_written(),
+        created_at=now,
+    )

@@ -55,7 +55,13 @@ def talk(session: Session, *, topic: str | None = "婚礼", variables: dict[str,
     record_form(user=user, session_id=session.id, title="行程安排", fields={"destination": "杭州"}, now=NOW)
     snapshot = count_turn(user=user, session_id=session.id, now=NOW, ttl_minutes=30)
     record_analysis(
-        snapshot=snapshot, topic=topic, variables=variables, last_emotion="neutral", max_bytes=65536, now=NOW
+        user=user,
+        snapshot=snapshot,
+        topic=topic,
+        variables=variables,
+        last_emotion="neutral",
+        max_bytes=65536,
+        now=NOW,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.memory.models import WorkingMemory
 from apps.memory.selectors import WorkingMemorySnapshot
@@ -28,6 +29,7 @@ def count(session: Session, *, minutes: int) -> WorkingMemorySnapshot:
 
 def record(snapshot: WorkingMemorySnapshot, *, minutes: int, **variables: Any) -> WorkingMemorySnapshot | None:
     return record_analysis(
+        user=User.objects.get(),
         snapshot=snapshot,
         topic="旧",
         variables=variables,
