@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.core.errors import NotFound
@@ -36,11 +36,13 @@ def get_atomic_memories_by_id(user: User, ids: Collection[UUID]) -> dict[UUID, A
 
 
 def search_content(memories: QuerySet[AtomicMemory], text: str) -> QuerySet[AtomicMemory]:
-    """Keep the memories in which every term of `text` occurs, or all of `text` as it stands.
+    """Keep the memories in which every term of `text` occurs; without any, those that hold all of `text` as it stands.
 
-    Chinese and English, traditional and simplified, whatever the case, inflection and punctuation.
+    Chinese and English, traditional and simplified, whatever the case, inflection and punctuation. The first are found
+    by the index; only where it knows none, which takes a query to tell, are texts read.
     """
-    holds = Q(normalized_content__contains=normalize_content(text))
     if terms := bm25_terms(text):
-        holds |= Q(terms__contains=list(dict.fromkeys(terms)))
-    return memories.filter(holds)
+        indexed = memories.filter(terms__contains=list(dict.fromkeys(terms)))
+        if indexed.exists():
+            return indexed
+    return memories.filter(normalized_content__contains=normalize_content(text))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from uuid import UUID
 
 from apps.accounts.models import User
 from apps.memory.models import Change
@@ -30,6 +31,27 @@ def changed_by(*, origin: Change.Origin, actor: User | None) -> Iterator[None]:
         yield
     finally:
         _author.reset(token)
+
+
+_operations: ContextVar[list[UUID] | None] = ContextVar("operations", default=None)
+
+
+@contextmanager
+def collect_operations() -> Iterator[list[UUID]]:
+    """Within the block, the IDs of the operations that are recorded join the list, so that undoing can be offered."""
+    operations: list[UUID] = []
+    token = _operations.set(operations)
+    try:
+        yield operations
+    finally:
+        _operations.reset(token)
+
+
+def note_operations(operations: Iterable[UUID]) -> None:
+    """Tell whoever collects them (`collect_operations`) of operations that were recorded."""
+    collected = _operations.get()
+    if collected is not None:
+        collected.extend(operations)
 
 
 def get_author(owner: User) -> Author:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.memory.history.context import get_author
+from apps.memory.history.context import get_author, note_operations
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change
 
@@ -51,6 +51,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
         if change.before != change.after
     ]
     Change.objects.bulk_create(rows, batch_size=1_000)
+    note_operations(operations.values())
     return dict(operations)
 
 

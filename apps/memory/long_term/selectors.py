@@ -36,12 +36,12 @@ def list_memories(user: User) -> QuerySet[LongTermMemory]:
 
 
 def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongTermMemory]:
-    """Keep the memories that hold every keyword of `text` as the beginning of a word, or all of `text` as it stands.
+    """Keep the memories that hold every keyword of `text` as the beginning of a word; without any, those that hold all
+    of `text` as it stands.
 
-    Chinese and English, traditional and simplified, whatever the case and punctuation (K3).
+    Chinese and English, traditional and simplified, whatever the case and punctuation (K3). The first are found by the
+    index; only where it knows none, which takes a query to tell, are texts read.
     """
-    whole = normalize_key(text)
-    holds = Q(normalized_key__contains=whole) | Q(normalized_value__contains=whole)
     if keywords := extract_keywords(text, limit=_MAX_SEARCH_KEYWORDS):
         query = Value(" & ".join(map(keyword_query, keywords)))
         matches = Func(
@@ -51,5 +51,8 @@ def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongT
             arg_joiner=" @@ ",
             output_field=BooleanField(),
         )
-        holds |= Q(matches)
-    return memories.filter(holds)
+        indexed = memories.filter(matches)
+        if indexed.exists():
+            return indexed
+    whole = normalize_key(text)
+    return memories.filter(Q(normalized_key__contains=whole) | Q(normalized_value__contains=whole))

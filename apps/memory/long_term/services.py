@@ -27,7 +27,7 @@ from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_in
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
-from apps.memory.models import Change, LongTermMemory, Source, Status
+from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
 
 # The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
 RECORD_USE = """
@@ -273,6 +273,27 @@ def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], no
     if "key" in changes or "value" in changes:
         write_vectors(user, [memory])
     return memory
+
+
+@transaction.atomic
+def set_category(*, user: User, ids: Collection[UUID], category: str, now: datetime) -> int:
+    """Move active and pending memories to a category, as one operation; returns how many were in another one.
+
+    IDs of none, of another person's and of history are passed over. Raises `InvalidInput` for an unknown category.
+    """
+    check_fields({"category": category})
+    lock_memories(user)
+    mine = LongTermMemory.objects.filter(user=user, id__in=ids, status__in=(Status.ACTIVE, Status.PENDING))
+    memories = list(mine.exclude(category=category).defer(*SEARCH_FIELDS))
+    changes = []
+    for memory in memories:
+        before = snapshot(memory)
+        memory.category, memory.updated_at = category, now
+        change = describe_change(memory, action=Change.Action.EDIT, before=before)
+        changes.append(replace(change, group=""))
+    LongTermMemory.objects.bulk_update(memories, ["category", "updated_at"], batch_size=500)
+    record_changes(user=user, changes=changes, now=now)
+    return len(memories)
 
 
 def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -> None:

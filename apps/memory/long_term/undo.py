@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -29,6 +30,7 @@ def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None
     """Restore rows in place; what there was not before becomes rejected."""
     _refuse_taken_keys(user, rows)
     _refuse_lost_successors(user, rows)
+    rewritten = {memory.id for memory, before in rows if before is not None and _says_something_else(memory, before)}
     for memory, before in rows:
         memory.updated_at = now
         if before is None:
@@ -37,13 +39,21 @@ def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None
         for name in _FIELDS:
             setattr(memory, name, before[name])
         memory.superseded_by_id = before["superseded_by"] and UUID(before["superseded_by"])
-        set_text(memory, key=before["key"], value=before["value"])
+        if memory.id in rewritten:
+            set_text(memory, key=before["key"], value=before["value"])
     # What stops being active makes way for what is active again.
-    for memory, before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
-        text = TEXT_FIELDS if before else ()
+    for memory, _before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
+        text = TEXT_FIELDS if memory.id in rewritten else ()
         memory.save(update_fields=[*_FIELDS, "superseded_by", "updated_at", *text])
-    texts = {memory.id: long_term_text(key=memory.key, value=memory.value) for memory, before in rows if before}
+    texts = {
+        memory.id: long_term_text(key=memory.key, value=memory.value) for memory, _ in rows if memory.id in rewritten
+    }
     write_embeddings(user=user, kind=MemoryKind.LONG_TERM, texts=texts)
+
+
+def _says_something_else(memory: LongTermMemory, before: Snapshot) -> bool:
+    # As JSON: 1 is neither true nor 1.0 to whoever wrote it.
+    return json.dumps([memory.key, memory.value]) != json.dumps([before["key"], before["value"]])
 
 
 def _refuse_taken_keys(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]]) -> None:

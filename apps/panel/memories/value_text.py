@@ -1,0 +1,59 @@
+"""A memory's value as one types it: plain text is text, what is JSON counts as JSON. Pure: no Django."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+_OPENINGS = ('"', "[", "{")
+
+
+class NotJson(ValueError):
+    """A text begins like JSON and is none. ``line`` and ``column`` (from 1): where it goes wrong."""
+
+    def __init__(self, line: int, column: int) -> None:
+        super().__init__(f"line {line}, column {column}")
+        self.line, self.column = line, column
+
+
+def read_value(text: str) -> Any:
+    """Return the JSON value of a typed text.
+
+    Numbers, true, false, null, and what begins with a quote, a bracket or a brace are JSON; all else is a text, without
+    the whitespace around it, its lines ended as they were and not as browsers send them. Raises `NotJson` for what
+    begins like JSON and is none: quotes make a text of it.
+    """
+    stripped = text.replace("\r\n", "\n").strip()
+    try:
+        return json.loads(stripped, parse_constant=_refuse, parse_float=_read_float)
+    except json.JSONDecodeError as error:
+        if stripped.startswith(_OPENINGS):
+            raise NotJson(error.lineno, error.colno) from error
+    except (ValueError, RecursionError) as error:  # NaN, a number beyond all floats, or a thousand brackets
+        if stripped.startswith(_OPENINGS):
+            raise NotJson(1, 1) from error
+    return stripped
+
+
+def write_value(value: Any) -> str:
+    """Return the text to type for a value: `read_value` makes the same of it. Only where it must, a text has quotes."""
+    if isinstance(value, str):
+        try:
+            plain = read_value(value) == value
+        except NotJson:
+            plain = False
+        return value if plain else json.dumps(value, ensure_ascii=False)
+    indented = isinstance(value, dict | list) and bool(value)
+    return json.dumps(value, ensure_ascii=False, indent=2 if indented else None)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _read_float(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large")
+    return number
