@@ -108,7 +108,9 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         auto_accept_confidence=0.7,
         now=now,
     )
-    atomic, _created = create_atomic_memory(user=user, content=secret, tags=[secret], session_id=session.id, now=now)
+    atomic, _created = create_atomic_memory(
+        user=user, content=secret, tags=[secret[:50]], session_id=session.id, now=now
+    )
     guess = AtomicDraft(content=f"{secret} guess", session_id=session.id, status="pending")
     (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
     context = create_context(user=user, title=secret, content=secret, session_id=session.id, now=now)

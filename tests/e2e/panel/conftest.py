@@ -52,7 +52,7 @@ def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
     nothing wider than the window. ``inspect(page, "name")``."""
 
     def inspect_page(page: Page, name: str = "") -> None:
-        page.wait_for_load_state("networkidle")
+        page.evaluate("() => document.fonts.ready.then(() => true)")
         stem = re.sub(r"[^\w-]+", "-", f"{request.node.name}-{name}").strip("-")
         page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.png", full_page=True)
         assert not page.evaluate(_FIND_SIDEWAYS_SCROLL), "the page scrolls sideways"

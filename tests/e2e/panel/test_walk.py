@@ -1,0 +1,73 @@
+"""Every page of the menu and a row of each, in both languages, for staff and for somebody else, with text that means
+harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls sideways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page
+
+from apps.accounts.models import User
+from tests.contracts.world import build_world
+from tests.support.factories import LongTermMemoryFactory
+from tests.support.http_server import ApiClient, HttpServer
+
+HOSTILE = (
+    "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+    "{{ 7*7 }}]]>\u202egnirts\u202c"
+)
+MENU = "#nav-sidebar a[href^='/admin/'], nav a[href^='/admin/']"
+
+pytestmark = pytest.mark.spec("M5", "M7")
+
+
+@pytest.fixture
+def mei(http_server: HttpServer) -> User:
+    """Somebody whose every field holds what means harm, and one memory of almost 100 kB."""
+    user = User.objects.create_user("mei", password="correct horse battery staple")
+    with ApiClient(http_server, user) as client:
+        build_world(client, secret=HOSTILE)
+    LongTermMemoryFactory(user=user, key="long", value="长" * 31_990)
+    return user
+
+
+def list_pages(page: Page) -> list[str]:
+    """The addresses in the menu, each once."""
+    found = page.locator(MENU).evaluate_all("links => links.map((link) => link.pathname + link.search)")
+    return list(dict.fromkeys(found))
+
+
+def find_row(page: Page) -> str | None:
+    """The address of the first row of a list, if the page has one."""
+    links = page.locator("#result_list a[href*='/change/'], main a[href*='/change/']")
+    return links.first.get_attribute("href") if links.count() else None
+
+
+@pytest.mark.parametrize("who", ["staff", "mei"])
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_every_page(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, who: str, language: str
+) -> None:
+    page = open_panel(staff if who == "staff" else mei, language=language)
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog: {dialog.message}"))
+    problems: dict[str, str] = {}
+    addresses = list_pages(page)
+    assert len(addresses) >= 15
+    for address in addresses:
+        rows = [address]
+        for url in rows:
+            answer = page.goto(url)
+            assert answer is not None
+            if answer.status != 200:
+                problems[url] = f"answered {answer.status}"
+                continue
+            try:
+                inspect(page, f"{who}-{url}")
+            except AssertionError as error:
+                problems[url] = str(error).splitlines()[0]
+            if page.title().endswith("pwned"):
+                problems[url] = "ran a script"
+            if url == address and (row := find_row(page)):
+                rows.append(row)
+    assert problems == {}
