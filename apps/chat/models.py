@@ -70,7 +70,9 @@ class Turn(models.Model):
 
     Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
-    `memory_updates`: ``[{id, action}]``; `layers`: ``[{index, tokens, refs}]``; `timings`: milliseconds by phase.
+    `memory_updates`: ``[{id, action}]``; `layers`: ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds
+    by phase; `sources`: the revisions of what stands in the layers, and what they were made under
+    (`apps.chat.turn.record`), empty for turns from before it was kept.
     """
 
     assistant_message = models.OneToOneField(
@@ -89,6 +91,7 @@ class Turn(models.Model):
     memories_used = models.JSONField(_("memories used"), encoder=ReadableJSONEncoder, default=list, blank=True)
     memory_updates = models.JSONField(_("memory updates"), encoder=ReadableJSONEncoder, default=list, blank=True)
     layers = models.JSONField(_("layers"), encoder=ReadableJSONEncoder, default=list, blank=True)
+    sources = models.JSONField(_("sources"), encoder=ReadableJSONEncoder, default=dict, blank=True, db_default={})
     timings = models.JSONField(_("timings"), encoder=ReadableJSONEncoder, default=dict, blank=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 

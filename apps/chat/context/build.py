@@ -19,7 +19,7 @@ from apps.chat.context.layers import (
     render_variable,
     render_working_memory,
 )
-from apps.chat.context.types import LAYER_NAMES, Context, ContextInput, Layer
+from apps.chat.context.types import LAYER_NAMES, Context, ContextInput, Cut, CutKind, Layer
 from apps.conversations.types import Round
 from apps.core.llm.types import PromptMessage
 from apps.core.text.tokens import estimate_tokens
@@ -31,7 +31,8 @@ def build_context(given: ContextInput) -> Context:
     """Return the context of a turn: whole rounds that fit the window (C3), then what fits the budget (C4)."""
     rounds = fit_window(given.rounds, limit=given.context_limit)
     memories = given.memories if given.strategy is None or given.strategy.use_memory else ()
-    return _assemble(_trim(replace(given, rounds=rounds, memories=tuple(memories))))
+    kept, cut = _trim(replace(given, rounds=rounds, memories=tuple(memories)))
+    return assemble(kept, cut=cut)
 
 
 def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:
@@ -46,8 +47,8 @@ def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:
     return tuple(kept)
 
 
-def _trim(given: ContextInput) -> ContextInput:
-    """Drop what matters least until the budget holds.
+def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
+    """Drop what matters least until the budget holds; return what is left, and what was dropped, in that order.
 
     First all rounds but the newest, oldest first; then summaries of other sessions, oldest first; then memories, last
     ranked first; then the newest round and the summary of this conversation; then shared contexts and variables, least
@@ -58,29 +59,40 @@ def _trim(given: ContextInput) -> ContextInput:
     cases, variables = list(given.cases), dict(given.variables)
     summary, profile = given.summary, given.profile
 
-    def drop(text: str) -> None:
+    cut: list[Cut] = []
+
+    def drop(kind: CutKind, text: str, *refs: str) -> None:
         nonlocal excess
-        excess -= max(estimate_tokens(text) - 1, 0)  # a part may count one more by itself than within its layer
+        tokens = estimate_tokens(text)
+        excess -= max(tokens - 1, 0)  # a part may count one more by itself than within its layer
+        cut.append(Cut(kind=kind, tokens=tokens, refs=refs))
+
+    def drop_round(lines: Round) -> None:
+        drop(CutKind.MESSAGES, render_rounds([lines]), *(str(line.id) for line in lines))
 
     while excess > 0 and len(rounds) > 1:
-        drop(render_rounds([rounds.pop(0)]))
+        drop_round(rounds.pop(0))
     while excess > 0 and notes:
-        drop(render_session_note(notes.pop()))
+        note = notes.pop()
+        drop(CutKind.SESSION_SUMMARY, render_session_note(note), note.id)
     while excess > 0 and memories:
-        drop(render_memory(memories.pop()))
+        memory = memories.pop()
+        drop(CutKind(memory.kind), render_memory(memory), memory.id)
     while excess > 0 and rounds:
-        drop(render_rounds([rounds.pop(0)]))
+        drop_round(rounds.pop(0))
     if excess > 0 and summary:
-        drop(render_summary(summary))
+        drop(CutKind.CONVERSATION_SUMMARY, render_summary(summary), str(summary.id))
         summary = None
     while excess > 0 and cases:
-        drop(render_case(cases.pop()))
+        case = cases.pop()
+        drop(CutKind.CONTEXT, render_case(case), case.id)
     while excess > 0 and variables:
         name = next(iter(variables))
-        drop(render_variable(name, variables.pop(name)))
-    if excess > 0:
+        drop(CutKind.VARIABLE, render_variable(name, variables.pop(name)))
+    if excess > 0 and profile:
+        drop(CutKind.PROFILE, render_profile(profile), str(profile.version))
         profile = None
-    return replace(
+    kept = replace(
         given,
         rounds=tuple(rounds),
         session_notes=tuple(notes),
@@ -90,6 +102,7 @@ def _trim(given: ContextInput) -> ContextInput:
         variables=variables,
         profile=profile,
     )
+    return kept, tuple(cut)
 
 
 def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
@@ -130,7 +143,8 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
     )
 
 
-def _assemble(given: ContextInput) -> Context:
+def assemble(given: ContextInput, *, cut: tuple[Cut, ...] = ()) -> Context:
+    """Return the context that has all of `given`, whatever the budget."""
     layers = _render_layers(given)
     parts = [*(layer.content for layer in layers[:CONVERSATION]), render_summary(given.summary)]
     window = [
@@ -143,4 +157,4 @@ def _assemble(given: ContextInput) -> Context:
         *window,
         PromptMessage(role="user", content=given.message),
     )
-    return Context(layers=layers, messages=messages, memories=tuple(given.memories), rounds=tuple(given.rounds))
+    return Context(layers=layers, messages=messages, given=given, cut=cut)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 
 from apps.chat.emotions import ReplyStrategy
@@ -117,14 +118,44 @@ class Layer:
     refs: tuple[str, ...] = ()
 
 
+class CutKind(StrEnum):
+    """What the token budget can leave out (C4)."""
+
+    MESSAGES = "messages"
+    SESSION_SUMMARY = "session_summary"
+    LONG_TERM = "long_term"
+    ATOMIC = "atomic"
+    CONVERSATION_SUMMARY = "conversation_summary"
+    CONTEXT = "context"
+    VARIABLE = "variable"
+    PROFILE = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Something the token budget left out, by reference: a round by its messages, a variable by nothing."""
+
+    kind: CutKind
+    tokens: int
+    refs: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of one turn after trimming: what to send, and what was in it."""
+    """The context of one turn: what to send, what was in it (`given`, after trimming), and what was cut, in order."""
 
     layers: tuple[Layer, ...]
     messages: tuple[PromptMessage, ...]
-    memories: tuple[RecalledMemory, ...]
-    rounds: tuple[Round, ...]
+    given: ContextInput
+    cut: tuple[Cut, ...] = ()
+
+    @property
+    def memories(self) -> tuple[RecalledMemory, ...]:
+        return tuple(self.given.memories)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        return tuple(self.given.rounds)
 
     @property
     def total_tokens(self) -> int:

@@ -20,6 +20,7 @@ from apps.chat.context.types import LONG_TERM
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
+from apps.chat.turn.record import describe_layers, describe_sources
 from apps.chat.turn.types import OpenTurn
 from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
 from apps.conversations.models import Message, MessageStatus, Role
@@ -71,7 +72,8 @@ def close_turn(
         strategy=turn.strategy.to_wire() if turn.strategy else None,
         memories_used=without(used, "text"),
         memory_updates=without(shown, "category", "key", "value"),
-        layers=_describe_layers(turn),
+        layers=describe_layers(turn),
+        sources=describe_sources(turn, analysis=analysis, working=working),
         timings=dict(timings),
         created_at=now,
     )
@@ -157,11 +159,3 @@ def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) 
             auto_accept_confidence=turn.settings.auto_accept_confidence,
             now=now,
         )
-
-
-def _describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
-    """References of what each layer held (M6): enough to rebuild it from what still exists, and no text."""
-    return [
-        {"index": layer.index, "name": layer.name, "tokens": layer.tokens, "refs": list(layer.refs)}
-        for layer in turn.context.layers
-    ]

@@ -89,7 +89,7 @@ class TurnRun:
     async def _answer(self, turn: OpenTurn) -> Any:
         model = get_chat_model()
         start = time.perf_counter()
-        timings = {"opening_ms": turn.opening_ms}
+        timings = dict(turn.opening)
         reply, analysis = await self._stream(turn, model=model, start=start, timings=timings)
         timings["model_ms"] = milliseconds_since(start)
         if not reply.strip():

@@ -97,6 +97,7 @@ def open_form_turn(
         archive_working_memory(user=user, session_id=session_id, now=now)
     working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now)
     strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    reading = time.perf_counter()
     context = read_context(
         user,
         session_id=session_id,
@@ -120,7 +121,8 @@ def open_form_turn(
         working=working,
         context=context,
         remembers=False,
-        opening_ms=milliseconds_since(start),
+        opened_at=now,
+        opening=_measure(start, reading=reading),
     )
 
 
@@ -158,6 +160,7 @@ def _prepare(
     start: float,
 ) -> OpenTurn:
     strategy = get_strategy(working.last_emotion, table=table) if working else None
+    reading = time.perf_counter()
     try:
         context = read_context(
             user,
@@ -185,8 +188,14 @@ def _prepare(
         working=working,
         context=context,
         remembers=not opened.temporary,
-        opening_ms=milliseconds_since(start),
+        opened_at=now,
+        opening=_measure(start, reading=reading),
     )
+
+
+def _measure(start: float, *, reading: float) -> dict[str, float]:
+    """What opening a turn took from `start` on, and of that what reading its context took from `reading` on."""
+    return {"opening_ms": milliseconds_since(start), "context_ms": milliseconds_since(reading)}
 
 
 def milliseconds_since(start: float) -> float:

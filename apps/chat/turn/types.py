@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
@@ -52,7 +53,8 @@ class OpenTurn:
     """A turn whose message is stored and whose prompt is ready: all that is needed without the database.
 
     `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off (E6).
-    `remembers`: whether what the model learned may be stored (not in a temporary session, C7).
+    `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opened_at`: when what
+    is remembered was read; `opening`: the milliseconds that took, by phase.
     """
 
     user: User
@@ -64,4 +66,5 @@ class OpenTurn:
     working: WorkingMemorySnapshot | None
     context: Context
     remembers: bool
-    opening_ms: float
+    opened_at: datetime
+    opening: Mapping[str, float]

@@ -25,6 +25,7 @@ from apps.chat.context.types import (
 from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line, Round
 from apps.core.llm.blocks import read_block
+from apps.core.text.tokens import estimate_tokens
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -272,3 +273,30 @@ def test_the_budget_holds_and_the_new_message_and_the_rules_always_stay(budget: 
     assert context.total_tokens <= max(budget, bare.total_tokens)
     assert context.messages[-1].content == "消息" * 100
     assert context.layers[0] == bare.layers[0]
+
+
+@pytest.mark.spec("C4", "M6")
+def test_what_the_budget_cut_is_named_in_order_with_its_tokens():
+    rounds = [make_round(number) for number in range(2)]
+    memories = [make_memory("蓝色"), replace(make_memory("红色"), kind="atomic")]
+    everything = replace(
+        GIVEN, profile=PROFILE, cases=[CASE], session_notes=NOTES, summary=SUMMARY, memories=memories, rounds=rounds,
+        variables={"older": 1, "newer": 2},
+    )  # fmt: skip
+    assert build_context(everything).cut == ()
+    context = build_context(replace(everything, budget=1))
+    assert [(cut.kind.value, cut.refs) for cut in context.cut] == [
+        ("messages", tuple(str(line.id) for line in rounds[0])),
+        ("session_summary", ("n2",)),
+        ("session_summary", ("n1",)),
+        ("atomic", (memories[1].id,)),
+        ("long_term", (memories[0].id,)),
+        ("messages", tuple(str(line.id) for line in rounds[1])),
+        ("conversation_summary", (str(SUMMARY.id),)),
+        ("context", ("c1",)),
+        ("variable", ()),
+        ("variable", ()),
+        ("profile", ("3",)),
+    ]
+    assert [cut.tokens for cut in context.cut[:1]] == [estimate_tokens("user: question 0\nassistant: answer 0")]
+    assert context.given.variables == {}
