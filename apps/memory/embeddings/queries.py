@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 
 import structlog
@@ -18,7 +18,7 @@ from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
 from apps.memory.embeddings.active import ModelInUse, find_active_model
-from apps.memory.embeddings.vectors import embed_whole
+from apps.memory.embeddings.vectors import embed_whole, to_sql
 
 DEADLINE_SECONDS = 0.3
 PATIENCE_SECONDS = 5.0
@@ -31,7 +31,7 @@ REMEMBERED = 256
 logger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QueryEmbedding:
     """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
 
@@ -41,6 +41,11 @@ class QueryEmbedding:
     model_id: int
     vector: Vector
     min_similarity: float
+
+    @cached_property
+    def sql(self) -> str:
+        """The vector as pgvector reads it, written once for all the statements of a turn."""
+        return to_sql(self.vector)
 
 
 def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from apps.memory.embeddings.queries import QueryEmbedding
-from apps.memory.embeddings.vectors import to_sql
 
 EXACT_SCAN_LIMIT = 10_000
 """Active memories of one person up to which all their vectors are compared (docs/retrieval.md has the measurement)."""
@@ -72,7 +71,7 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true") -> str:
 def nearest_parameters(query_embedding: QueryEmbedding | None, *, limit: int) -> dict[str, Any]:
     """The parameters of `QUERY` and `nearest_sql` besides ``user``; without a vector nothing is near."""
     return {
-        "vector": to_sql(query_embedding.vector) if query_embedding else None,
+        "vector": query_embedding.sql if query_embedding else None,
         "model": query_embedding.model_id if query_embedding else None,
         "exact_limit": EXACT_SCAN_LIMIT,
         "ef_search": str(EF_SEARCH),
