@@ -8,11 +8,14 @@ from apps.memory.embeddings import api as embeddings
 from apps.memory.history import api as history
 from apps.memory.long_term import api as long_term
 from apps.memory.shared_context import api as contexts
+from apps.memory.transfer import api as transfer
 from apps.memory.working import api as working
 
 urlpatterns = [
     path("long-term", long_term.LongTermMemoriesView.as_view(), name="memories"),
     path("long-term/batch-delete", long_term.BatchDeleteView.as_view(), name="memories-batch-delete"),
+    path("long-term/export", transfer.LongTermExportView.as_view(), name="memories-export"),
+    path("long-term/import", transfer.LongTermImportView.as_view(), name="memories-import"),
     path("long-term/search", long_term.SearchView.as_view(), name="memories-search"),
     path("long-term/<str:memory_id>", long_term.LongTermMemoryView.as_view(), name="memory"),
     path("long-term/<str:memory_id>/accept", long_term.AcceptView.as_view(), name="memory-accept"),

@@ -110,6 +110,10 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.delete("/memory/atomic").json() == {"deleted": 0}
     assert bob.post("/memory/conversations/search", json=EVERYTHING).json() == {"results": []}
     assert SECRET not in bob.get("/memory/export").text
+    assert bob.get("/memory/long-term/export").json() == []
+    taken = alice.get("/memory/long-term/export").content
+    imported = bob.post("/memory/long-term/import", files={"file": ("memories.json", taken)})
+    assert imported.json() == {"created": 2, "updated": 0, "skipped": 0, "errors": []}
     assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
     assert bob.get("/memory/contexts").json() == empty_page
     assert bob.get("/summaries").json() == empty_page
@@ -134,6 +138,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
 def test_the_tests_above_cover_every_endpoint():
     changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
     assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")} | {
+        ("memories-import", "post"),  # no JSON
         ("profile-proposal-accept", "post"),
         ("profile-proposal-reject", "post"),
         ("atomic-accept", "post"),
@@ -147,6 +152,8 @@ def test_the_tests_above_cover_every_endpoint():
         ("memories", "delete"),
         ("memories-batch-delete", "post"),
         ("memories-search", "get"),
+        ("memories-export", "get"),
+        ("memories-import", "post"),
         ("atomic-memories", "get"),
         ("atomic-memories", "post"),
         ("atomic-memories", "delete"),

@@ -21,7 +21,7 @@ from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient, HttpServer
 
 EXAMPLES = {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 4}
-STATUSES = {200, 201, 202, 400, 404, 405, 409, 413, 415}
+STATUSES = {200, 201, 202, 400, 404, 405, 409, 413, 415, 422}
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

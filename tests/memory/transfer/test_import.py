@@ -1,0 +1,390 @@
+"""Bringing memories in (M4): all of a file or nothing, IDs, links, sessions, clashes; and taking them along."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.errors import Conflict
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.history.undo import undo_operation
+from apps.memory.long_term.forgetting import forget_memories
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import (
+    AtomicEmbedding,
+    AtomicMemory,
+    Change,
+    ForgottenKey,
+    LongTermEmbedding,
+    LongTermMemory,
+)
+from apps.memory.retrieval import retrieve_relevant_memories
+from apps.memory.services import create_memory, record_entries, reject_memory, update_memory
+from apps.memory.transfer import services
+from apps.memory.transfer.exporting import export_memories
+from apps.memory.transfer.kinds import ATOMIC, LONG_TERM, TransferKind
+from apps.memory.transfer.planning import plan_import
+from apps.memory.transfer.reading import parse_file
+from apps.memory.transfer.services import import_memories
+from apps.memory.transfer.types import ImportRefused, Note, PlanChanged, RowAction
+from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4")]
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+
+
+@pytest.fixture
+def user() -> User:
+    return UserFactory(username="li")
+
+
+def export(user: User, kind: TransferKind = LONG_TERM) -> list[dict[str, Any]]:
+    return json.loads(b"".join(export_memories(user, kind)))
+
+
+def bring(user: User, *items: Any, kind: TransferKind = LONG_TERM, **options: Any) -> Any:
+    return import_memories(user=user, kind=kind, items=items, now=NOW, **options)
+
+
+def refused(user: User, *items: Any, kind: TransferKind = LONG_TERM) -> dict[int, dict[str, list[str]]]:
+    """The reasons by row; nothing was written."""
+    before = export(user, kind)
+    with pytest.raises(ImportRefused) as caught:
+        bring(user, *items, kind=kind)
+    assert export(user, kind) == before
+    return {error["row"]: error["reasons"] for error in caught.value.fields["errors"]}
+
+
+def memory(**fields: Any) -> dict[str, Any]:
+    return {"category": "fact", "key": "城市", "value": "北京", **fields}
+
+
+def test_a_free_id_and_all_fields_are_kept(user: User) -> None:
+    row = memory(
+        id=str(uuid4()), session_id=None, message_id=None, confidence=0.35, source="inferred", status="active",
+        mode="replace", superseded_by=None, created_at="2020-01-02T03:04:05.678901Z",
+        updated_at="2021-01-02T03:04:05+08:00", last_accessed="2022-01-02T03:04:05Z", access_count=17,
+    )  # fmt: skip
+    done = bring(user, row)
+    assert (done.created, done.updated, done.skipped) == (1, 0, 0)
+    assert export(user) == [{**row, "updated_at": "2021-01-01T19:04:05Z"}]
+    assert LongTermEmbedding.objects.filter(memory=row["id"]).exists()
+    (found,) = retrieve_relevant_memories(user=user, message="北京", limit=5)
+    assert found.candidate.id == UUID(row["id"])
+
+
+def test_what_a_row_does_not_say_is_that_of_a_new_memory(user: User) -> None:
+    bring(user, memory())
+    (row,) = export(user)
+    assert (row["confidence"], row["source"], row["status"], row["access_count"]) == (1.0, "user_stated", "active", 0)
+    assert row["created_at"] == row["updated_at"] == row["last_accessed"] == "2026-11-20T08:30:00Z"
+
+
+def test_an_own_id_updates_and_what_is_not_said_stays(user: User) -> None:
+    mine = LongTermMemoryFactory(user=user, key="城市", value="上海", confidence=0.5, now=NOW - timedelta(days=3))
+    done = bring(user, memory(id=str(mine.id), value="广州"))
+    assert (done.created, done.updated, done.skipped) == (0, 1, 0)
+    (row,) = export(user)
+    assert (row["value"], row["category"], row["confidence"]) == ("广州", "fact", 0.5)
+    assert (row["created_at"], row["updated_at"]) == ("2026-11-17T08:30:00Z", "2026-11-20T08:30:00Z")
+    (found,) = retrieve_relevant_memories(user=user, message="广州", limit=5)
+    assert found.candidate.id == mine.id
+
+
+@pytest.mark.parametrize(("stored", "given"), [(True, 1), (1, 1.0), ([0], [False])])
+def test_values_that_only_python_takes_for_the_same_are_told_apart(user: User, stored: Any, given: Any) -> None:
+    mine = LongTermMemoryFactory(user=user, key="k", value=stored)
+    assert bring(user, {**export(user)[0], "value": given}).updated == 1
+    mine.refresh_from_db()
+    assert json.dumps(mine.value) == json.dumps(given)
+
+
+def test_somebody_elses_id_becomes_a_new_one_and_links_follow(user: User) -> None:
+    other = UserFactory()
+    old = LongTermMemoryFactory(user=other, key="城市", value="上海")
+    new = LongTermMemoryFactory(user=other, key="城市", value="北京")
+    theirs = export(other)
+    plan = plan_import(user=user, kind=LONG_TERM, items=theirs)
+    assert [row.notes for row in plan.rows] == [(Note.NEW_ID,), (Note.NEW_ID,)]
+    assert bring(user, *theirs).created == 2
+    ended = LongTermMemory.objects.get(user=user, status="superseded")
+    current = LongTermMemory.objects.get(user=user, status="active")
+    assert ended.superseded_by_id == current.id
+    assert {ended.id, current.id}.isdisjoint({old.id, new.id})
+    assert export(other) == theirs
+    done = bring(user, *theirs)
+    assert (done.created, done.updated, done.skipped, done.operation) == (0, 0, 2, None)
+
+
+def test_a_foreign_id_whose_substitute_is_taken_too_gets_another(user: User) -> None:
+    other = UserFactory()
+    theirs = LongTermMemoryFactory(user=other, key="城市", value="上海")
+    row = memory(id=str(theirs.id))
+    (planned,) = plan_import(user=user, kind=LONG_TERM, items=[row]).rows
+    bring(other, memory(id=str(planned.id), key="else"))
+    assert bring(user, row).created == 1
+    assert LongTermMemory.objects.get(user=user).id not in (theirs.id, planned.id)
+
+
+def test_what_belongs_to_others_or_is_gone_is_left_out_with_a_note(user: User) -> None:
+    foreign = SessionFactory()
+    row = memory(session_id=str(foreign.id), message_id=str(uuid4()), status="superseded", superseded_by=str(uuid4()))
+    (planned,) = plan_import(user=user, kind=LONG_TERM, items=[row]).rows
+    assert planned.notes == (Note.NO_SESSION, Note.NO_MESSAGE, Note.NO_SUCCESSOR)
+    bring(user, row)
+    (stored,) = export(user)
+    assert (stored["session_id"], stored["message_id"], stored["superseded_by"]) == (None, None, None)
+    own = SessionFactory(user=user)
+    bring(user, memory(session_id=str(own.id)))
+    assert LongTermMemory.objects.get(user=user, status="active").session_id == own.id
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"category": "rumour"}, "category"),
+        ({"key": " "}, "key"),
+        ({"key": "k" * 201}, "key"),
+        ({"key": 7}, "key"),
+        ({"value": None}, "value"),
+        ({"value": "\x00"}, "value"),
+        ({"value": "长" * 32_001}, "value"),
+        ({"value": float("inf")}, "value"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"confidence": True}, "confidence"),
+        ({"source": "gossip"}, "source"),
+        ({"status": "deleted"}, "status"),
+        ({"mode": "wipe"}, "mode"),
+        ({"id": "7"}, "id"),
+        ({"id": None}, "id"),
+        ({"session_id": 7}, "session_id"),
+        ({"created_at": "2026-11-20T08:30:00"}, "created_at"),
+        ({"created_at": "0001-01-01T00:00:00Z"}, "created_at"),
+        ({"last_accessed": 7}, "last_accessed"),
+        ({"access_count": -1}, "access_count"),
+        ({"access_count": 2**31}, "access_count"),
+        ({"colour": "red"}, "colour"),
+        ({"superseded_by": "11111111-1111-4111-8111-111111111111", "id": "11111111-1111-4111-8111-111111111111",
+          "status": "superseded"}, "superseded_by"),
+    ],
+)  # fmt: skip
+def test_one_bad_row_refuses_all(user: User, change: dict[str, Any], field: str) -> None:
+    assert list(refused(user, memory(key="good"), memory(**change))) == [2]
+    assert list(refused(user, memory(key="good"), memory(**change))[2]) == [field]
+
+
+def test_all_that_is_wrong_is_told(user: User) -> None:
+    assert refused(user, 7, {"key": "k"}, memory(id="x", category=None)) == {
+        1: {"": ["Is not an object."]},
+        2: {"category": ["Is missing."], "value": ["Is missing."]},
+        3: {"category": ["Must be one of: preference, fact, pattern."], "id": ["Must be a UUID."]},
+    }
+
+
+def test_an_id_twice_and_links_in_a_circle_are_refused(user: User) -> None:
+    one, two = str(uuid4()), str(uuid4())
+    assert refused(user, memory(id=one), memory(id=one, key="other")) == {2: {"id": ["Row 1 has this ID already."]}}
+    ended = {"status": "superseded"}
+    circle = refused(user, memory(id=one, superseded_by=two, **ended), memory(id=two, superseded_by=one, **ended))
+    assert circle[1] == {"superseded_by": ["Leads back to the memory itself."]}
+    assert refused(user, memory(id=one, superseded_by=two), memory(id=two, key="b")) == {
+        1: {"superseded_by": ["Only what is superseded can have a successor."]}
+    }
+    LongTermMemoryFactory(user=user, key="城市", value="上海")
+    LongTermMemoryFactory(user=user, key="城市", value="北京")
+    stored = LongTermMemory.objects.get(status="superseded")
+    back = {**export(user)[0], "status": "superseded", "superseded_by": str(stored.id)}
+    assert refused(user, back) == {1: {"superseded_by": ["Leads back to the memory itself."]}}
+
+
+def test_two_active_memories_of_one_key_are_refused(user: User) -> None:
+    LongTermMemoryFactory(user=user, key="城市", value="上海")
+    assert refused(user, memory(key="「城市」")) == {1: {"key": ["Another active memory has this key."]}}
+    assert refused(user, memory(key="a"), memory(key="A!")) == {
+        2: {"key": ["Row 1 is an active memory with the same."]}
+    }
+    assert bring(user, memory(status="rejected"), memory(status="rejected")).created == 2
+
+
+def test_memories_can_exchange_their_keys(user: User) -> None:
+    one = LongTermMemoryFactory(user=user, key="a", value="1")
+    two = LongTermMemoryFactory(user=user, key="b", value="2")
+    rows = [{**row, "key": {"a": "b", "b": "a"}[row["key"]]} for row in export(user)]
+    assert bring(user, *rows).updated == 2
+    one.refresh_from_db()
+    two.refresh_from_db()
+    assert (one.key, two.key, one.status) == ("b", "a", "active")
+
+
+def test_what_was_shown_is_what_is_done(user: User) -> None:
+    mine = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    row = memory(id=str(mine.id))
+    shown = plan_import(user=user, kind=LONG_TERM, items=[row])
+    assert [(line.action, line.changed) for line in shown.rows] == [(RowAction.UPDATE, ("category", "value"))]
+    update_memory(user=user, memory_id=mine.id, changes={"confidence": 0.2}, now=NOW)
+    with pytest.raises(PlanChanged) as caught:
+        bring(user, row, expected=shown.digest)
+    mine.refresh_from_db()
+    assert mine.value == "上海"
+    assert bring(user, row, expected=caught.value.plan.digest).updated == 1
+    assert issubclass(PlanChanged, Conflict)
+
+
+@pytest.mark.spec("L7")
+def test_an_import_is_undone_as_a_whole(user: User) -> None:
+    mine = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    done = bring(user, memory(id=str(mine.id)), memory(key="new"))
+    assert {change.action for change in Change.objects.filter(operation=done.operation)} == {"import"}
+    undo_operation(user=user, operation=done.operation, now=NOW)
+    assert {row["key"]: (row["value"], row["status"]) for row in export(user)} == {
+        "城市": ("上海", "active"),
+        "new": ("北京", "rejected"),
+    }
+
+
+@pytest.mark.spec("L6")
+def test_what_was_deleted_may_be_learned_again_once_it_is_imported(user: User) -> None:
+    gone = LongTermMemoryFactory(user=user, key="城市", value="北京")
+    forget_memories(user=user, ids=[gone.id], now=NOW)
+    assert ForgottenKey.objects.filter(user=user).count() == 2
+    bring(user, memory())
+    assert not ForgottenKey.objects.filter(user=user).exists()
+
+
+def test_vectors_of_long_files_are_left_to_workers(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "EMBEDDED_AT_ONCE", 1)
+    mine = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    bring(user, memory(id=str(mine.id)), memory(key="b"))
+    assert not LongTermEmbedding.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{", "The file is not JSON."),
+        (b"[" * 100_000, "The file is not JSON."),
+        (b"1" * 5_000, "The file is not JSON."),
+        (b"\xff\xfe", "The file is not UTF-8 text."),
+        (b"{}", "The file is not a list of memories: it must begin with [ and end with ]."),
+        (b'{"data": {}}', "This is an export of everything. Choose a file with the memories of one kind."),
+    ],
+)
+def test_a_file_that_is_none(data: bytes, message: str) -> None:
+    with pytest.raises(ImportRefused) as caught:
+        parse_file(data)
+    assert caught.value.message == message
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    assert parse_file("\ufeff[]".encode()) == []
+
+
+def fill(user: User, *, seed: int) -> None:
+    """Memories of every status and kind of value, made by the services and by hand where chance calls for it."""
+    chance = random.Random(seed)
+    values: list[Any] = [
+        "蓝色", "colour blue", "<script>alert(1)</script>", "{{ x }} ]]>", "\u202eرسالة", 3, 3.0, -0.1, 1e300, 10**30,
+        True, False, [], {}, ["虾", {"深": [None, 0.1, "a"]}], {"": "", "键": "值"}, "長" * 2_000, "😀", " padded ",
+    ]  # fmt: skip
+    session = SessionFactory(user=user)
+    for number, value in enumerate(values):
+        key = f"{chance.choice(['键', 'key', 'Ключ'])} {number}"
+        made = NOW + timedelta(microseconds=chance.randrange(10**12))
+        create_memory(
+            user=user, category=chance.choice(["fact", "preference", "pattern"]), key=key, value=value,
+            confidence=chance.random(), now=made, session_id=chance.choice([None, session.id]),
+        )  # fmt: skip
+        if chance.random() < 0.4:
+            create_memory(user=user, category="fact", key=key, value=f"newer {number}", now=made)
+    proposals = [ProposedEntry("fact", f"guess {n}", f"v{n}", "inferred", 0.1, "add") for n in range(4)]
+    updates = record_entries(
+        user=user, entries=proposals, session_id=None, message_id=None, said_at=NOW, message_text="",
+        auto_accept_confidence=0.7, now=NOW,
+    )  # fmt: skip
+    reject_memory(user=user, memory_id=updates[0].id, now=NOW)
+    LongTermMemory.objects.filter(user=user, status="active", key__endswith="3").update(status="evicted")
+    LongTermMemory.objects.filter(user=user).update(access_count=chance.randrange(2**31))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_round_trip_loses_nothing(user: User, seed: int) -> None:
+    fill(user, seed=seed)
+    before = export(user)
+    assert {row["status"] for row in before} == {"active", "pending", "rejected", "superseded", "evicted"}
+    assert any(row["superseded_by"] for row in before)
+    data = b"".join(export_memories(user, LONG_TERM))
+    done = bring(user, *parse_file(data))
+    assert (done.created, done.updated, done.skipped) == (0, 0, len(before))
+    LongTermMemory.objects.filter(user=user).delete()
+    shuffled = random.Random(seed).sample(parse_file(data), len(before))
+    assert bring(user, *shuffled).created == len(before)
+    assert export(user) == before
+    other = UserFactory()
+    assert bring(other, *shuffled).created == len(before)
+
+    def content(row: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+        successor = next((line for line in rows if line["id"] == row["superseded_by"]), None)
+        own = {name: value for name, value in row.items() if name not in ("id", "session_id", "superseded_by")}
+        return own | {"successor": successor and (successor["key"], successor["value"])}
+
+    after = export(other)
+    assert sorted(json.dumps(content(row, after)) for row in after) == sorted(
+        json.dumps(content(row, before)) for row in before
+    )
+
+
+def test_atomic_memories_make_the_round_trip_too(user: User) -> None:
+    session = SessionFactory(user=user)
+    drafts = [
+        AtomicDraft(content="用户住在北京。", tags=["城市", "home"], timestamp=NOW, session_id=session.id),
+        AtomicDraft(
+            content="The user moves on Monday <b>.",
+            event_start=NOW,
+            event_end=NOW + timedelta(days=1),
+            status="pending",
+        ),
+        AtomicDraft(content="用户住在上海。", status="superseded"),
+        AtomicDraft(content="x", status="evicted"),
+        AtomicDraft(content="y", status="rejected"),
+    ]
+    memories = create_atomic_memories(user=user, drafts=drafts, now=NOW)
+    AtomicMemory.objects.filter(id=memories[2].id).update(superseded_by=memories[0])
+    before = export(user, ATOMIC)
+    AtomicMemory.objects.all().delete()
+    assert bring(user, *before, kind=ATOMIC).created == 5
+    assert export(user, ATOMIC) == before
+    assert AtomicEmbedding.objects.count() == 5
+    assert bring(user, *before, kind=ATOMIC).skipped == 5
+
+
+@pytest.mark.parametrize(
+    ("row", "reasons"),
+    [
+        ({"content": " "}, {"content": ["Must be text that is not blank."]}),
+        ({"content": "a", "tags": ["x" * 51]}, {"tags": ["Each tag must be text of 1 to 50 characters."]}),
+        ({"content": "用户住在北京"}, {"content": ["Another active memory says this."]}),
+        ({"content": "a", "event_end": "2026-01-01T00:00:00Z"}, {"event_end": ["Needs an event_start."]}),
+        ({"content": "a", "key": "b"}, {"key": ["There is no such field."]}),
+        ({}, {"content": ["Is missing."]}),
+    ],
+)
+def test_bad_rows_of_atomic_memories(user: User, row: dict[str, Any], reasons: dict[str, list[str]]) -> None:
+    create_atomic_memories(user=user, drafts=[AtomicDraft(content="用户住在北京。")], now=NOW)
+    assert refused(user, row, kind=ATOMIC) == {1: reasons}
+
+
+def test_planning_takes_the_same_number_of_queries_for_many_rows(
+    user: User, django_assert_max_num_queries: Any
+) -> None:
+    rows = [memory(id=str(uuid4()), key=f"key {number}") for number in range(500)]
+    with django_assert_max_num_queries(8):
+        plan = plan_import(user=user, kind=LONG_TERM, items=rows)
+    assert plan.counts == {"create": 500, "update": 0, "skip": 0, "error": 0}
