@@ -15,7 +15,7 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-QUERIES = 14
+QUERIES = 15
 """From the request's arrival to the stored reply, however much is remembered."""
 
 STORING = 6
