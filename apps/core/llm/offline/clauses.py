@@ -22,7 +22,7 @@ _BOUNDARY = re.compile(
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
     r"| (?=and (?:also )?(?:lives?|works?|have|has|loves?|hates?|speaks?|study|studies|is|am|was born|grew up|moved"
     r"|likes|enjoys|plays)\s)"
-    r"| (?=if (?:i|you|we|it|he|she|they|my|our)\b)|(?<=xd) (?=[\u3400-\u9fff])"
+    r"|(?<!\bso)(?<!\band)(?<!\bbut) (?=if (?:i|you|we|it|he|she|they|my|our)\b)|(?<=xd) (?=[\u3400-\u9fff])"
     r"|(?<=[\u3400-\u9fff]{2}) (?=[\u3400-\u9fff]{4})|(?<=[\u3400-\u9fff])(?=(?:记得|别忘了?)我)"
     r"|,? but | [-–—]{1,3} |——"
     r"|(?<=[\u3400-\u9fff])(?=(?:但是|不过(?!敏)|可是|然而|而且|因为|所以)[\u3400-\u9fff])"

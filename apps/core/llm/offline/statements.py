@@ -260,7 +260,9 @@ class _Reader:
         values = _read_groups(groups, concept, lexicon)
         if concept.pointing and self.mentioned:
             subject = self.mentioned
-        if not values or any(is_instruction(value.lower(), self.lexicons) for value in values):
+        # 在南京做会计 tells no employer, but a job.
+        placed = not values and concept.value == "employer" and bool(groups.get("also"))
+        if not (values or placed) or any(is_instruction(value.lower(), self.lexicons) for value in values):
             return
         values = tuple(concept.stored.replace("{value}", value) for value in values)
         source: Source = "user_stated"
@@ -271,7 +273,7 @@ class _Reader:
             language=concept.language,
             category=concept.category,
             key=concept.key,
-            value=list(values) if concept.mode == "add" else values[0],
+            value=list(values) if concept.mode == "add" else (*values, "")[0],
             source=source,
             confidence=_CONFIDENCE[source],
             mode="remove" if remove else concept.mode,
@@ -298,9 +300,9 @@ class _Reader:
             named = lexicon.concepts["name"]
             called = replace(base, concept="name", key=named.key, category=named.category, value=subject.called)
             yield from _tell_of_other(replace(called, mode="replace"), subject, lexicon)
-        if subject.kind in ("relative", "pet") and (_may_be_told(concept, subject) or concept.pointing):
+        if not placed and subject.kind in ("relative", "pet") and (_may_be_told(concept, subject) or concept.pointing):
             yield from _tell_of_other(base, subject, lexicon)
-        else:
+        elif not placed:
             yield base
         if concept.also and groups.get("also"):
             second = lexicon.concepts[concept.also]

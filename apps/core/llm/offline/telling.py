@@ -133,11 +133,10 @@ def _read_sentences(text: str, cues: Cues) -> Iterator[_Sentence]:
             return  # what follows may be what is to be written
         if cues.find("quoting", whole) or cues.find("system", whole):
             continue
-        joined, leads = _join_companions(_drop_supposed(sentence), leads)
         kept = [
-            (clause, lead)
-            for index, (clause, lead) in enumerate(zip(map(_drop_address, joined), leads, strict=False))
-            if clause.text and not _is_empty(clause, cues, first=index == 0)
+            (told, lead)
+            for index, (clause, lead) in enumerate(_join_companions(_drop_supposed(sentence, leads)))
+            if (told := _drop_address(clause)).text and not _is_empty(told, cues, first=index == 0)
         ]
         if kept:
             clauses, kept_leads = zip(*kept, strict=True)
@@ -145,30 +144,27 @@ def _read_sentences(text: str, cues: Cues) -> Iterator[_Sentence]:
             yield _Sentence(clauses=clauses, leads=kept_leads, folded=folded, styled=cues.find("style", whole))
 
 
-def _drop_supposed(sentence: Sequence[Clause]) -> Sequence[Clause]:
-    """The clauses before a supposition, unless they depend on it; all of them where there is none."""
-    first = next((index for index, clause in enumerate(sentence) if clause.supposes), len(sentence))
-    before = sentence[:first]
-    if first < len(sentence) and any(_CONDITIONAL.search(clause.folded) for clause in before):
-        return ()
-    return before
+def _drop_supposed(sentence: Sequence[Clause], leads: Sequence[str]) -> list[tuple[Clause, str]]:
+    """The clauses, each with the conjunction before it, but suppositions and what depends on one."""
+    pairs = list(zip(sentence, leads, strict=True))
+    if not any(clause.supposes for clause in sentence):
+        return pairs
+    return [pair for pair in pairs if not pair[0].supposes and not _CONDITIONAL.search(pair[0].folded)]
 
 
-def _join_companions(sentence: Sequence[Clause], leads: Sequence[str]) -> tuple[tuple[Clause, ...], list[str]]:
+def _join_companions(pairs: Sequence[tuple[Clause, str]]) -> list[tuple[Clause, str]]:
     """The clauses of a sentence with "My wife" and "I live here" as the one that they are."""
-    clauses: list[Clause] = []
-    kept: list[str] = []
-    for clause, lead in zip(sentence, leads, strict=False):
-        companion = clauses[-1] if clauses and lead == "and" and re.match(r"(?:i|we)\b", clause.folded) else None
+    joined: list[tuple[Clause, str]] = []
+    for clause, lead in pairs:
+        companion = joined[-1][0] if joined and lead == "and" and re.match(r"(?:i|we)\b", clause.folded) else None
         if companion and _COMPANION.fullmatch(companion.folded) and companion.text[0].isupper():
             text, folded = (f"{left} and {right}" for left, right in (
                 (companion.text, clause.text), (companion.folded, clause.folded)
             ))  # fmt: skip
-            clauses[-1] = replace(clause, text=text, folded=folded)
+            joined[-1] = replace(clause, text=text, folded=folded), joined[-1][1]
         else:
-            clauses.append(clause)
-            kept.append(lead)
-    return tuple(clauses), kept
+            joined.append((clause, lead))
+    return joined
 
 
 def _drop_address(clause: Clause) -> Clause:

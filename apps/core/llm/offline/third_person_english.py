@@ -45,6 +45,10 @@ _TAG = re.compile(
     r"(?:i|we|you|it|he|she|they)(?: not)?\?*(?=[.!?]*$)",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(
+    r",? (?:(?:if )?dare i say(?: it)?|if i may say so|may i say|i (?:must|have to) (?:say|admit)),", re.IGNORECASE
+)
+"""What is said in passing of the saying itself."""
 _COMPOUND = re.compile(
     r"(?:^|[,;:.!?] |\b(?:[Ww]hen|[Ss]ince|[Bb]ecause|[Ii]f|that|where|while|after|before|so|but|once|until) )"
     r"(?:(?:[Mm]y|[Oo]ur|[Tt]he|[Hh]is|[Hh]er|[Mm]e) ?(?:[\w'-]+ ){0,2}|[A-Z][a-z]+ (?:[A-Z][a-z]+ )?)and $"
@@ -86,7 +90,7 @@ def _load_verbs() -> _Verbs:
 
 def tell_english(text: str) -> str | None:
     """`text` told of "the user"; None where a sentence cannot be turned safely."""
-    text = _TAG.sub("", text)
+    text = _ASIDE.sub("", _TAG.sub("", text))
     kept: list[str] = []
 
     def hide(found: re.Match[str]) -> str:
@@ -113,6 +117,8 @@ class _Telling:
         self.verbs = _load_verbs()
         self.agrees = False
         """Whether a verb after "and" would have the user as its subject and be in the present."""
+        self.goes_on = False
+        """Whether the user would be the subject of "am" after "and", or of the "have" of a perfect."""
 
     def tell(self) -> str | None:
         for at in range(1, len(self.pieces), 2):
@@ -128,9 +134,11 @@ class _Telling:
             elif word in _SLANG_ELSEWHERE:
                 self.told[at] = _SLANG_ELSEWHERE[word]
             elif word in self.verbs.words["another"]:
-                self.agrees = False
+                self.agrees = self.goes_on = False
             elif self.agrees and word in ("and", "but", "or", "then") and not self._tell_coordinated(at):
                 return None
+            elif self.goes_on and word == "and":
+                self._tell_auxiliary(at)
             elif self.agrees and self.pieces[at - 1].strip() == "," and word in self.verbs.bases:
                 return None  # a third verb, or a thing: "I eat, sleep and work", "I need rest, sleep and water"
         return "".join(self.told)
@@ -139,10 +147,12 @@ class _Telling:
         """Turn the subject at `at` and its verb; returns whether that was safe."""
         before = self.low[at - 2] if at > 1 and self.pieces[at - 1] == " " else ""
         plural = before == "and" and _COMPOUND.search("".join(self.pieces[:at])) is not None
+        companion = self.low[at - 4] if plural and at > 3 else ""
+        plural = plural and companion not in self.verbs.pasts and not self._is_regular_past(companion)
         if not contraction and before in self.verbs.words["auxiliary"]:
             return False
         self.told[at] = USER
-        self.agrees = False
+        self.agrees, self.goes_on = False, not plural
         if contraction:
             return self._tell_contraction(at, contraction=contraction, plural=plural)
         if before in ("than", "like") and not self.pieces[at + 1].startswith(" "):
@@ -210,6 +220,14 @@ class _Telling:
         if certain or likely:
             self.told[verb] = self._inflect(verb)
         return True
+
+    def _tell_auxiliary(self, at: int) -> None:
+        """Turn the verb after the "and" at `at` where no noun looks like it: "I landed and have signed"."""
+        verb = self._find_verb(at)
+        after = self.low[verb + 2] if verb is not None and verb + 2 < len(self.low) else ""
+        perfect = after in self.verbs.participles or self._is_regular_past(after)
+        if verb is not None and (self.low[verb] == "am" or (self.low[verb] in ("have", "haven't") and perfect)):
+            self.told[verb] = _AGREEING[self.low[verb]]
 
     def _follows_verb(self, word: str) -> bool:
         return word in self.verbs.words["determiner"] or word.endswith("ly")

@@ -6,6 +6,7 @@ import re
 
 from apps.core.llm.offline.language import fold_in_place
 from apps.core.llm.offline.lexicon import Concept, Lexicon
+from apps.core.text.places import is_place_name
 
 _LONGEST = {"zh": 24, "en": 60}
 _EDGE = ' \t,.。!?;:…~、"“”'
@@ -43,7 +44,7 @@ def read_values(raw: str, concept: Concept, lexicon: Lexicon) -> tuple[str, ...]
             if not cleaned[0] or (kind == "things" and lexicon.at_hand.search(fold_in_place(raw))):
                 return ()
         case kind:
-            cleaned = [clean_value(_cut_at_comma(raw, keep_names=kind == "place"), lexicon)]
+            cleaned = [clean_value(_cut_at_comma(raw, keep_names=kind in ("place", "employer")), lexicon)]
     cleaned = [value.lower() if lexicon.words["color"].fullmatch(fold_in_place(value)) else value for value in cleaned]
     return tuple(value for value in cleaned if value and _fits(value, concept.value, lexicon))
 
@@ -107,6 +108,7 @@ def _read_introduction(raw: str, lexicon: Lexicon) -> str:
     # "I'm …" introduces a person far less often than it says how they are: only what looks like a name counts.
     name = _NAME_SPLIT.split(raw.strip(_EDGE), maxsplit=1)[0].strip(_EDGE)
     if lexicon.language == "en":
+        name = _drop_adjuncts(name, lexicon)  # "I'm Clara Novak now"
         words = name.split()
         capitalised = 1 <= len(words) <= 3 and all(word[0].isupper() and word[1:].islower() for word in words)
         blocked = any(lexicon.words["not_a_name"].fullmatch(word) for word in fold_in_place(name).split())
@@ -128,5 +130,7 @@ def _fits(value: str, kind: str, lexicon: Lexicon) -> bool:
             return not lexicon.pointing.search(folded) and not lexicon.relation.fullmatch(folded)
         case "place":
             return not lexicon.words["not_a_place"].fullmatch(folded)
+        case "employer":
+            return not lexicon.words["not_a_place"].fullmatch(folded) and not is_place_name(folded)
         case _:
             return True

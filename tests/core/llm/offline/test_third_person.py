@@ -37,6 +37,10 @@ I read two novels last week. > The user read two novels last week.
 I put the keys there. > The user put the keys there.
 I no longer smoke. > The user no longer smokes.
 I still live here. > The user still lives here.
+I landed and have signed a lease. > The user landed and has signed a lease.
+I landed and am tired. > The user landed and is tired.
+My mum came and I have to help her. > The user's mum came and the user has to help her.
+I took a flat with, dare I say it, a bath. > The user took a flat with a bath.
 I can't swim. > The user can't swim.
 I should sleep more. > The user should sleep more.
 I used to ski. > The user used to ski.
