@@ -2,7 +2,7 @@
 
 from apps.memory.atomic.selectors import get_atomic_memories_by_id
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
-from apps.memory.history.selectors import list_changes, list_recorded
+from apps.memory.history.selectors import find_states_since, list_changes, list_recorded
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
@@ -27,6 +27,7 @@ __all__ = [
     "WorkingMemorySnapshot",
     "WorkingMemoryState",
     "embed_query",
+    "find_states_since",
     "find_working_memory",
     "find_working_state",
     "get_atomic_memories_by_id",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -32,6 +33,14 @@ def get_user_profile(*, user: User) -> ProfileSnapshot | None:
         version=version,
         updated_at=updated_at,
     )
+
+
+def find_profile_at(*, user: User, version: int, until: datetime) -> ProfileSnapshot | None:
+    """Return a version of the document; None where it is gone: one of the same number made after `until` is another."""
+    row = ProfileVersion.objects.filter(user=user, version=version, created_at__lte=until).first()
+    if row is None:
+        return None
+    return ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
 
 
 def to_snapshot(profile: UserProfile) -> ProfileSnapshot:

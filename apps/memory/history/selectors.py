@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from apps.accounts.models import User
+from apps.memory.history.types import Snapshot
 from apps.memory.models import Change
 
 
 def list_changes(user: User) -> QuerySet[Change]:
     """Return the changes of what is remembered of a person, newest first."""
     return Change.objects.filter(user=user).select_related("actor").order_by("-id")
+
+
+def find_states_since(*, user: User, object_ids: Collection[UUID], since: datetime) -> dict[UUID, Snapshot | None]:
+    """Return what objects were at a time, by ID, for those that have changed since; one query.
+
+    None: of what it was nothing is left, as the object has been deleted. What is not in the answer is as it was.
+    """
+    changes = Change.objects.filter(user=user, object_id__in=object_ids, created_at__gt=since)
+    rows = changes.order_by("object_id", "id").distinct("object_id")
+    return dict(rows.values_list("object_id", "before"))
 
 
 def list_recorded(*, user: User, kind: Change.Kind, where: Callable[[str], bool]) -> set[UUID]:

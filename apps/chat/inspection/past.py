@@ -1,0 +1,190 @@
+"""What was remembered at a time: texts from where they live now, at the revision they had then (L7).
+
+Of what has been deleted nothing is left; what has been edited since is read from the audit record. Each `Found` keeps
+the value to build a prompt from and, for a person to read, the text as it was and as it is.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Generic, TypeVar
+from zoneinfo import ZoneInfo
+
+from apps.accounts.models import User
+from apps.chat.context.types import ATOMIC, LONG_TERM, CaseNotes, CutKind, Profile, RecalledMemory, SessionNote
+from apps.chat.inspection.types import Piece, State
+from apps.chat.turn.wire import DELETED
+from apps.conversations.models import Message
+from apps.conversations.types import Line
+from apps.core.text.json_text import json_text
+from apps.memory.selectors import (
+    WorkingMemoryState,
+    find_states_since,
+    find_working_state,
+    get_atomic_memories_by_id,
+    get_memories_by_id,
+    list_contexts,
+)
+from apps.profile.selectors import find_profile_at, get_user_profile
+from apps.profile.types import ProfileSnapshot
+from apps.summaries.selectors import list_session_summaries
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[V]):
+    """Something as it was: its value for the prompt, and what became of it."""
+
+    value: V
+    piece: Piece
+
+
+def read_memories(
+    user: User, kinds: Mapping[uuid.UUID, str], *, states: Mapping[uuid.UUID, Any], zone: ZoneInfo
+) -> dict[str, Found[RecalledMemory]]:
+    """Return memories of both kinds, by ID, as lines of layer 3. `states`: those that have changed since."""
+    long_term_ids = [key for key, kind in kinds.items() if kind == LONG_TERM]
+    atomic_ids = [key for key, kind in kinds.items() if kind == ATOMIC]
+    rows: dict[uuid.UUID, Any] = {}
+    if long_term_ids:
+        rows |= get_memories_by_id(user, long_term_ids)
+    if atomic_ids:
+        rows |= get_atomic_memories_by_id(user, atomic_ids)
+    found = {}
+    for key, kind in kinds.items():
+        row = rows.get(key)
+        now = None if row is None else _describe(row, kind)
+        then = states[key] if key in states and now else now
+        line = {"text": DELETED} if then is None else _line(then, kind, zone=zone)
+        memory = RecalledMemory(id=str(key), kind=kind, text="", line=line, score=0.0, components={})
+        piece = make_piece(
+            kind,
+            str(key),
+            then=None if then is None else _read_out(then, kind),
+            now=None if now is None else _read_out(now, kind),
+            status=row.status if row else "",
+        )
+        found[str(key)] = Found(memory, piece)
+    return found
+
+
+def read_session_notes(
+    user: User,
+    ids: Collection[uuid.UUID],
+    *,
+    states: Mapping[uuid.UUID, Any],
+    days: Mapping[str, date],
+    otherwise: date,
+) -> dict[str, Found[SessionNote]]:
+    """Return the summaries of other sessions, by ID; `days`: as they were told, `otherwise` where that is not known."""
+    rows = list_session_summaries(user).in_bulk(list(ids)) if ids else {}
+    found = {}
+    for key in ids:
+        row = rows.get(key)
+        now = None if row is None else (row.title, row.snippet)
+        then = now
+        if row is not None and key in states:
+            state = states[key]
+            then = None if state is None else (state["title"], state["snippet"])
+        title, snippet = then or (DELETED, "")
+        note = SessionNote(id=str(key), title=title, snippet=snippet, day=days.get(str(key), otherwise))
+        texts = [None if text is None else ": ".join(text) for text in (then, now)]
+        found[str(key)] = Found(note, make_piece(CutKind.SESSION_SUMMARY, str(key), then=texts[0], now=texts[1]))
+    return found
+
+
+def read_cases(
+    user: User, ids: Collection[uuid.UUID], *, entries: Mapping[str, int], until: datetime
+) -> dict[str, Found[CaseNotes]]:
+    """Return shared contexts, by ID, with the entries they had: as many as `entries` says, else those of before."""
+    rows = {context.id: context for context in list_contexts(user).filter(id__in=list(ids))} if ids else {}
+    found = {}
+    for key in ids:
+        row = rows.get(key)
+        if row is None:
+            case = CaseNotes(id=str(key), title=DELETED, content="")
+            found[str(key)] = Found(case, make_piece(CutKind.CONTEXT, str(key), then=None, now=None))
+            continue
+        all_entries = list(row.entries.all())
+        earlier = [entry for entry in all_entries if entry.created_at <= until]
+        count = entries.get(str(key), len(earlier))
+        lines = [f"{entry.author}: {entry.text}" if entry.author else entry.text for entry in all_entries]
+        case = CaseNotes(id=str(key), title=row.title, content=row.content, entries=lines[:count])
+        then, now = ("\n".join([f"{row.title}: {row.content}", *part]) for part in (lines[:count], lines))
+        found[str(key)] = Found(case, make_piece(CutKind.CONTEXT, str(key), then=then, now=now))
+    return found
+
+
+def read_profile(user: User, version: int, *, until: datetime) -> Found[Profile]:
+    """Return a version of the profile document."""
+    then = find_profile_at(user=user, version=version, until=until)
+    now = get_user_profile(user=user)
+    profile = Profile(version=version, sections=then.texts if then else {DELETED: ""})
+    texts = [_read_out_profile(each) if each else None for each in (then, now)]
+    return Found(profile, make_piece(CutKind.PROFILE, str(version), then=texts[0], now=texts[1]))
+
+
+def read_lines(user: User, ids: Iterable[str]) -> dict[str, Found[Line]]:
+    """Return messages and summaries of conversations, by ID. Messages do not change; they go with their session."""
+    wanted = list(ids)
+    rows = Message.objects.filter(user=user).only("id", "role", "content").in_bulk(wanted) if wanted else {}
+    by_id = {str(row.id): row for row in rows.values()}
+    found = {}
+    for key in wanted:
+        row = by_id.get(key)
+        role, content = (row.role, row.content) if row else ("user", None)
+        kind = CutKind.CONVERSATION_SUMMARY if role == "summary" else CutKind.MESSAGES
+        text = None if content is None else f"{role}: {content}"
+        line = Line(id=uuid.UUID(key), role=role, content=DELETED if content is None else content)
+        found[key] = Found(line, make_piece(kind, key, then=text, now=text))
+    return found
+
+
+def read_working(
+    user: User, session_id: uuid.UUID, recorded: Mapping[str, Any] | None
+) -> tuple[WorkingMemoryState | None, State]:
+    """Return what working memory said at a recorded revision; nothing where it was empty, or has been deleted."""
+    if recorded is None or recorded["empty"]:
+        return None, State.SAME
+    started_at = datetime.fromisoformat(recorded["started_at"])
+    state = find_working_state(user, session_id, started_at=started_at, revision=recorded["revision"])
+    return state, State.DELETED if state is None else State.SAME
+
+
+def read_states(user: User, ids: Collection[uuid.UUID], *, since: datetime) -> Mapping[uuid.UUID, Any]:
+    """Return what memories and summaries were then, for those changed since."""
+    return find_states_since(user=user, object_ids=ids, since=since) if ids else {}
+
+
+def make_piece(kind: str, key: str, *, then: str | None, now: str | None, status: str = "") -> Piece:
+    """Return what a person reads of something; None as a text is that it is not there."""
+    state = State.DELETED if then is None else State.SAME if then == now else State.EDITED
+    there = then is not None
+    return Piece(kind=str(kind), id=key, state=state, then=then or "", now=(now or "") if there else "", status=status)
+
+
+def _describe(row: Any, kind: str) -> dict[str, Any]:
+    if kind == LONG_TERM:
+        return {"category": row.category, "key": row.key, "value": row.value}
+    return {"content": row.content, "day": row.event_start or row.timestamp}
+
+
+def _line(memory: Mapping[str, Any], kind: str, *, zone: ZoneInfo) -> dict[str, Any]:
+    """What the prompt says of a memory, from a row or from its audit record."""
+    if kind == LONG_TERM:
+        return {name: memory[name] for name in ("category", "key", "value")}
+    day = memory.get("day") or memory["event_start"] or memory["timestamp"]
+    time = datetime.fromisoformat(day) if isinstance(day, str) else day
+    return {"text": memory["content"], "day": str(time.astimezone(zone).date())}
+
+
+def _read_out(memory: Mapping[str, Any], kind: str) -> str:
+    return f"{memory['key']}: {json_text(memory['value'])}" if kind == LONG_TERM else str(memory["content"])
+
+
+def _read_out_profile(profile: ProfileSnapshot) -> str:
+    return "\n".join(f"{name}: {text}" for name, text in profile.texts.items())

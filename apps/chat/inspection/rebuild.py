@@ -1,0 +1,183 @@
+"""Rebuilding the prompt of a past turn from what the turn kept: references, revisions, and no text (M6).
+
+Where nothing has been edited or deleted since, it is letter for letter what the model got: the same functions put it
+together, and the digest of each layer tells.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.build import assemble
+from apps.chat.context.types import ATOMIC, LONG_TERM, ContextInput, CutKind, Form
+from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.chat.inspection import past
+from apps.chat.inspection.past import Found
+from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
+from apps.chat.models import Turn
+from apps.chat.prompts import FORM_SUBMITTED
+from apps.chat.turn.record import digest_layer
+from apps.chat.turn.wire import DELETED
+from apps.core.text.json_text import json_text
+
+_PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a turn kept, with what stands in for it in turns from before it was kept."""
+
+    turn: Turn
+    settings: MemorySettings
+    table: StrategyTable
+
+    @property
+    def sources(self) -> Mapping[str, Any]:
+        kept: Mapping[str, Any] = self.turn.sources
+        return kept
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.sources.get("zone") or self.settings.timezone)
+
+    @property
+    def said_at(self) -> datetime:
+        message = self.turn.user_message
+        return message.create_time if message else self.turn.created_at
+
+    @property
+    def read_at(self) -> datetime:
+        return datetime.fromisoformat(self.sources["opened_at"]) if self.sources else self.said_at
+
+    @property
+    def now(self) -> datetime:
+        told = datetime.fromisoformat(self.sources["now"]) if self.sources else self.said_at
+        return told.astimezone(self.zone)
+
+    @property
+    def cut(self) -> Sequence[Mapping[str, Any]]:
+        cut: Sequence[Mapping[str, Any]] = self.sources.get("cut", ())
+        return cut
+
+    def refs(self, layer: int) -> list[str]:
+        return [ref for kept in self.turn.layers if kept["index"] == layer for ref in kept["refs"]]
+
+    def refs_cut(self, *kinds: CutKind) -> list[str]:
+        return [ref for cut in self.cut if cut["kind"] in kinds for ref in cut["refs"]]
+
+    def memory_kinds(self) -> dict[uuid.UUID, str]:
+        """Which kind each memory is, those that were cut included."""
+        used = {uuid.UUID(item["id"]): item["kind"] for item in self.turn.memories_used}
+        cut = {uuid.UUID(ref): kind for kind in (LONG_TERM, ATOMIC) for ref in self.refs_cut(CutKind(kind))}
+        return used | cut
+
+
+def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable) -> RebuiltPrompt:
+    """Return what the model got in a turn, as far as what it was made from is still there.
+
+    `settings` and `table`: today's, for turns that did not keep their own. At most nine queries.
+    """
+    record = _Record(turn=turn, settings=settings, table=table)
+    found = _read(turn.user, record)
+    working, working_state = past.read_working(turn.user, turn.session_id, record.sources.get("working"))
+    if not record.sources and turn.strategy is not None:
+        working_state = State.UNKNOWN
+    forms = [Form(title, value["fields"]) for title, value in working.variables.forms.items()] if working else []
+    variables = dict(working.variables.plain) if working else {}
+    for name in list(variables)[: sum(cut["kind"] == CutKind.VARIABLE for cut in record.cut)]:
+        del variables[name]
+    memories = [found[item["id"]].value for item in turn.memories_used]
+    lines = [found[ref].value for ref in record.refs(_CONVERSATION)]
+    profile = record.refs(_PROFILE)
+    given = ContextInput(
+        message=turn.user_message.content if turn.user_message else FORM_SUBMITTED,
+        now=record.now,
+        budget=record.sources.get("budget", settings.token_budget),
+        context_limit=record.sources.get("context_limit", settings.context_limit),
+        strategy=ReplyStrategy(category="", **turn.strategy) if turn.strategy else None,
+        emotions=tuple(record.sources.get("emotions", table)),
+        topic=DELETED if working_state == State.DELETED else working.current_topic if working else None,
+        variables=variables,
+        forms=forms,
+        submitted=forms[-1] if forms and turn.user_message is None else None,
+        profile=found[f"profile {profile[0]}"].value if profile else None,
+        cases=[found[ref].value for ref in record.refs(_WORKING)],
+        memories=memories,
+        session_notes=[found[ref].value for ref in record.refs(_SUMMARIES)],
+        summary=next((line for line in lines if line.role == "summary"), None),
+        rounds=[(line,) for line in lines if line.role != "summary"],
+    )
+    context = assemble(given)
+    pieces = _list_pieces(record, found)
+    if working is not None or working_state != State.SAME:
+        text = json_text({"topic": given.topic, **variables, **{form.title: form.fields for form in forms}})
+        pieces[_WORKING].insert(0, Piece("working", str(turn.session_id), working_state, then=text, now=text))
+    kept = {layer["index"]: layer for layer in turn.layers}
+    return RebuiltPrompt(
+        layers=[
+            RebuiltLayer(
+                index=layer.index,
+                name=layer.name,
+                tokens=kept.get(layer.index, {}).get("tokens", layer.tokens),
+                content=layer.content,
+                exact=_compare(turn, kept.get(layer.index, {}).get("digest"), layer.content),
+                pieces=pieces[layer.index],
+            )
+            for layer in context.layers
+        ],
+        messages=context.messages,
+        cut=[
+            CutPieces(kind=cut["kind"], tokens=cut["tokens"], pieces=list(_list_cut(cut, found))) for cut in record.cut
+        ],
+        read_at=record.read_at,
+        recorded=bool(record.sources),
+        budget=record.sources.get("budget"),
+        settings=record.sources.get("settings", {}),
+    )
+
+
+def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
+    """Return everything that stood in the layers or was cut, by ID (the profile under its version)."""
+    kinds = record.memory_kinds()
+    notes = [uuid.UUID(ref) for ref in record.refs(_SUMMARIES) + record.refs_cut(CutKind.SESSION_SUMMARY)]
+    cases = [uuid.UUID(ref) for ref in record.refs(_WORKING) + record.refs_cut(CutKind.CONTEXT)]
+    lines = record.refs(_CONVERSATION) + record.refs_cut(CutKind.MESSAGES, CutKind.CONVERSATION_SUMMARY)
+    versions = record.refs(_PROFILE) + record.refs_cut(CutKind.PROFILE)
+    states = past.read_states(user, [*kinds, *notes], since=record.read_at)
+    days = {ref: date.fromisoformat(day) for ref, day in record.sources.get("days", {}).items()}
+    found: dict[str, Found[Any]] = {}
+    found |= past.read_memories(user, kinds, states=states, zone=record.zone)
+    found |= past.read_session_notes(user, notes, states=states, days=days, otherwise=record.now.date())
+    found |= past.read_cases(user, cases, entries=record.sources.get("entries", {}), until=record.read_at)
+    found |= past.read_lines(user, lines)
+    for version in versions:
+        found[f"profile {version}"] = past.read_profile(user, int(version), until=record.read_at)
+    return found
+
+
+def _list_pieces(record: _Record, found: Mapping[str, Found[Any]]) -> dict[int, list[Piece]]:
+    """What each layer was made of; messages of the window are there as they are, in the layer's text."""
+    pieces: dict[int, list[Piece]] = {layer: [] for layer in range(7)}
+    pieces[_PROFILE] = [found[f"profile {ref}"].piece for ref in record.refs(_PROFILE)]
+    pieces[_WORKING] = [found[ref].piece for ref in record.refs(_WORKING)]
+    pieces[_MEMORIES] = [found[item["id"]].piece for item in record.turn.memories_used]
+    pieces[_SUMMARIES] = [found[ref].piece for ref in record.refs(_SUMMARIES)]
+    lines = [found[ref].piece for ref in record.refs(_CONVERSATION)]
+    pieces[_CONVERSATION] = [piece for piece in lines if piece.kind != CutKind.MESSAGES]
+    return pieces
+
+
+def _list_cut(cut: Mapping[str, Any], found: Mapping[str, Found[Any]]) -> Iterator[Piece]:
+    for ref in cut["refs"]:
+        yield found[f"profile {ref}" if cut["kind"] == CutKind.PROFILE else ref].piece
+
+
+def _compare(turn: Turn, digest: str | None, content: str) -> bool | None:
+    return None if digest is None else digest == digest_layer(user_id=turn.user_id, content=content)

@@ -1,0 +1,232 @@
+"""The prompt of a past turn, rebuilt from references and revisions (M6), beside what the model's server received."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.services import update_settings
+from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspection.types import RebuiltPrompt, State
+from apps.chat.models import Turn
+from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.conversations.services import delete_session
+from apps.conversations.summarizing import record_summary
+from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories, update_atomic_memory
+from apps.memory.models import LongTermMemory
+from apps.memory.services import (
+    append_entry,
+    create_context,
+    create_memory,
+    forget_context,
+    forget_memories,
+    forget_working_memory,
+    update_memory,
+)
+from apps.profile.services import forget_profile, update_profile
+from apps.summaries.services import create_session_summary, update_session_summary
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.spec("M6")
+
+
+def rebuild(client: ApiClient, message_id: str) -> RebuiltPrompt:
+    turn = get_turn(client.user, uuid.UUID(message_id))
+    settings, table = get_turn_configuration(client.user)
+    return rebuild_prompt(turn, settings=settings, table=table)
+
+
+def sent(model: ScriptedModel) -> list[dict[str, str]]:
+    return model.chat_requests[-1].messages
+
+
+def as_sent(prompt: RebuiltPrompt) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in prompt.messages]
+
+
+class Everything:
+    """Somebody of whom everything that can stand in a prompt is remembered, and a turn in which all of it did."""
+
+    def __init__(self, client: ApiClient, model: ScriptedModel, *, message: str = "你喜欢的颜色和水果是什么？") -> None:
+        user, now = client.user, timezone.now()
+        update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
+        update_profile(
+            user=user, changes={"reply_style": "简短", "sections": {"work": "a nurse <b>", "家": "上海"}}, now=now
+        )
+        self.memory, _action = create_memory(
+            user=user, category="preference", key="喜欢的颜色", value={"深": "蓝色", "a": [1, 2.5]}, now=now
+        )
+        told = datetime(2026, 5, 1, 20, tzinfo=UTC)
+        self.atomic, _new = create_atomic_memory(
+            user=user, content="用户喜欢的水果是芒果。", timestamp=told, tags=[], now=now
+        )
+        other = client.new_session()
+        client.say(other, "别的").raise_for_status()
+        self.other = uuid.UUID(other)
+        self.summary = create_session_summary(
+            user=user, session_id=self.other, title="Hiking", snippet="Wants to climb\nin May.", now=now
+        )
+        self.session = uuid.UUID(client.new_session())
+        model.script(answer("第一", topic="水果", variables={"z": {"bb": 1, "a": 2}, "目的地": "北京"}))
+        first = client.say(str(self.session), "第一句").raise_for_status().json()
+        covers = [uuid.UUID(first[name]["id"]) for name in ("user_message", "assistant_message")]
+        client.say(str(self.session), "第二句").raise_for_status()
+        record_summary(
+            user=user, session_id=self.session, content="说了水果。", covers=covers, replaces=None, now=timezone.now()
+        )
+        self.context = create_context(
+            user=user, title="押金", content="房东不退。", session_id=self.session, now=timezone.now()
+        )
+        append_entry(user=user, context_id=self.context.id, text="已发函", author="律师", now=timezone.now())
+        model.script(answer("芒果", topic="换了话题", variables={"目的地": "上海"}))
+        turn = client.say(str(self.session), message).raise_for_status().json()
+        self.reply = turn["assistant_message"]["id"]
+        self.sent = sent(model)
+
+
+@pytest.fixture
+def everything(alice: ApiClient, model: ScriptedModel) -> Everything:
+    return Everything(alice, model)
+
+
+def test_it_is_letter_for_letter_what_the_model_got_while_nothing_has_changed(
+    alice: ApiClient, everything: Everything
+) -> None:
+    prompt = rebuild(alice, everything.reply)
+    assert as_sent(prompt) == everything.sent
+    assert prompt.exact is True
+    assert all(layer.content for layer in prompt.layers)
+    for part in ("a nurse", "蓝色", "芒果", "Hiking", "说了水果", "已发函", '"目的地": "北京"', "Asia/Shanghai"):
+        assert part in everything.sent[0]["content"]
+    assert {piece.state for layer in prompt.layers for piece in layer.pieces} == {State.SAME}
+    assert (prompt.recorded, prompt.budget, prompt.settings) == (True, 6000, {"timezone": "Asia/Shanghai"})
+
+
+def test_later_turns_and_edits_leave_it_as_it_was_and_are_told(alice: ApiClient, everything: Everything) -> None:
+    user, now = alice.user, timezone.now()
+    alice.say(str(everything.session), "再说一句").raise_for_status()
+    alice.say(str(everything.other), "又回来了").raise_for_status()
+    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
+    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "绿色"}, now=timezone.now())
+    update_atomic_memory(user=user, memory_id=everything.atomic.id, changes={"content": "用户讨厌芒果。"}, now=now)
+    update_session_summary(user=user, summary_id=everything.summary.id, changes={"snippet": "In June."}, now=now)
+    append_entry(user=user, context_id=everything.context.id, text="回函了", now=now)
+    update_profile(user=user, changes={"reply_style": "详细"}, now=now)
+    update_settings(user=user, changes={"memory.timezone": "Europe/Paris", "memory.token_budget": 500})
+    prompt = rebuild(alice, everything.reply)
+    assert as_sent(prompt) == everything.sent
+    assert prompt.exact is True
+    pieces = {piece.kind: piece for layer in prompt.layers for piece in layer.pieces}
+    edited = {kind for kind, piece in pieces.items() if piece.state == State.EDITED}
+    assert edited == {"long_term", "atomic", "session_summary", "context", "profile"}
+    assert (pieces["atomic"].then, pieces["atomic"].now) == ("用户喜欢的水果是芒果。", "用户讨厌芒果。")
+    assert pieces["long_term"].now == "喜欢的颜色: 绿色"
+    assert pieces["context"].now.endswith("回函了")
+    assert "回函了" not in pieces["context"].then
+
+
+def test_a_superseded_memory_reads_as_it_was(alice: ApiClient, everything: Everything) -> None:
+    create_memory(user=alice.user, category="preference", key="喜欢的颜色", value="白色", now=timezone.now())
+    prompt = rebuild(alice, everything.reply)
+    assert prompt.exact is True
+    (piece,) = (piece for layer in prompt.layers for piece in layer.pieces if piece.kind == "long_term")
+    assert (piece.state, piece.status) == (State.SAME, "superseded")
+
+
+@pytest.mark.spec("L6")
+def test_what_was_deleted_since_shows_as_deleted_and_nothing_of_it_is_left(
+    alice: ApiClient, everything: Everything
+) -> None:
+    user, now = alice.user, timezone.now()
+    update_memory(user=user, memory_id=everything.memory.id, changes={"value": "红色"}, now=now)
+    forget_memories(user=user, ids=[everything.memory.id], now=now)
+    forget_atomic_memories(user=user, ids=[everything.atomic.id], now=now)
+    delete_session(user=user, session_id=everything.other)
+    forget_context(user=user, context_id=everything.context.id, now=now)
+    forget_profile(user=user, now=now)
+    update_profile(user=user, changes={"reply_style": "新的"}, now=timezone.now())  # its version is 1, as it was then
+    forget_working_memory(user=user, session_id=everything.session)
+    prompt = rebuild(alice, everything.reply)
+    deleted = {piece.kind for layer in prompt.layers for piece in layer.pieces if piece.state == State.DELETED}
+    assert deleted == {"long_term", "atomic", "session_summary", "context", "profile", "working"}
+    assert prompt.exact is False
+    assert [layer.name for layer in prompt.layers if not layer.exact] == [
+        "user_profile", "working_memory", "memories", "session_summaries",
+    ]  # fmt: skip
+    text = json.dumps([as_sent(prompt), str(prompt)], ensure_ascii=False)
+    for word in ("蓝色", "红色", "芒果。", "Hiking", "climb", "押金", "已发函", "nurse", "新的", "北京"):
+        assert word not in text
+    assert text.count("(deleted)") >= 6
+    assert "(deleted)" in next(layer.content for layer in prompt.layers if layer.name == "memories")
+
+
+def test_what_the_budget_cut_is_told_with_its_text(alice: ApiClient, model: ScriptedModel) -> None:
+    for number in range(3):
+        create_memory(user=alice.user, category="fact", key=f"颜色{number}", value="很长的话" * 300, now=timezone.now())
+    update_settings(user=alice.user, changes={"memory.token_budget": 2500})
+    reply = alice.say(alice.new_session(), "颜色").raise_for_status().json()["assistant_message"]["id"]
+    prompt = rebuild(alice, reply)
+    assert as_sent(prompt) == sent(model)
+    assert prompt.exact is True
+    assert prompt.cut
+    assert prompt.budget == 2500
+    assert {cut.kind for cut in prompt.cut} == {"long_term"}
+    shown = {piece.id for layer in prompt.layers for piece in layer.pieces if piece.kind == "long_term"}
+    cut = {piece.id for item in prompt.cut for piece in item.pieces}
+    assert shown | cut == set(map(str, LongTermMemory.objects.values_list("id", flat=True)))
+    assert not shown & cut
+    assert all(piece.then.startswith("颜色") for item in prompt.cut for piece in item.pieces)
+    assert prompt.cut_tokens > 500
+
+
+@pytest.mark.spec("H2")
+def test_a_form_in_place_of_a_message(alice: ApiClient, model: ScriptedModel) -> None:
+    session = alice.new_session()
+    for title, fields in (("偏好", {"b": "蓝", "a": 1}), ("行程安排", {"目的地": "北京", "日期": "周末"})):
+        body = {"title": title, "fields": fields}
+        made = alice.post(f"/chat/sessions/{session}/hitl-forms", json=body).raise_for_status().json()
+    prompt = rebuild(alice, made["assistant_message"]["id"])
+    assert as_sent(prompt) == sent(model)
+    assert prompt.exact is True
+    assert "form_submitted" in prompt.layers[2].content
+
+
+@pytest.mark.spec("E6")
+def test_plain_chat(alice: ApiClient, model: ScriptedModel, settings: Any) -> None:
+    settings.USE_MEMORY_EMOTION_SYSTEM = False
+    session = alice.new_session()
+    alice.say(session, "一")
+    reply = alice.say(session, "二").raise_for_status().json()["assistant_message"]["id"]
+    prompt = rebuild(alice, reply)
+    assert as_sent(prompt) == sent(model)
+    assert prompt.exact is True
+
+
+def test_a_turn_from_before_revisions_were_kept_is_rebuilt_from_what_is_there(
+    alice: ApiClient, everything: Everything
+) -> None:
+    turn = get_turn(alice.user, uuid.UUID(everything.reply))
+    layers = [{name: value for name, value in layer.items() if name != "digest"} for layer in turn.layers]
+    Turn.objects.filter(pk=turn.pk).update(sources={}, layers=layers)
+    prompt = rebuild(alice, everything.reply)
+    assert (prompt.recorded, prompt.exact, prompt.budget) == (False, None, None)
+    states = {piece.kind: piece.state for layer in prompt.layers for piece in layer.pieces}
+    assert states["working"] == State.UNKNOWN
+    assert states["long_term"] == State.SAME
+    assert "蓝色" in prompt.layers[3].content
+    assert prompt.messages[-1].content == everything.sent[-1]["content"]
+
+
+def test_digests_are_another_persons_for_the_same_text(alice: ApiClient, bob: ApiClient, model: ScriptedModel) -> None:
+    digests = []
+    for client in (alice, bob):
+        reply = client.say(client.new_session(), "你好").raise_for_status().json()["assistant_message"]["id"]
+        digests.append(get_turn(client.user, uuid.UUID(reply)).layers[6]["digest"])
+    assert digests[0] != digests[1]
