@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import IO, Any
 
+from asgiref.sync import sync_to_async
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse
 from django.utils import timezone
 
 from apps.memory.transfer.reading import MAX_FILE_BYTES
+
+_BYTES_AT_ONCE = 256 * 1024
+
+
+class _Attachment(FileResponse):
+    """A file that is sent in portions, whether the server asks for them in an event loop or not."""
+
+    def __init__(self, file: IO[bytes], *, filename: str) -> None:
+        super().__init__(file, as_attachment=True, filename=filename, content_type="application/json")
+        self._file = file  # which middleware hides from the response, to log when it was sent
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while portion := await sync_to_async(self._file.read, thread_sensitive=False)(_BYTES_AT_ONCE):
+            yield portion
 
 
 def answer_file(portions: Iterable[bytes], *, name: str) -> FileResponse:
@@ -23,8 +38,7 @@ def answer_file(portions: Iterable[bytes], *, name: str) -> FileResponse:
     except BaseException:
         file.close()
         raise
-    filename = f"jiyi-{name}-{timezone.now():%Y-%m-%d}.json"
-    return FileResponse(file, as_attachment=True, filename=filename, content_type="application/json")
+    return _Attachment(file, filename=f"jiyi-{name}-{timezone.now():%Y-%m-%d}.json")
 
 
 def read_upload(file: UploadedFile[Any]) -> bytes:
