@@ -202,7 +202,7 @@ def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
     """Whether what is left of a sentence is about the writer by itself."""
     if sentence.styled or any(cues.find(name, sentence.folded) for name in _TOLD_BY):
         return True
-    if known & set(extract_keywords(sentence.folded, limit=_MOST_KEYWORDS)):
+    if known and known & set(extract_keywords(sentence.folded, limit=_MOST_KEYWORDS)):
         return True
     if cues.find("aside", sentence.folded):
         return False
