@@ -28,6 +28,7 @@ UNFOLD = {
         }
     },
     "SIDEBAR": {"show_search": False, "navigation": "apps.panel.navigation.list_navigation"},
+    "DASHBOARD_CALLBACK": "apps.panel.dashboard.page.add_dashboard",
     "STYLES": [
         lambda request: static("panel/panel.css"),
         lambda request: static("panel/differences.css"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import structlog
 from django.core.cache import cache
 from django.db import OperationalError, connection, router, transaction
+from django.db.models import Count, TextField, Value
 from psycopg import errors
 from redis.exceptions import RedisError
 from rest_framework.throttling import UserRateThrottle
@@ -57,8 +58,14 @@ def erase_user(*, user: User) -> Receipt:
 
 
 def count_rows(user: User) -> dict[str, int]:
-    """Return how many rows each table holds of a person."""
-    return {table.name: table.rows(user).count() for table in list_tables()}
+    """Return how many rows each table holds of a person, read in one statement."""
+    tables = list_tables()
+    counted = [
+        table.rows(user).order_by().values_list(Value(table.name, output_field=TextField())).annotate(n=Count("*"))
+        for table in tables
+    ]
+    found = dict(counted[0].union(*counted[1:], all=True))
+    return {table.name: found.get(table.name, 0) for table in tables}
 
 
 @transaction.atomic

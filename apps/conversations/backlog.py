@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
+from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.work import wake_workers
 
@@ -22,12 +23,13 @@ def list_due_kinds(*, now: datetime) -> list[str]:
     return [kind for kind in Work.Kind.values if due.filter(kind=kind).exists()]
 
 
-def count_backlog() -> Backlog:
-    """How much is left to do, for each kind of work; `oldest_seconds` is 0 when nothing is."""
+def count_backlog(*, user: User | None = None) -> Backlog:
+    """How much is left to do of everybody's, or of one person's, by kind; `oldest_seconds` is 0 when nothing is."""
     now = timezone.now()
     left, claimed = Q(state=Work.State.DUE), Q(lease_until__gte=now)
+    everything = Work.objects.order_by()
     rows = (
-        Work.objects.order_by()
+        (everything if user is None else everything.filter(user=user))
         .values("kind")
         .annotate(
             left=Count("id", filter=left),
@@ -47,9 +49,9 @@ def count_backlog() -> Backlog:
     return backlog
 
 
-def list_failed_ids(*, kind: str | None = None) -> list[int]:
-    """The rows that failed, of one kind or of all, oldest first."""
-    failed = Work.objects.filter(state=Work.State.FAILED)
+def list_failed_ids(*, kind: str | None = None, user: User | None = None) -> list[int]:
+    """The rows that failed, of one kind or of all, of one person or of everybody, oldest first."""
+    failed = Work.objects.filter(state=Work.State.FAILED, **({} if user is None else {"user": user}))
     return list((failed.filter(kind=kind) if kind else failed).order_by("id").values_list("id", flat=True))
 
 

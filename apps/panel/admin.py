@@ -12,7 +12,7 @@ from apps.panel import (  # noqa: F401
     strategies,
     summaries,
     turns,
-    work,
     working,
 )
 from apps.panel.memories import atomic, long_term  # noqa: F401
+from apps.panel.work import queue  # noqa: F401

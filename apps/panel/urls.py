@@ -6,8 +6,20 @@ from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
 from apps.panel.pages import PanelPage
+from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
+from apps.panel.undoing import UndoOperations
+from apps.panel.work.queue import ProgressPage, ReplayPage
 
-PAGES: tuple[tuple[str, type[PanelPage], str], ...] = ()
+PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
+    ("undo/", UndoOperations, "undo"),
+    ("review/", ReviewPage, "review"),
+    ("review/consequence/", ConsequencePage, "review_consequence"),
+    ("review/editor/", EditorPage, "review_editor"),
+    ("review/decide/", DecidePage, "review_decide"),
+    ("review/undo/", UndoPage, "review_undo"),
+    ("work/progress/", ProgressPage, "work_progress"),
+    ("work/replay/", ReplayPage, "work_replay"),
+)
 """Address below the site's, page, name."""
 
 

@@ -1,0 +1,184 @@
+"""The figures of the overview: each is one statement that aggregates in the database, so many rows cost little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Sum, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Left, TruncDate
+
+from apps.accounts.personal_data import list_tables
+from apps.chat.models import Turn
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.panel.dashboard.scope import Scope
+from apps.panel.values import show_value
+
+MOST_USED = 6
+SHOWN_CHARACTERS = 120
+
+Counts = dict[str, dict[str, int]]
+"""Numbers of memories: by category, then by status. Atomic memories have one category, ``atomic``."""
+
+ATOMIC = "atomic"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Memories that came to be on each day, of each kind."""
+
+    long_term: list[int]
+    atomic: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Of each day: replies, and memories put before the model for them."""
+
+    turns: list[int]
+    uses: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long replies took, in milliseconds: half of them less than `p50`, all but five in a hundred than `p95`."""
+
+    p50: float
+    p95: float
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsedMemory:
+    """A memory that replies rested on most often; `text` is None once it was deleted."""
+
+    id: UUID
+    kind: str
+    uses: int
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """Bytes of a table of personal data, its indexes and long values included. `rows` is PostgreSQL's estimate."""
+
+    name: str
+    title: str
+    bytes: int
+    rows: int
+
+
+class _Percentile(Aggregate):
+    function = "percentile_cont"
+    template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
+    output_field = FloatField()
+
+    def __init__(self, expression: Any, *, share: float) -> None:
+        super().__init__(expression, share=share)
+
+
+def count_memories(scope: Scope) -> Counts:
+    """How many memories there are, by category and status."""
+    counts: Counts = {}
+    long_term = scope.rows(LongTermMemory).values_list("category", "status").annotate(n=Count("*"))
+    atomic = scope.rows(AtomicMemory).values_list(Value(ATOMIC), "status").annotate(n=Count("*"))
+    for category, status, number in [*long_term, *atomic]:
+        counts.setdefault(category, {})[status] = number
+    return counts
+
+
+def count_growth(scope: Scope) -> Growth:
+    """How many memories came to be each day, whatever became of them."""
+    day = TruncDate("created_at", tzinfo=scope.zone)
+    long_term = scope.rows(LongTermMemory).filter(created_at__gte=scope.since).values_list(day)
+    day = TruncDate("create_time", tzinfo=scope.zone)
+    atomic = scope.rows(AtomicMemory).filter(create_time__gte=scope.since).values_list(day)
+    return Growth(
+        long_term=_fill(scope, dict(long_term.annotate(n=Count("*")))),
+        atomic=_fill(scope, dict(atomic.annotate(n=Count("*")))),
+    )
+
+
+def count_activity(scope: Scope) -> Activity:
+    """How much was asked and recalled each day."""
+    used = Func(F("memories_used"), function="jsonb_array_length", output_field=IntegerField())
+    rows = _turns(scope).values_list(_day(scope)).annotate(turns=Count("*"), uses=Sum(used))
+    turns, uses = {}, {}
+    for day, number, recalled in rows:
+        turns[day], uses[day] = number, recalled
+    return Activity(turns=_fill(scope, turns), uses=_fill(scope, uses))
+
+
+def count_emotions(scope: Scope) -> dict[str, list[int]]:
+    """How often each emotion was found in what was said, day by day; the most frequent first."""
+    primary = KeyTextTransform("primary", "emotion")
+    rows = _turns(scope).filter(emotion__isnull=False).values_list(_day(scope), primary).annotate(n=Count("*"))
+    by_emotion: dict[str, dict[date, int]] = {}
+    for day, emotion, number in rows:
+        by_emotion.setdefault(emotion, {})[day] = number
+    ordered = sorted(by_emotion.items(), key=lambda item: (-sum(item[1].values()), item[0]))
+    return {emotion: _fill(scope, days) for emotion, days in ordered}
+
+
+def measure_latency(scope: Scope) -> Latency:
+    """How long replies took from the question to their last word."""
+    took = Cast(KeyTextTransform("model_ms", "timings"), FloatField()) + Cast(
+        KeyTextTransform("opening_ms", "timings"), FloatField()
+    )
+    found = _turns(scope).aggregate(p50=_Percentile(took, share=0.5), p95=_Percentile(took, share=0.95), n=Count(took))
+    return Latency(p50=found["p50"] or 0.0, p95=found["p95"] or 0.0, turns=found["n"])
+
+
+def list_most_used(scope: Scope) -> list[UsedMemory]:
+    """The memories that replies of the period rested on most often."""
+    elements = Func(F("memories_used"), function="jsonb_array_elements")
+    rows = (
+        _turns(scope)
+        .annotate(used=elements)
+        .values_list(KeyTextTransform("id", "used"), KeyTextTransform("kind", "used"))
+        .annotate(n=Count("*"))
+        .order_by("-n")[:MOST_USED]
+    )
+    used = [(UUID(memory), kind, number) for memory, kind, number in rows]
+    texts = _read_texts(scope, used)
+    return [UsedMemory(id=memory, kind=kind, uses=number, text=texts.get(memory)) for memory, kind, number in used]
+
+
+def measure_tables() -> list[TableSize]:
+    """How much room each table of personal data takes, the largest first."""
+    titles = {table.name: str(table.model._meta.verbose_name_plural) for table in list_tables()}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, pg_total_relation_size(oid), GREATEST(reltuples, 0)::bigint FROM pg_class"
+            " WHERE relname = ANY(%s) AND relkind = 'r' AND relnamespace = current_schema()::regnamespace"
+            " ORDER BY 2 DESC, 1",
+            [list(titles)],
+        )
+        return [TableSize(name=name, title=titles[name], bytes=size, rows=rows) for name, size, rows in cursor]
+
+
+def _turns(scope: Scope) -> Any:
+    return scope.rows(Turn).filter(created_at__gte=scope.since)
+
+
+def _day(scope: Scope) -> TruncDate:
+    return TruncDate("created_at", tzinfo=scope.zone)
+
+
+def _fill(scope: Scope, found: Mapping[date, int]) -> list[int]:
+    return [found.get(day, 0) for day in scope.list_days()]
+
+
+def _read_texts(scope: Scope, used: Iterable[tuple[UUID, str, int]]) -> dict[UUID, str]:
+    ids = [memory for memory, _kind, _number in used]
+    if not ids:
+        return {}
+    long_term = scope.rows(LongTermMemory).filter(id__in=ids).values_list("id", "key", "value")
+    atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
+    texts = {memory: f"{key} = {show_value(value)}"[:SHOWN_CHARACTERS] for memory, key, value in long_term}
+    return texts | dict(atomic)

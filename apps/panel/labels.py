@@ -1,0 +1,65 @@
+"""Plain words for names that the database keeps, the same words as on the chat page (static/chat/labels.js)."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+_EMOTIONS = {
+    "neutral": _("Neutral"),
+    "happy": _("Happy"),
+    "excited": _("Excited"),
+    "grateful": _("Grateful"),
+    "curious": _("Curious"),
+    "sad": _("Sad"),
+    "anxious": _("Anxious"),
+    "frustrated": _("Frustrated"),
+    "confused": _("Confused"),
+    "help_seeking": _("Seeking help"),
+    "info_seeking": _("Seeking information"),
+    "validation_seeking": _("Seeking confirmation"),
+    "unknown": _("Unknown"),
+}
+
+_TONES = {
+    "professional": _("Professional"),
+    "warm": _("Warm"),
+    "enthusiastic": _("Enthusiastic"),
+    "gracious": _("Gracious"),
+    "engaging": _("Engaging"),
+    "empathetic": _("Empathetic"),
+    "calm_reassuring": _("Calm and reassuring"),
+    "patient_solution_focused": _("Patient, looking for a solution"),
+    "clear_explanatory": _("Clear and explaining"),
+    "helpful": _("Helpful"),
+    "informative": _("Informative"),
+    "supportive": _("Supportive"),
+}
+
+_FORMALITIES = {"casual": pgettext_lazy("formality", "Casual"), "formal": pgettext_lazy("formality", "Formal")}
+
+_CATEGORIES = {
+    "preference": _("Preferences"),
+    "fact": _("Facts"),
+    "pattern": _("Habits"),
+    "atomic": _("From conversations"),
+}
+
+
+def label_emotion(name: str) -> str:
+    """The words for an emotion; a name that an administrator added is shown as it is."""
+    return str(_EMOTIONS.get(name, name))
+
+
+def label_tone(name: str) -> str:
+    """The words for a strategy's tone, or the tone as an administrator wrote it."""
+    return str(_TONES.get(name, name))
+
+
+def label_formality(name: str) -> str:
+    return str(_FORMALITIES.get(name, name))
+
+
+def label_category(name: str) -> str:
+    """The words for memories of a category; ``atomic`` stands for the atomic ones."""
+    return str(_CATEGORIES.get(name, name))

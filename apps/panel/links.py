@@ -1,0 +1,25 @@
+"""Addresses of lists, narrowed to what a figure counts."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Model
+from django.urls import reverse
+
+from apps.accounts.models import User
+
+
+def link_list(model: type[Model], *, user: User | None = None, **filters: Any) -> str:
+    """The list of a table's rows with these filters; for staff, of one person with `user`."""
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    chosen = {**filters, **({"user__id__exact": user.pk} if user else {})}
+    return f"{address}?{urlencode(chosen)}" if chosen else address
+
+
+def link_page(name: str, *, user: User | None = None, **parameters: Any) -> str:
+    """A page that is not about one table; for staff, about `user`."""
+    address = reverse(f"admin:{name}")
+    chosen = {**({"user": user.pk} if user else {}), **parameters}
+    return f"{address}?{urlencode(chosen)}" if chosen else address

@@ -1,0 +1,78 @@
+"""What the names of errors in the queue mean, and what somebody can do about them (`apps.pipeline.failures`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from apps.conversations.work import WORKER_LOST
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """In words: what happened, and what to do."""
+
+    meaning: str
+    advice: str
+
+
+def explain_error(error: str) -> Explanation | None:
+    """The words for an error's name, such as ``model_unavailable: refused 400``; None where there is no error."""
+    if not error:
+        return None
+    code, _colon, details = error.partition(": ")
+    reason, _space, status = details.partition(" ")
+    if code == "model_unavailable":
+        return _explain_model(reason, status)
+    if code == WORKER_LOST:
+        return Explanation(
+            _("The worker was killed each time, most likely because memory ran out."),
+            _("Give the machine more memory or a smaller model, then try again."),
+        )
+    if code in ("invalid", "too_large"):
+        return Explanation(
+            _("What came out did not meet the rules for a memory."),
+            _("Try again: models answer differently each time. If it stays, look at the message itself."),
+        )
+    return Explanation(
+        _("Something went wrong that should not have."),
+        _("Try again. If it stays, look for this name in the server's log and report it."),
+    )
+
+
+def _explain_model(reason: str, status: str) -> Explanation:
+    if status in ("401", "403"):
+        return Explanation(_("The model server refused the key."), _("Check OPENAI_API_KEY, restart, then try again."))
+    if status == "402":
+        return Explanation(
+            _("The model server wants to be paid."), _("Check the account at your provider, then try again.")
+        )
+    if status == "404" or reason == "no_model":
+        return Explanation(
+            _("The model server does not know this model or address."),
+            _("Check OPENAI_BASE_URL and CHAT_MODEL, restart, then try again."),
+        )
+    match reason:
+        case "unreachable":
+            return Explanation(
+                _("The model server could not be reached."), _("Start it or check OPENAI_BASE_URL, then try again.")
+            )
+        case "rate_limited":
+            return Explanation(
+                _("The model server had too many requests."), _("Wait a while or raise the limit, then try again.")
+            )
+        case "timeout":
+            return Explanation(
+                _("The model took too long."), _("Try again when it is less busy, or use a quicker model.")
+            )
+        case "dropped" | "server_error":
+            return Explanation(
+                _("The model server broke off its answer."), _("Look at the model server's log, then try again.")
+            )
+        case "refused":
+            return Explanation(
+                _("The model server refused the request."),
+                _("Often the text is too long for the model: use one with a longer context, then try again."),
+            )
+    return Explanation(_("The model's answer could not be used."), _("Try again: models answer differently each time."))

@@ -1,0 +1,190 @@
+"""The overview: whose figures it shows, that they are right, and what it costs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.chat.models import Turn
+from apps.conversations.models import Message, Session, Work
+from apps.memory.models import LongTermMemory
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M6")]
+
+
+@pytest.fixture
+def mei(client: Client) -> User:
+    user = UserFactory.create(username="mei")
+    client.force_login(user)
+    return user
+
+
+def make_turns(user: User, *, number: int, memories: list[LongTermMemory], days_ago: int = 0, **fields: Any) -> None:
+    """Replies of one session, each of which rested on these memories."""
+    session = Session.objects.create(user=user)
+    when = timezone.now() - timedelta(days=days_ago)
+    messages = Message.objects.bulk_create(
+        Message(session=session, user=user, role="assistant", content="好", position=position)
+        for position in range(number)
+    )
+    used = [{"id": str(memory.id), "kind": "long_term", "score": 1.0} for memory in memories]
+    values = {"emotion": {"primary": "happy"}, "timings": {"opening_ms": 20.0, "model_ms": 480.0}} | fields
+    Turn.objects.bulk_create(
+        Turn(
+            assistant_message=message,
+            session=session,
+            user=user,
+            model="m",
+            memories_used=used,
+            created_at=when,
+            **values,
+        )
+        for message in messages
+    )
+
+
+def make_rows(user: User, number: int) -> None:
+    """Many memories, as if they had been learned."""
+    model = LongTermMemoryFactory.create(user=user)
+    fields = {f.attname: getattr(model, f.attname) for f in LongTermMemory._meta.concrete_fields if f.name != "id"}
+    LongTermMemory.objects.bulk_create(
+        LongTermMemory(**fields | {"normalized_key": f"copy {index}"}) for index in range(number)
+    )
+
+
+def look(client: Client, **asked: Any) -> Any:
+    response = client.get(reverse("admin:index"), asked)
+    assert response.status_code == 200
+    return response.context
+
+
+def tile(context: Any, icon: str) -> Any:
+    return next(tile for tile in context["tiles"] if tile.icon == icon)
+
+
+def chart(context: Any, name: str) -> Any:
+    return next(chart for chart in context["charts"] if chart.name == name)
+
+
+def test_a_newcomer_is_told_what_to_do(client: Client, mei: User) -> None:
+    page = client.get(reverse("admin:index")).content.decode()
+    assert "Nothing is remembered yet" in page
+    for name in ("chat", "docs", "admin:accounts_apitoken_add"):
+        assert f'href="{reverse(name)}"' in page
+
+
+def test_memories_are_counted_by_category_and_status(client: Client, mei: User) -> None:
+    LongTermMemoryFactory.create_batch(3, user=mei, category="fact")
+    waiting = LongTermMemoryFactory.create(user=mei, category="preference")
+    LongTermMemory.objects.filter(pk=waiting.pk).update(status="pending")
+    LongTermMemoryFactory.create(category="fact")
+    context = look(client)
+    shown = {
+        stack.label: [(part.status, part.count, part.share) for part in stack.parts] for stack in context["stacks"]
+    }
+    assert shown == {
+        "Preferences": [("pending", 1, pytest.approx(1 / 3))],
+        "Facts": [("active", 3, 1.0)],
+        "Habits": [],
+        "From conversations": [],
+    }
+    assert tile(context, "neurology").value == "3"
+    assert (tile(context, "rule").value, tile(context, "rule").tone) == ("1", "amber")
+    listed = client.get(context["stacks"][0].parts[0].link)
+    assert [row.pk for row in listed.context["cl"].queryset] == [waiting.pk]
+
+
+def test_growth_is_counted_by_days_of_the_persons_own_time_zone(client: Client, mei: User) -> None:
+    update_settings(user=mei, changes={"memory.timezone": "Pacific/Kiritimati"})  # 14 hours ahead
+    memory = LongTermMemoryFactory.create(user=mei)
+    today = look(client)["charts"][0].days[-1]
+    # Half past midnight there is still the morning of the day before in UTC.
+    there = timezone.now().astimezone(ZoneInfo("Pacific/Kiritimati")).replace(hour=0, minute=30)
+    LongTermMemory.objects.filter(pk=memory.pk).update(created_at=there)
+    growth = chart(look(client), "growth")
+    assert there.date() == today == growth.days[-1]
+    assert (len(growth.days), growth.series[0].numbers[-1], sum(growth.series[0].numbers)) == (30, 1, 1)
+
+
+def test_use_emotions_and_latency_come_from_the_turns_of_the_period(client: Client, mei: User) -> None:
+    favourite, other = LongTermMemoryFactory.create_batch(2, user=mei)
+    make_turns(mei, number=3, memories=[favourite, other])
+    make_turns(mei, number=1, memories=[favourite], days_ago=2, emotion={"primary": "sad"})
+    make_turns(mei, number=1, memories=[], days_ago=50, timings={"opening_ms": 0, "model_ms": 9000.0})
+    context = look(client)
+    uses = chart(context, "uses")
+    assert [series.numbers[-3:] for series in uses.series] == [[1, 0, 3], [1, 0, 6]]
+    emotions = chart(context, "emotions")
+    assert [(series.label, sum(series.numbers)) for series in emotions.series] == [("Happy", 3), ("Sad", 1)]
+    assert [(row["text"], row["uses"]) for row in context["most_used"]] == [
+        (f"{favourite.key} = value", 4),
+        (f"{other.key} = value", 3),
+    ]
+    assert tile(context, "timer").value == "500 ms"
+    assert tile(context, "manage_search").value == "7"
+    wider = look(client, days="90")
+    assert (len(chart(wider, "uses").days), tile(wider, "timer").note) == (90, "95% within 7.3 s")
+
+
+def test_a_deleted_memory_is_named_as_such(client: Client, mei: User) -> None:
+    gone = LongTermMemoryFactory.create(user=mei)
+    make_turns(mei, number=1, memories=[gone])
+    gone.delete()
+    assert look(client)["most_used"][0]["text"] is None
+
+
+def test_people_see_their_own_and_staff_everybodys_or_somebodys(client: Client) -> None:
+    mei, lin = UserFactory.create(username="mei"), UserFactory.create(username="lin")
+    staff = UserFactory.create(username="tang", is_staff=True)
+    LongTermMemoryFactory.create_batch(2, user=mei)
+    LongTermMemoryFactory.create_batch(3, user=lin)
+
+    def count(who: User, **asked: Any) -> str:
+        client.force_login(who)
+        return str(tile(look(client, **asked), "neurology").value)
+
+    assert count(mei) == count(mei, user=lin.pk) == "2"
+    assert count(staff) == "5"
+    assert count(staff, user=lin.pk) == "3"
+    assert f"user__id__exact={lin.pk}" in tile(look(client, user=lin.pk), "neurology").link
+    assert look(client)["tables"]
+    assert not look(client, user=lin.pk)["tables"]
+
+
+def test_what_failed_stands_out(client: Client, mei: User) -> None:
+    session = Session.objects.create(user=mei)
+    message = Message.objects.create(session=session, user=mei, role="user", content="x", position=1)
+    Work.objects.create(user=mei, session=session, message=message, kind="embed", state="failed", error="ValueError")
+    work = tile(look(client), "pending_actions")
+    assert (work.tone, work.note) == ("red", "1 failed")
+    assert work.link.endswith("?state__exact=failed")
+
+
+@pytest.mark.parametrize("rows", [50, 5000])
+def test_it_costs_as_many_queries_however_much_there_is(
+    client: Client, mei: User, rows: int, django_assert_max_num_queries: Any
+) -> None:
+    make_rows(mei, rows)
+    make_turns(mei, number=rows, memories=list(LongTermMemory.objects.filter(user=mei)[:5]))
+    look(client)
+    with django_assert_max_num_queries(20):
+        look(client)
+
+
+def test_hostile_text_is_shown_as_text(client: Client, mei: User) -> None:
+    hostile = "<script>alert(1)</script>{{ 7*7 }}]]>\u202e"
+    memory = LongTermMemoryFactory.create(user=mei, key=hostile, value="x" * 31_000)
+    make_turns(mei, number=1, memories=[memory], emotion={"primary": hostile})
+    page = client.get(reverse("admin:index")).content.decode()
+    assert "<script>alert" not in page
+    assert "{{ 7*7 }}" in page
+    assert "x" * 200 not in page
