@@ -15,6 +15,7 @@ from apps.memory.atomic.text import normalize_content
 from apps.memory.atomic.validation import check_fields
 from apps.memory.models import AtomicMemory, Status
 from apps.panel.memories.base import MemoryAdmin
+from apps.panel.memories.forms import AtomicEditor
 from apps.panel.memories.kinds import ATOMIC
 
 
@@ -47,6 +48,7 @@ class AtomicMemoryAdmin(MemoryAdmin):
 
     kind = ATOMIC
     form = AtomicMemoryForm
+    editor = AtomicEditor
     list_display = ("short_content", "tags", "status", "user", "timestamp", "event_start", "create_time")
     list_filter = ("status", "timestamp", "create_time")
     search_fields = ("content",)

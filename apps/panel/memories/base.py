@@ -9,20 +9,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.memory.models import Status
-from apps.panel.memories.kinds import MemoryKind
-from apps.panel.owned import OwnedAdmin
-
-CHANGEABLE = (Status.ACTIVE, Status.PENDING)
-"""The other statuses are history: readable, not editable."""
+from apps.panel.memories.bulk import BulkPages
+from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 
 
-class MemoryAdmin(OwnedAdmin):
+class MemoryAdmin(BulkPages):
     """The pages of one kind. Active and pending memories can be changed; a deletion takes the history along."""
 
     kind: ClassVar[MemoryKind]
     list_select_related = ("user",)
     autocomplete_fields = ("user",)
+
+    def get_urls(self) -> list[Any]:
+        return [*self.list_parts(), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset: QuerySet[Any] = super().get_queryset(request).defer(*self.kind.derived)

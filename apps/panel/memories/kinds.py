@@ -17,7 +17,10 @@ from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
 from apps.memory.long_term import services as long_term
 from apps.memory.long_term.forgetting import forget_all, forget_memories
 from apps.memory.long_term.selectors import search_text
-from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory
+from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
+
+CHANGEABLE = (Status.ACTIVE, Status.PENDING)
+"""The other statuses are history: readable, not editable."""
 
 
 class Decide(Protocol):
@@ -48,14 +51,20 @@ class ForgetAll(Protocol):
 class MemoryKind:
     """What a page has to know of a kind of memories. ``editable``: the fields that a person writes.
 
-    ``derived``: what only search and comparison read of a row. ``made_at``: the field with the time it was stored.
+    ``text``: the field with what is remembered. ``derived``: what only search and comparison read of a row.
+    ``made_at``: the field with the time it was stored. ``choices``: the fields with few values that lists are narrowed
+    and counted by. ``sorts``: what a list can be sorted by, and the field for it. ``tagged``: whether there are tags.
     """
 
     change_kind: Change.Kind
     model: type[Any]
     editable: tuple[str, ...]
+    text: str
     derived: tuple[str, ...]
     made_at: str
+    choices: tuple[str, ...]
+    sorts: Mapping[str, str]
+    tagged: bool
     search: Callable[[QuerySet[Any], str], QuerySet[Any]]
     create: Callable[..., tuple[Any, Any]]
     update: Update
@@ -77,8 +86,19 @@ LONG_TERM = MemoryKind(
     change_kind=Change.Kind.LONG_TERM,
     model=LongTermMemory,
     editable=long_term.EDITABLE_FIELDS,
+    text="value",
     derived=("normalized_key", "normalized_value", *SEARCH_FIELDS),
     made_at="created_at",
+    choices=("status", "category", "source"),
+    sorts={
+        "created": "created_at",
+        "updated": "updated_at",
+        "used": "last_accessed",
+        "uses": "access_count",
+        "confidence": "confidence",
+        "key": "normalized_key",
+    },
+    tagged=False,
     search=search_text,
     create=long_term.create_memory,
     update=long_term.update_memory,
@@ -92,8 +112,12 @@ ATOMIC = MemoryKind(
     change_kind=Change.Kind.ATOMIC,
     model=AtomicMemory,
     editable=atomic.EDITABLE_FIELDS,
+    text="content",
     derived=DERIVED_FIELDS,
     made_at="create_time",
+    choices=("status",),
+    sorts={"created": "create_time", "updated": "updated_at", "said": "timestamp", "happened": "event_start"},
+    tagged=True,
     search=search_content,
     create=atomic.create_atomic_memory,
     update=atomic.update_atomic_memory,

@@ -16,6 +16,7 @@ from apps.core.text.fold import normalize_key
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import LongTermMemory, Status
 from apps.panel.memories.base import MemoryAdmin
+from apps.panel.memories.forms import LongTermEditor
 from apps.panel.memories.kinds import LONG_TERM
 
 
@@ -48,6 +49,7 @@ class LongTermMemoryAdmin(MemoryAdmin):
 
     kind = LONG_TERM
     form = LongTermMemoryForm
+    editor = LongTermEditor
     list_display = (
         "key", "short_value", "category", "confidence", "source", "status", "user", "access_count", "last_accessed",
         "created_at",

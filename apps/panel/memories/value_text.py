@@ -21,8 +21,8 @@ def read_value(text: str) -> Any:
     """Return the JSON value of a typed text.
 
     Numbers, true, false, null, and what begins with a quote, a bracket or a brace are JSON; all else is a text, without
-    the whitespace around it, its lines ended as they were and not as browsers send them. Raises `NotJson` for what
-    begins like JSON and is none: quotes make a text of it.
+    the whitespace around it. Raises `NotJson` for what begins like JSON and is none: quotes make a text of it. Line
+    ends are read as browsers send them.
     """
     stripped = text.replace("\r\n", "\n").strip()
     try:

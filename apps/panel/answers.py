@@ -1,0 +1,43 @@
+"""What htmx is told beside the page: a toast with the way back, and that the list has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+
+
+def tell(
+    response: HttpResponse,
+    text: Any,
+    *,
+    operations: Iterable[UUID] = (),
+    is_error: bool = False,
+    reload: bool = False,
+    close: bool = False,
+) -> HttpResponse:
+    """Let the page show a toast; with ``operations`` it offers to undo them. ``reload``: the list is to be read again.
+
+    ``close``: the dialog is done with.
+    """
+    events: dict[str, Any] = {
+        "panel:toast": {
+            "text": str(text),
+            "operations": ",".join(map(str, operations)),
+            "error": is_error,
+        }
+    }
+    if reload:
+        events["panel:reload"] = True
+    if close:
+        events["panel:close"] = True
+    response.headers["HX-Trigger"] = json.dumps(events)
+    return response
+
+
+def is_partial(request: Any) -> bool:
+    """Whether htmx asks, for a part of a page."""
+    return request.headers.get("HX-Request") == "true"

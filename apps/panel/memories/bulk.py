@@ -1,0 +1,223 @@
+"""What is done with many memories at once (M3): in portions, so that a hundred thousand are no different from ten."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import User
+from apps.core.errors import JiyiError
+from apps.memory.history.context import collect_operations
+from apps.memory.long_term.services import set_category
+from apps.memory.models import Category, Status
+from apps.memory.selectors import list_copies
+from apps.panel.answers import tell
+from apps.panel.memories.editing import UNPROCESSABLE, EditingPages
+from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
+from apps.panel.memories.selection import Selection, read_selection
+from apps.panel.owned import sees_everybody
+from apps.panel.reasons import translate_reason
+
+PORTION = 200
+SECONDS = 2.0
+"""How long a request goes on with portions before it shows how far it is."""
+
+MAX_UNDOABLE = 2_000
+"""Operations that a toast offers to undo; the list of changes has them all."""
+
+COPIES_OF = 50
+"""For how many memories copies are looked for: each value is compared with every text there is."""
+
+ACTIONS = ("category", "accept", "reject", "delete")
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an action is. ``after``: the last ID that was dealt with."""
+
+    done: int = 0
+    failed: int = 0
+    after: str = ""
+    operations: list[UUID] = field(default_factory=list)
+    reason: str = ""
+
+
+class BulkPages(EditingPages):
+    """Actions on a selection, and clearing everything of a person."""
+
+    def list_parts(self) -> list[URLPattern]:
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        view = self.admin_site.admin_view
+        return [
+            *super().list_parts(),
+            path("bulk/", view(require_POST(self.bulk_view)), name=f"{name}_bulk"),
+            path("clear/", view(self.clear_view), name=f"{name}_clear"),
+        ]
+
+    def bulk_view(self, request: HttpRequest) -> HttpResponse:
+        """Do ``action`` with the selection; a deletion asks first. Long ones answer with how far they are and go on."""
+        action = request.POST.get("action", "")
+        value = request.POST.get("value", "")
+        if action not in ACTIONS or (action == "category" and (self.kind is not LONG_TERM or value not in Category)):
+            return HttpResponseBadRequest(_("Choose what to do."))
+        selection = read_selection(request, now=timezone.now())
+        if action == "delete" and request.POST.get("confirmed") != "yes":
+            return self._ask(request, selection)
+        progress = _read_progress(request)
+        is_finished = self._go_on(request, selection, action, value, progress)
+        if is_finished:
+            return self._tell_end(action, progress)
+        context = {
+            **self._dialog_context(request, selection),
+            "action": action,
+            "value": value,
+            "copies_too": request.POST.get("copies") == "yes",
+            "progress": progress,
+            "operations": ",".join(map(str, progress.operations)),
+            "total": max(_read_number(request, "total"), progress.done),
+        }
+        return TemplateResponse(request, "panel/memories/progress.html", context)
+
+    def _ask(self, request: HttpRequest, selection: Selection) -> HttpResponse:
+        context = self._dialog_context(request, selection)
+        memories = context["memories"]
+        total = memories.order_by().count()
+        if not total:
+            return tell(HttpResponse(status=204), _("Select something first."), is_error=True)
+        copies: list[Any] | None = None
+        if self.kind is LONG_TERM and total <= COPIES_OF:
+            by_user = defaultdict(list)
+            for memory in memories.select_related("user"):
+                by_user[memory.user].append(memory)
+            doomed = {memory.pk for found in by_user.values() for memory in found}
+            found_copies = [copy for user, found in by_user.items() for copy in list_copies(user, found)]
+            copies = [copy for copy in found_copies if copy.id not in doomed]
+        context |= {"total": total, "copies": copies, "copies_of": COPIES_OF}
+        return TemplateResponse(request, "panel/memories/delete_dialog.html", context)
+
+    def _dialog_context(self, request: HttpRequest, selection: Selection) -> dict[str, Any]:
+        query = self.read_query(request)
+        memories = selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
+        return {**self._row_context(request, query), "selection": selection.fields, "memories": memories}
+
+    def _go_on(self, request: HttpRequest, selection: Selection, action: str, value: str, progress: Progress) -> bool:
+        """Deal with portions, in the order of their IDs, until all are done or the time is up; returns whether all."""
+        query = self.read_query(request)
+        memories = selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
+        if action in ("accept", "reject"):
+            memories = memories.filter(status=Status.PENDING)
+        elif action == "category":
+            memories = memories.filter(status__in=CHANGEABLE).exclude(category=value)
+        deadline = time.monotonic() + SECONDS
+        while True:
+            rest = memories.filter(pk__gt=progress.after) if progress.after else memories
+            portion = list(rest.order_by("pk").values_list("pk", "user")[:PORTION])
+            by_user: defaultdict[int, list[UUID]] = defaultdict(list)
+            for memory_id, user_id in portion:
+                by_user[user_id].append(memory_id)
+            users = User.objects.in_bulk(by_user.keys())
+            with collect_operations() as operations:
+                for user_id, ids in by_user.items():
+                    copies = request.POST.get("copies") == "yes"
+                    self._deal_with(users[user_id], ids, action, value, progress, copies=copies)
+            progress.operations += operations
+            if len(portion) < PORTION:
+                return True
+            progress.after = str(portion[-1][0])
+            if time.monotonic() > deadline:
+                return False
+
+    def _deal_with(
+        self, user: User, ids: list[UUID], action: str, value: str, progress: Progress, *, copies: bool
+    ) -> None:
+        now = timezone.now()
+        if action == "delete":
+            progress.done += self.kind.forget(user=user, ids=ids, copies=copies, now=now)
+        elif action == "category":
+            progress.done += set_category(user=user, ids=ids, category=value, now=now)
+        else:
+            decide = self.kind.accept if action == "accept" else self.kind.reject
+            for memory_id in ids:
+                try:
+                    decide(user=user, memory_id=memory_id, now=now)
+                    progress.done += 1
+                except JiyiError as error:  # decided by somebody else meanwhile, or gone
+                    progress.failed += 1
+                    progress.reason = error.message
+
+    def _tell_end(self, action: str, progress: Progress) -> HttpResponse:
+        texts = {
+            "delete": ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", progress.done),
+            "category": ngettext("%(count)s memory was moved.", "%(count)s memories were moved.", progress.done),
+            "accept": ngettext("%(count)s memory was accepted.", "%(count)s memories were accepted.", progress.done),
+            "reject": ngettext("%(count)s memory was rejected.", "%(count)s memories were rejected.", progress.done),
+        }
+        text = texts[action] % {"count": progress.done}
+        if not progress.done and action in ("accept", "reject"):
+            text = _("None of these waits for review.")
+        if progress.failed:
+            text += " " + _("Not done: %(count)s (%(reason)s)") % {
+                "count": progress.failed,
+                "reason": translate_reason(progress.reason),
+            }
+        operations = progress.operations if len(progress.operations) <= MAX_UNDOABLE and action != "delete" else []
+        return tell(
+            HttpResponse(status=204),
+            text,
+            operations=operations,
+            is_error=bool(progress.failed),
+            reload=True,
+            close=True,
+        )
+
+    def clear_view(self, request: HttpRequest) -> HttpResponse:
+        """Delete everything of this kind of one person, who asks or whom staff look at, once their name is typed."""
+        query = self.read_query(request)
+        owner: Any = self._find_owner(query) if sees_everybody(request) and query.user else request.user
+        if owner is None:
+            return HttpResponseBadRequest(_("Choose whose memories."))
+        typed = request.POST.get("name", "").strip()
+        if request.method == "POST" and typed == owner.get_username():
+            count = self.kind.forget_all(user=owner, now=timezone.now())
+            text = ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", count)
+            return tell(HttpResponse(status=204), text % {"count": count}, reload=True, close=True)
+        context = {
+            **self._row_context(request, query),
+            "owner": owner,
+            "total": self.kind.model.objects.filter(user=owner).count(),
+            "typed": typed,
+            "is_wrong": request.method == "POST",
+        }
+        status = UNPROCESSABLE if request.method == "POST" else 200
+        return TemplateResponse(request, "panel/memories/clear_dialog.html", context, status=status)
+
+
+def _read_progress(request: HttpRequest) -> Progress:
+    operations = [part for part in request.POST.get("operations", "").split(",") if part]
+    try:
+        after = str(UUID(request.POST["after"])) if request.POST.get("after") else ""
+        return Progress(
+            done=_read_number(request, "done"),
+            failed=_read_number(request, "failed"),
+            after=after,
+            operations=[UUID(operation) for operation in operations],
+            reason=request.POST.get("reason", ""),
+        )
+    except ValueError:
+        return Progress()
+
+
+def _read_number(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0

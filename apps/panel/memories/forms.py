@@ -1,0 +1,112 @@
+"""The editors that open in the lists. They check how things are typed; what may be stored, the services decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.models import User
+from apps.core.errors import JiyiError
+from apps.memory.models import Category
+from apps.panel.memories.value_text import NotJson, read_value, write_value
+from apps.panel.reasons import translate_reason
+
+
+class MemoryEditor(forms.Form):
+    """Common to both kinds. ``version``: the state of the memory that was being edited, empty for a new one."""
+
+    version = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def add_service_error(self, error: JiyiError) -> None:
+        """Show a service's error beside its fields, or above them all."""
+        reasons = {name: reasons for name, reasons in error.fields.items() if name in self.fields}
+        if not reasons:
+            self.add_error(None, translate_reason(error.message))
+        for name, given in reasons.items():
+            self.add_error(name, [translate_reason(reason) for reason in given])
+
+    def list_changes(self) -> dict[str, Any]:
+        """Return what was typed that is not what the form began with."""
+        return {name: self.cleaned_data[name] for name in self.changed_data if name not in ("version", "owner")}
+
+
+class OwnerField(forms.CharField):
+    """Whose memory it will be, by user name; only staff are asked."""
+
+    def __init__(self) -> None:
+        super().__init__(label=_("Person"), max_length=150)
+
+    def clean(self, value: Any) -> Any:
+        name = super().clean(value)
+        user = User.objects.filter(username=name, is_active=True).first()
+        if user is None:
+            raise ValidationError(_("Nobody has this user name."))
+        return user
+
+
+class LinesField(forms.CharField):
+    """A text of several lines, which browsers send with line ends of their own."""
+
+    def to_python(self, value: Any) -> str:
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class LongTermEditor(MemoryEditor):
+    category = forms.ChoiceField(label=_("Category"), choices=Category.choices, initial=Category.FACT)
+    key = forms.CharField(label=_("Key"), strip=True, widget=forms.TextInput({"autocomplete": "off"}))
+    value = LinesField(label=_("Value"), strip=False, widget=forms.Textarea({"rows": 2, "data-value": ""}))
+    confidence = forms.FloatField(
+        label=_("Confidence"),
+        initial=1.0,
+        min_value=0,
+        max_value=1,
+        widget=forms.NumberInput({"type": "range", "min": "0", "max": "1", "step": "0.01", "data-share": ""}),
+    )
+
+    def clean_value(self) -> Any:
+        try:
+            return read_value(self.cleaned_data["value"])
+        except NotJson as error:
+            place = {"line": error.line, "column": error.column}
+            text = gettext("This begins like JSON, but is none: line %(line)s, column %(column)s. Quotes make it text.")
+            raise ValidationError(text % place) from error
+
+    @staticmethod
+    def read(memory: Any) -> Mapping[str, Any]:
+        """Return what the form begins with for a memory."""
+        return {
+            "version": memory.updated_at.isoformat(),
+            "category": memory.category,
+            "key": memory.key,
+            "value": write_value(memory.value),
+            "confidence": round(memory.confidence, 2),
+        }
+
+
+class TagsField(forms.CharField):
+    """Tags with commas between them, Chinese ones too."""
+
+    def clean(self, value: Any) -> list[str]:
+        return [tag for part in re.split(r"[,，、;；\n]", super().clean(value)) if (tag := part.strip())]
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return self.clean(data or "") != list(initial or [])
+
+
+class AtomicEditor(MemoryEditor):
+    content = LinesField(label=_("Content"), widget=forms.Textarea({"rows": 3}))
+    tags = TagsField(label=_("Tags"), required=False, help_text=gettext_lazy("With commas between them."))
+
+    @staticmethod
+    def read(memory: Any) -> Mapping[str, Any]:
+        """Return what the form begins with for a memory."""
+        return {"version": memory.updated_at.isoformat(), "content": memory.content, "tags": list(memory.tags)}

@@ -1,0 +1,106 @@
+"""What a list of memories shows, as its address says it: words, filters, order, page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import F, QuerySet
+
+from apps.core.text.clean import clean_text
+from apps.memory.models import Category, Source, Status
+from apps.panel.memories.kinds import MemoryKind
+
+ALL = "all"
+MAX_WORDS_CHARACTERS = 1_000
+MAX_TAG_CHARACTERS = 50
+
+AGES = {"1": timedelta(days=1), "7": timedelta(days=7), "30": timedelta(days=30), "365": timedelta(days=365)}
+"""How old what is shown may be, by days."""
+
+CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "source": Source}
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status.
+
+    ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
+    ID of the person, for staff.
+    """
+
+    q: str = ""
+    status: str = Status.ACTIVE.value
+    category: str = ""
+    source: str = ""
+    tag: str = ""
+    days: str = ""
+    user: str = ""
+    sort: str = "-created"
+    page: int = 1
+
+    @property
+    def counts_everything(self) -> bool:
+        """Whether the counts by choice are the counts of this list: nothing else narrows it."""
+        return not (self.q or self.tag or self.days)
+
+    def encode(self, **changes: Any) -> str:
+        """Return the address of this list with changes, from its first page on, as a query string: "?…"."""
+        wanted = asdict(replace(self, **{"page": 1, **changes}))
+        plain = asdict(ListQuery())
+        return "?" + urlencode({name: value for name, value in wanted.items() if value != plain[name]})
+
+
+def read_query(parameters: Mapping[str, str], kind: MemoryKind, *, staff: bool) -> ListQuery:
+    """Return what an address asks for; what it cannot mean is left out. Only staff look at somebody in particular."""
+    given = {name: clean_text(str(parameters.get(name, ""))).strip() for name in ListQuery.__dataclass_fields__}
+    found: dict[str, Any] = {"q": given["q"][:MAX_WORDS_CHARACTERS]}
+    for name in kind.choices:
+        if given[name] in CHOICES[name].values or (name == "status" and given[name] == ALL):
+            found[name] = given[name]
+    if kind.tagged:
+        found["tag"] = given["tag"][:MAX_TAG_CHARACTERS]
+    if given["days"] in AGES:
+        found["days"] = given["days"]
+    if staff and _is_id(given["user"]):
+        found["user"] = given["user"]
+    if given["sort"].removeprefix("-") in kind.sorts:
+        found["sort"] = given["sort"]
+    if _is_id(given["page"]):
+        found["page"] = max(1, int(given["page"]))
+    return ListQuery(**found)
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def narrow(memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> QuerySet[Any]:
+    """Return those of `memories` that the list shows, in its order. Looking for words takes a query of its own."""
+    chosen = narrow_owner(memories, query)
+    for name in kind.choices:
+        wanted = getattr(query, name)
+        if wanted and wanted != ALL:
+            chosen = chosen.filter(**{name: wanted})
+    if query.days:
+        chosen = chosen.filter(**{f"{kind.made_at}__gte": now - AGES[query.days]})
+    if query.tag:
+        chosen = chosen.filter(tags__contains=[query.tag])
+    if query.q:
+        chosen = kind.search(chosen, query.q)
+    return chosen.order_by(*_order(query, kind))
+
+
+def narrow_owner(memories: QuerySet[Any], query: ListQuery) -> QuerySet[Any]:
+    """Return those of the person whom the list is about, if it is about one."""
+    return memories.filter(user_id=int(query.user)) if query.user else memories
+
+
+def _order(query: ListQuery, kind: MemoryKind) -> tuple[Any, ...]:
+    field = kind.sorts[query.sort.removeprefix("-")]
+    if kind.model._meta.get_field(field).null:
+        return (F(field).desc(nulls_last=True) if query.sort.startswith("-") else F(field).asc(nulls_last=True), "-id")
+    return ("-" if query.sort.startswith("-") else "") + field, "-id"

@@ -1,0 +1,145 @@
+"""The rows of a list, read so that long texts and large numbers of memories cost nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.paginator import Paginator
+from django.db.models import Count, F, Func, IntegerField, QuerySet, TextField
+from django.utils.translation import gettext as _
+
+from apps.panel.memories.highlight import list_needles, split_found
+from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM, MemoryKind
+from apps.panel.memories.query import ALL, ListQuery
+
+PER_PAGE = 50
+SHOWN_CHARACTERS = 400
+"""Of a text in a list; a value may have 32,000."""
+
+COUNTED = 10_000
+"""How far the results of a search are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory as a list shows it. ``title``, ``text``: pieces, each with whether it is a word that was looked for.
+
+    ``shape``: what a long-term memory's value is as JSON, "string" for atomic ones.
+    """
+
+    memory: Any
+    title: Sequence[tuple[bool, str]]
+    text: Sequence[tuple[bool, str]]
+    shape: str
+    is_cut: bool
+    changeable: bool
+    made_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list. ``total``: all rows; where ``is_more``, there are more than that."""
+
+    rows: Sequence[Row]
+    number: int
+    total: int
+    is_more: bool
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * PER_PAGE + 1
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1
+
+    def list_numbers(self) -> list[int | None]:
+        """The pages to offer, None where some are left out."""
+        paginator = Paginator(range(self.total), PER_PAGE)
+        numbers = paginator.get_elided_page_range(self.number, on_each_side=1, on_ends=1)
+        return [number if isinstance(number, int) else None for number in numbers]
+
+
+def count_choices(memories: QuerySet[Any], kind: MemoryKind) -> list[dict[str, Any]]:
+    """Count memories by every combination of `MemoryKind.choices`: {"status": …, …, "count": n}. One query."""
+    return list(memories.order_by().values(*kind.choices).annotate(count=Count("*")))
+
+
+def sum_choices(
+    counts: Iterable[dict[str, Any]], query: ListQuery, kind: MemoryKind, *, of: str = ""
+) -> dict[str, int]:
+    """Add up counts that the list's choices leave over, by the values of the choice `of`, which does not narrow them.
+
+    Without `of`, everything is under "".
+    """
+    sums: dict[str, int] = {}
+    for row in counts:
+        others = [name for name in kind.choices if name != of]
+        if all(_is_wanted(row[name], getattr(query, name)) for name in others):
+            value = row[of] if of else ""
+            sums[value] = sums.get(value, 0) + row["count"]
+    return sums
+
+
+def _is_wanted(value: str, wanted: str) -> bool:
+    return wanted in (value, ALL, "")
+
+
+def read_page(memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, total: int | None = None) -> Page:
+    """Return the page of the list that `query` asks for, or the last one there is.
+
+    ``memories``: narrowed and in order. ``total``: how many, where known. IDs first: sorting carries no texts along.
+    """
+    is_more = False
+    if total is None:
+        total = memories.order_by().values("pk")[: COUNTED + 1].count()
+        is_more, total = total > COUNTED, min(total, COUNTED)
+    number = max(1, min(query.page, -(-total // PER_PAGE)))
+    start = (number - 1) * PER_PAGE
+    ids = list(memories.values_list("pk", flat=True)[start : start + PER_PAGE])
+    return Page(rows=read_rows(kind, ids, query), number=number, total=total, is_more=is_more)
+
+
+def read_rows(kind: MemoryKind, ids: Sequence[UUID], query: ListQuery) -> list[Row]:
+    """Return these memories as rows, in this order, with the words of the search marked; what is gone is left out."""
+    if not ids:
+        return []
+    text = "(%(expressions)s #>> '{}')" if kind is LONG_TERM else "%(expressions)s"
+    rows = kind.model.objects.select_related("user").defer(*kind.derived, kind.text)
+    rows = rows.annotate(
+        shown=Func(F(kind.text), template=f"left({text}, {SHOWN_CHARACTERS})", output_field=TextField()),
+        length=Func(F(kind.text), template=f"length({text})", output_field=IntegerField()),
+    )
+    if kind is LONG_TERM:
+        rows = rows.annotate(shape=Func(F(kind.text), function="jsonb_typeof", output_field=TextField()))
+    found = rows.in_bulk(ids)
+    needles = list_needles(query.q)
+    return [_make_row(found[memory_id], kind, needles) for memory_id in ids if memory_id in found]
+
+
+def _make_row(memory: Any, kind: MemoryKind, needles: Sequence[str]) -> Row:
+    shape = getattr(memory, "shape", "string")
+    is_cut = memory.length > SHOWN_CHARACTERS
+    text = memory.shown if shape == "string" or is_cut else _read_aloud(json.loads(memory.shown))
+    return Row(
+        memory=memory,
+        title=split_found(getattr(memory, "key", ""), needles),
+        text=split_found(text, needles),
+        shape=shape,
+        is_cut=is_cut,
+        changeable=memory.status in CHANGEABLE,
+        made_at=getattr(memory, kind.made_at),
+    )
+
+
+def _read_aloud(value: Any) -> str:
+    """A list of plain items as people write one; anything else as JSON."""
+    if isinstance(value, list) and value and all(isinstance(item, str | int | float) for item in value):
+        items = [item if isinstance(item, str) else json.dumps(item) for item in value]
+        return _(", ").join(items)
+    return json.dumps(value, ensure_ascii=False)

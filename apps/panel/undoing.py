@@ -1,0 +1,50 @@
+"""The way back that a toast offers after a change (L7)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import User
+from apps.core.errors import JiyiError
+from apps.memory.history.undo import undo_operation
+from apps.memory.models import Change
+from apps.panel.answers import tell
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage
+from apps.panel.reasons import translate_reason
+
+
+class UndoOperations(PanelPage):
+    """POST ``operations``: IDs with commas between them. The newest is undone first, as others may rest on it."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Undo them all, up to the first that cannot be undone; the toast says why. 404 for none and another's."""
+        changes = Change.objects.filter(operation__in=_read_operations(request.POST.get("operations", "")))
+        if not sees_everybody(request):
+            changes = changes.filter(user=request.user.pk)
+        newest_first = changes.values("operation", "user").annotate(newest=Max("id")).order_by("-newest")
+        operations = [(row["operation"], row["user"]) for row in newest_first]
+        if not operations:
+            raise Http404(_("There is no such change."))
+        users = User.objects.in_bulk({user_id for _operation, user_id in operations})
+        response = HttpResponse(status=204)
+        try:
+            for operation, user_id in operations:
+                undo_operation(user=users[user_id], operation=operation, now=timezone.now())
+        except JiyiError as error:
+            return tell(response, translate_reason(error.message), is_error=True, reload=True)
+        return tell(response, _("Undone."), reload=True)
+
+
+def _read_operations(text: str) -> list[UUID]:
+    try:
+        return [UUID(operation) for operation in text.split(",")]
+    except ValueError:
+        return []
