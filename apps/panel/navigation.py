@@ -22,6 +22,7 @@ from apps.memory.models import (
     SharedContext,
     WorkingMemory,
 )
+from apps.panel.review.badge import count_badge
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.summaries.models import SessionSummary
 
@@ -47,6 +48,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 table(LongTermMemory, "neurology"),
                 table(AtomicMemory, "scatter_plot"),
+                page(_("Review queue"), "inbox", "review") | count_badge(request),
                 table(UserProfile, "account_box"),
                 table(ProfileProposal, "rate_review"),
                 table(WorkingMemory, "memory"),

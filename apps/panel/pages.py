@@ -27,8 +27,11 @@ class PanelPage(View):
         """The person whose data the page shows (`choose_owner`)."""
         return choose_owner(self.request)
 
-    def render(self, request: HttpRequest, *, status: int = 200, **context: Any) -> HttpResponse:
-        """Answer with the template. It gets the site's context, ``title``, ``owner`` and ``sees_everybody``."""
+    def render(self, request: HttpRequest, *, status: int = 200, template: str = "", **context: Any) -> HttpResponse:
+        """Answer with the page's template, or another `template`, such as of a part of the page.
+
+        It gets the site's context, ``title``, ``owner`` and ``sees_everybody``.
+        """
         request.current_app = admin.site.name
         everything = {
             **admin.site.each_context(request),
@@ -37,4 +40,4 @@ class PanelPage(View):
             "sees_everybody": sees_everybody(request),
             **context,
         }
-        return TemplateResponse(request, self.template_name, everything, status=status)
+        return TemplateResponse(request, template or self.template_name, everything, status=status)

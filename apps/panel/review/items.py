@@ -1,0 +1,228 @@
+"""What the queue shows of each thing that waits: where it comes from, why it waits, what accepting it does (M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.utils import formats
+from django.utils.translation import gettext as _
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_own_values, get_settings
+from apps.core.text.instructions import is_instruction
+from apps.core.text.json_text import json_text
+from apps.memory.atomic.reviewing import preview_acceptance
+from apps.memory.long_term.previews import Acceptance, preview_acceptances
+from apps.memory.long_term.proposals import reads_as_instruction
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.panel.review.queue import Kind, Waiting, list_rows
+from apps.panel.review.quoting import Quote, quote_sentence
+from apps.panel.values import show_value
+from apps.profile.models import ProfileProposal
+from apps.profile.previews import SectionChange, preview_proposals
+
+MAX_SHOWN = 500
+"""Characters of a text on a card: the editor and the memory's own page have all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What accepting does, in a sentence, and what is there before and after side by side where something is replaced.
+
+    `before`: the texts that no longer hold.
+    """
+
+    sentence: str
+    before: Sequence[str] = ()
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A card of the queue. `consequence` None: it takes a while to find out, so the page asks for it by itself."""
+
+    kind: Kind
+    row: Any
+    owner: User
+    made_at: datetime
+    title: str
+    text: str
+    reasons: Sequence[str]
+    quote: Quote | None
+    consequence: Consequence | None
+    threshold: float
+
+    @property
+    def reference(self) -> str:
+        """By what the page's forms name it."""
+        return f"{self.kind}:{self.row.id}"
+
+
+def load_items(waiting: Sequence[Waiting], *, owner: User | None) -> list[Item]:
+    """The cards of what waits, in order; what has been decided meanwhile is left out. Nine queries at most."""
+    rows = {kind: _load(kind, waiting, owner=owner) for kind in Kind}
+    thresholds = _Thresholds()
+    acceptances = preview_acceptances(rows[Kind.LONG_TERM].values())
+    changes = preview_proposals(rows[Kind.PROFILE].values())
+    items = []
+    for place in waiting:
+        row = rows[place.kind].get(place.id)
+        if row is None:
+            continue
+        match place.kind:
+            case Kind.LONG_TERM:
+                items.append(_show_long_term(row, acceptances[row.id], threshold=thresholds.of(row.user_id)))
+            case Kind.ATOMIC:
+                items.append(_show_atomic(row, threshold=thresholds.of(row.user_id)))
+            case Kind.PROFILE:
+                items.append(_show_proposal(row, changes[row.id]))
+    return items
+
+
+def _load(kind: Kind, waiting: Sequence[Waiting], *, owner: User | None) -> Mapping[UUID, Any]:
+    ids = [place.id for place in waiting if place.kind is kind]
+    return list_rows(kind, owner).select_related("user", "message").in_bulk(ids) if ids else {}
+
+
+class _Thresholds:
+    """`memory.auto_accept_confidence` of any number of people, by two queries, asked when first needed."""
+
+    def __init__(self) -> None:
+        self._own: Mapping[int, Any] | None = None
+        self._common = 0.0
+
+    def of(self, user_id: int) -> float:
+        if self._own is None:
+            self._own = get_own_values("auto_accept_confidence")
+            self._common = get_settings(None).auto_accept_confidence
+        return float(self._own.get(user_id, self._common))
+
+
+def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold: float) -> Item:
+    reasons = []
+    if memory.confidence < threshold:
+        numbers = {"confidence": _number(memory.confidence), "threshold": _number(threshold)}
+        reasons.append(_("Not sure enough: its confidence is %(confidence)s, yours begins at %(threshold)s.") % numbers)
+    if reads_as_instruction(key=memory.key, value=memory.value):
+        reasons.append(_instruction())
+    reasons = reasons or [_("It was less sure than your threshold when it was learned.")]
+    return Item(
+        kind=Kind.LONG_TERM,
+        row=memory,
+        owner=memory.user,
+        made_at=memory.created_at,
+        title=memory.key,
+        text=_shorten(show_value(memory.value)),
+        reasons=reasons,
+        quote=_quote(memory, f"{memory.key} {json_text(memory.value)}"),
+        consequence=_describe_acceptance(memory, acceptance),
+        threshold=threshold,
+    )
+
+
+def _describe_acceptance(memory: LongTermMemory, acceptance: Acceptance) -> Consequence:
+    active = acceptance.active
+    if active is None:
+        return Consequence(_("A new memory is made. Nothing is replaced."))
+    before = _shorten(show_value(active.value))
+    if acceptance.result is None:
+        return Consequence(_("The last item is taken away: nothing stays under this key."), before=[before])
+    after = _shorten(show_value(acceptance.result))
+    match memory.mode:
+        case "add":
+            sentence = _("It is added to what is there.")
+        case "remove":
+            sentence = _("It is taken away from what is there.")
+        case _:
+            sentence = _("It takes the place of what is there, which stays as history.")
+    return Consequence(sentence, before=[before], after=after)
+
+
+def _show_atomic(memory: AtomicMemory, *, threshold: float) -> Item:
+    if is_instruction(memory.content):
+        reason = _instruction()
+    else:
+        numbers = {"threshold": _number(threshold)}
+        reason = _("The model was less sure of it than your threshold of %(threshold)s.") % numbers
+    return Item(
+        kind=Kind.ATOMIC,
+        row=memory,
+        owner=memory.user,
+        made_at=memory.create_time,
+        title="",
+        text=_shorten(memory.content),
+        reasons=[reason],
+        quote=_quote(memory, memory.content),
+        consequence=None,
+        threshold=threshold,
+    )
+
+
+def describe_atomic_acceptance(memory: AtomicMemory) -> Consequence:
+    """What accepting a pending atomic memory does: it is compared with what is remembered, which takes a moment."""
+    found = preview_acceptance(memory)
+    if found.same is not None:
+        sentence = _("Something that is remembered says this already: that stays, and this one becomes its history.")
+        return Consequence(sentence, before=[_shorten(memory.content)], after=_shorten(found.same.content))
+    if not found.ended:
+        return Consequence(_("A new memory is made. Nothing is replaced."))
+    before = [_shorten(row.content) for row in found.ended]
+    sentence = _("It takes the place of what it contradicts, which stays as history.")
+    return Consequence(sentence, before=before, after=_shorten(memory.content))
+
+
+def _show_proposal(proposal: ProfileProposal, change: SectionChange) -> Item:
+    reasons = []
+    if change.edited_at is not None:
+        day = formats.date_format(change.edited_at, "DATE_FORMAT")
+        reasons.append(_("You wrote this section by hand on %(day)s: the machine only proposes.") % {"day": day})
+    if is_instruction(f"{proposal.section} {proposal.text}"):
+        reasons.append(_instruction())
+    if change.before == change.after:
+        consequence = Consequence(_("The section says this already: nothing changes."))
+    elif change.before:
+        sentence = _("The section of the profile changes, as a new version.")
+        consequence = Consequence(sentence, before=[_shorten(change.before)], after=_shorten(change.after))
+    else:
+        consequence = Consequence(
+            _("The section is added to the profile, as a new version."), after=_shorten(change.after)
+        )
+    return Item(
+        kind=Kind.PROFILE,
+        row=proposal,
+        owner=proposal.user,
+        made_at=proposal.created_at,
+        title=_SECTIONS.get(proposal.section, lambda: proposal.section)(),
+        text=_shorten(proposal.text),
+        reasons=reasons or [_("The machine asks before it writes this.")],
+        quote=_quote(proposal, proposal.text),
+        consequence=consequence,
+        threshold=0.0,
+    )
+
+
+_SECTIONS = {
+    "reply_style": lambda: _("reply style"),
+    "language_habits": lambda: _("language habits"),
+    "background": lambda: _("background"),
+}
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def _quote(row: Any, text: str) -> Quote | None:
+    return quote_sentence(row.message.content, memory=text) if row.message else None
+
+
+def _instruction() -> str:
+    return _("It reads like an instruction to the assistant, so a person looks at it first.")
+
+
+def _number(share: float) -> str:
+    return formats.number_format(round(share, 2))

@@ -1,0 +1,100 @@
+"""The review queue in a browser: by keyboard, in place, in both languages (M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.services import create_atomic_memory, create_memory
+from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
+
+pytestmark = pytest.mark.spec("M6")
+
+
+@pytest.fixture
+def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
+    """Four things that wait, the newest named first."""
+    create_memory(user=mei, category="preference", key="最喜欢的饮料", value="咖啡", now=NOW)
+    create_atomic_memory(user=mei, content="用户住在北京。", timestamp=NOW - timedelta(days=90), now=NOW)
+    wait_profile(mei, "reply_style", "回答要简短。", by_hand="回答要详细。\n不要用表情符号。")
+    hostile = wait_long_term(
+        mei, "note", "<script>alert(1)</script> {{ 7 }} ]]> \u202e rtl " + "长" * 600,
+        said="well <script>alert(1)</script>", at=NOW + timedelta(minutes=2),
+    )  # fmt: skip
+    city = wait_atomic(
+        mei,
+        "用户搬到了上海，在浦东上班。",
+        said="今天很忙。我可能下个月搬到上海，在浦东上班。你呢？",
+        at=NOW + timedelta(minutes=3),
+    )
+    drink = wait_long_term(
+        mei, "最喜欢的饮料", "绿茶", said="我现在好像更喜欢绿茶了，咖啡喝多了睡不着。", at=NOW + timedelta(minutes=4)
+    )
+    return {"drink": drink, "city": city, "hostile": hostile}
+
+
+def test_deciding_by_keyboard(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
+) -> None:
+    page = open_panel(mei, "/admin/review/")
+    card = page.locator("[data-item][aria-current]")
+    expect(card).to_contain_text("绿茶")
+    expect(page.locator(".review-progress")).to_contain_text("还剩 4 条")
+    page.keyboard.press("j")
+    expect(card).to_contain_text("用户搬到了上海")
+    expect(card.locator(".review-side").first).to_contain_text("用户住在北京。")
+    expect(card).to_be_focused()
+    inspect(page, "zh")
+    page.keyboard.press("r")
+    expect(page.locator("[data-toast]")).to_contain_text("不会再次被提出")
+    expect(page.locator(".review-progress")).to_contain_text("还剩 3 条")
+    expect(card).to_contain_text("note")
+    page.keyboard.press("u")
+    expect(page.locator(".review-progress")).to_contain_text("还剩 4 条")
+    page.keyboard.press("k")
+    expect(card).to_contain_text("绿茶")
+    page.keyboard.press("e")
+    value = card.locator("textarea[name=value]")
+    expect(card.locator("[data-first]")).to_be_focused()
+    value.fill("[1,")
+    value.press("Control+Enter")
+    expect(card.locator(".review-errors")).to_contain_text("JSON")
+    inspect(page, "editor")
+    value.fill("龙井，少放茶叶")
+    value.press("Control+Enter")
+    expect(page.locator("[data-toast]")).to_contain_text("已接受")
+    drink = LongTermMemory.objects.get(id=waiting["drink"].id)
+    assert (drink.status, drink.value) == ("active", "龙井，少放茶叶")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def test_selected_ones_together_until_nothing_waits(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
+) -> None:
+    page = open_panel(mei, "/admin/review/", language="en-US", dark=True)
+    inspect(page, "dark")
+    page.get_by_label("Select all shown").check()
+    expect(page.locator("[data-selected-count]")).to_have_text("4")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Reject selected").click()
+    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    inspect(page, "empty")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".review-progress")).to_contain_text("4 left")
+
+
+def test_on_a_phone_and_for_staff(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, waiting: dict[str, LongTermMemory]
+) -> None:
+    page = open_panel(staff, "/admin/review/", size=(390, 844))
+    expect(page.locator("[data-item]").first).to_contain_text("mei")
+    inspect(page, "phone")
+    page.locator("[data-item]").first.get_by_role("button", name="接受", exact=False).first.click()
+    expect(page.locator(".review-progress")).to_contain_text("还剩 3 条")

@@ -1,0 +1,71 @@
+"""What waits for decisions, made as production makes it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, Role, Session
+from apps.memory.atomic.recording import ExtractedMemory, record_memories
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.services import record_entries
+from apps.profile.models import ProfileProposal
+from apps.profile.services import propose_sections, update_profile
+from apps.profile.types import ProposedSection
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+
+
+def say(user: User, content: str, *, at: datetime = NOW) -> Message:
+    """A message of the user in a session of its own."""
+    session = Session.objects.create(user=user)
+    return Message.objects.create(
+        session=session, user=user, role=Role.USER, content=content, position=1, create_time=at
+    )
+
+
+def wait_long_term(
+    user: User,
+    key: str,
+    value: Any,
+    *,
+    said: str = "",
+    confidence: float = 0.4,
+    mode: str = "replace",
+    at: datetime = NOW,
+) -> LongTermMemory:
+    """A pending long-term memory, from a message if it was `said`."""
+    message = say(user, said, at=at) if said else None
+    entry = ProposedEntry("preference", key, value, source="inferred", confidence=confidence, mode=mode)
+    (update,) = record_entries(
+        user=user,
+        entries=[entry],
+        session_id=message.session_id if message else None,
+        message_id=message.id if message else None,
+        said_at=at,
+        message_text=said,
+        auto_accept_confidence=0.7,
+        now=at,
+    )
+    return LongTermMemory.objects.get(id=update.id)
+
+
+def wait_atomic(user: User, content: str, *, said: str, at: datetime = NOW) -> AtomicMemory:
+    """A pending atomic memory."""
+    message = say(user, said, at=at)
+    draft = ExtractedMemory(
+        content=content, said_at=at, message_id=message.id, session_id=message.session_id, confidence=0.5
+    )
+    (memory,) = record_memories(user=user, drafts=[draft], max_length=500, auto_accept_confidence=0.7, now=at)
+    return memory
+
+
+def wait_profile(user: User, section: str, text: str, *, by_hand: str = "Long replies.") -> ProfileProposal:
+    """A proposal for a section that was written by hand."""
+    update_profile(user=user, changes={section: by_hand}, now=NOW)
+    at = NOW + timedelta(minutes=1)
+    message = say(user, text, at=at)
+    propose_sections(user=user, proposals=[ProposedSection(section, text, message.id, at)], now=at)
+    return ProfileProposal.objects.get(user=user, status="pending", section=section)
