@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -100,7 +101,11 @@ class Turn(models.Model):
         verbose_name = _("turn")
         verbose_name_plural = _("turns")
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["user", "-created_at"], name="turn_user_created")]
+        indexes = [
+            models.Index(fields=["user", "-created_at"], name="turn_user_created"),
+            # Which turns used a memory: memories_used @> [{"id": …}].
+            GinIndex(fields=["memories_used"], opclasses=["jsonb_path_ops"], name="turn_memories_used"),
+        ]
 
     def __str__(self) -> str:
         return str(self.assistant_message_id)
