@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from apps.panel import (  # noqa: F401
     accounts,
-    changes,
     contexts,
     conversations,
     embeddings,
-    profiles,
     strategies,
     summaries,
     turns,
     working,
 )
+from apps.panel.changes import pages  # noqa: F401
 from apps.panel.memories import atomic, long_term  # noqa: F401
+from apps.panel.profiles import tables  # noqa: F401
 from apps.panel.work import queue  # noqa: F401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.memory.history.context import Author, get_author
 from apps.memory.models import Change, LongTermMemory
-from apps.memory.services import create_memory, forget_memories
+from apps.memory.services import create_memory, forget_memories, update_memory
 from apps.panel.middleware import PanelAuthorMiddleware
 from tests.support.factories import UserFactory
 
@@ -65,11 +66,13 @@ def test_a_change_is_shown_as_differences(client: Client, user: User) -> None:
     create(user, "上海")
     change = Change.objects.get(object_id=memory.id, action="supersede")
     page = client.get(reverse(f"{CHANGES}_change", args=[change.pk])).content.decode()
-    assert "<li>status: <del>active</del> <ins>superseded</ins></li>" in page
-    assert "confidence" not in page
+    lines = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page)
+    assert [(label, re.findall(r"<(del|ins)>(.*?)</", told)) for label, told in lines] == [
+        ("status", [("del", "active"), ("ins", "superseded")])
+    ]
     created = Change.objects.get(object_id=memory.id, action="create")
     page = client.get(reverse(f"{CHANGES}_change", args=[created.pk])).content.decode()
-    assert "<ins>&lt;b&gt;北京&lt;/b&gt;</ins>" in page
+    assert "&lt;b&gt;北京&lt;/b&gt;</ins>" in page
 
 
 def test_undoing_asks_first_and_names_who_did_it(client: Client, user: User, staff: User) -> None:
@@ -135,3 +138,34 @@ def test_a_deleted_object_leaves_no_text(client: Client, user: User) -> None:
     for change in Change.objects.all():
         page = client.get(reverse(f"{CHANGES}_change", args=[change.pk])).content.decode()
         assert "北京" not in page
+
+
+def test_what_was_done_together_is_shown_and_undone_together(client: Client, user: User) -> None:
+    old = create(user, "北京")
+    new = create(user, "上海")
+    response = client.get(reverse(f"{CHANGES}_changelist"))
+    together, first = response.context["operations"]
+    assert [entry.change.object_id for entry in first.entries] == [old.id]
+    assert {entry.change.object_id for entry in together.entries} == {old.id, new.id}
+    assert together.can_be_undone
+    answer = client.post(reverse("admin:undo"), {"operations": str(together.id)})
+    assert answer.status_code == 204
+    assert LongTermMemory.objects.get(id=old.id).status == "active"
+    shown = client.get(reverse(f"{CHANGES}_changelist")).context["operations"]
+    assert [(operation.undone, operation.can_be_undone) for operation in shown] == [
+        (False, True),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> None:
+    memory = create(user, "长" * 5_000 + "北京")
+    update_memory(user=user, memory_id=memory.id, changes={"value": "长" * 5_000 + "上海"}, now=NOW)
+    edit = client.get(reverse(f"{CHANGES}_changelist")).context["operations"][0]
+    ((line,),) = [entry.lines for entry in edit.entries]
+    assert (line.before, line.after) == ("…" + "长" * 60 + "北京", "…" + "长" * 60 + "上海")
+
+
+def test_nothing_is_there_yet(client: Client) -> None:
+    assert "No changes here" in client.get(reverse(f"{CHANGES}_changelist")).content.decode()
