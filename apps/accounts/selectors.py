@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +64,48 @@ def get_settings(user: User | None) -> MemorySettings:
     Without a user: what holds for everybody who changed nothing.
     """
     return resolve_settings(setting_rows(user).values_list("key", "value"))
+
+
+class Origin(StrEnum):
+    """Who decided what a setting is, strongest first (G1)."""
+
+    OWN = "own"
+    GLOBAL = "global"
+    ENVIRONMENT = "environment"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """What a setting is and who decided it; and what it would be without its own value, and who decided that."""
+
+    value: Any
+    origin: Origin
+    inherited: Any
+    inherited_from: Origin
+
+
+def list_setting_values(user: User | None) -> dict[str, SettingValue]:
+    """Return each setting of a user with where it comes from, by its name without prefix; in JSON's types.
+
+    Without a user: the global ones, whose own values are `Origin.GLOBAL`.
+    """
+    own, inherited = {}, []
+    for row in setting_rows(user):
+        if row.user_id == (user.pk if user else None):
+            own[row.key.removeprefix(PREFIX)] = row.value
+        else:
+            inherited.append((row.key, row.value))
+    below = resolve_settings(inherited).model_dump(mode="json")
+    effective = resolve_settings([*inherited, *own.items()]).model_dump(mode="json")
+    origins = dict.fromkeys(get_environment_settings(), Origin.ENVIRONMENT)
+    origins |= {key.removeprefix(PREFIX): Origin.GLOBAL for key, _value in inherited}
+    values = {}
+    for name, value in effective.items():
+        inherited_from = origins.get(name, Origin.DEFAULT)
+        origin = inherited_from if name not in own else Origin.OWN if user else Origin.GLOBAL
+        values[name] = SettingValue(value=value, origin=origin, inherited=below[name], inherited_from=inherited_from)
+    return values
 
 
 def get_own_values(name: str) -> dict[int, Any]:

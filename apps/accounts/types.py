@@ -10,6 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 
 PREFIX = "memory."
 
+
+def _(text: str) -> str:
+    """Marks a text for the catalogues; it is translated where it is shown. (This module does without Django.)"""
+    return text
+
+
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 
 
@@ -41,39 +47,43 @@ class MemorySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rag_top_n: int = _whole(5, 1, 50, "Atomic memories put before the model in a turn.")
-    enable_agentic_search: StrictBool = Field(False, description="The chat model may search the memories itself.")
-    enable_user_profile: StrictBool = Field(True, description="The profile document is part of every turn.")
-    atomic_content_max_length: int = _whole(500, 50, 5000, "Longest atomic memory, in characters.")
-    session_summary_limit: int = _whole(5, 0, 50, "Summaries of other sessions put before the model.")
-    retrieval_limit: int = _whole(5, 1, 50, "Long-term memories put before the model in a turn.")
-    semantic_candidates: StrictBool = Field(True, description="Memories near in meaning join the keyword matches.")
+    rag_top_n: int = _whole(5, 1, 50, _("Atomic memories put before the model in a turn."))
+    enable_agentic_search: StrictBool = Field(False, description=_("The chat model may search the memories itself."))
+    enable_user_profile: StrictBool = Field(True, description=_("The profile document is part of every turn."))
+    atomic_content_max_length: int = _whole(500, 50, 5000, _("Longest atomic memory, in characters."))
+    session_summary_limit: int = _whole(5, 0, 50, _("Summaries of other sessions put before the model."))
+    retrieval_limit: int = _whole(5, 1, 50, _("Long-term memories put before the model in a turn."))
+    semantic_candidates: StrictBool = Field(True, description=_("Memories near in meaning join the keyword matches."))
     semantic_min_similarity: Share | None = Field(
-        None, description="Least cosine similarity of such a neighbour; empty takes the embedder's own."
+        None, description=_("Least cosine similarity of such a neighbour; empty takes the embedder's own.")
     )
-    candidate_limit: int = _whole(50, 1, 500, "Memories that are scored for one query.")
-    max_keywords: int = _whole(10, 1, 50, "Keywords taken from one message.")
-    score_weights: ScoreWeights = Field(ScoreWeights(), description="Weights of the retrieval score.")
+    candidate_limit: int = _whole(50, 1, 500, _("Memories that are scored for one query."))
+    max_keywords: int = _whole(10, 1, 50, _("Keywords taken from one message."))
+    score_weights: ScoreWeights = Field(ScoreWeights(), description=_("Weights of the retrieval score."))
     recency_half_life_days: Annotated[float, Field(ge=0.01, le=3650, strict=True)] = Field(
-        7, description="Days after which the recency of a memory has halved."
+        7, description=_("Days after which the recency of a memory has halved.")
     )
-    context_limit: int = _whole(20, 2, 200, "Earlier messages sent to the model.")
-    token_budget: int = _whole(6000, 500, 1_000_000, "Tokens of the whole prompt.")
-    summary_threshold: int = _whole(20, 4, 500, "Unsummarised messages that trigger a summary.")
-    auto_accept_confidence: Share = Field(0.7, description="Memories less certain than this wait for review.")
-    emotion_confidence: Share = Field(0.5, description="Emotions less certain than this do not steer the next reply.")
-    similarity_threshold: Share = Field(0.7, description="Least cosine similarity of a conversation search.")
-    working_ttl_minutes: int = _whole(30, 1, 525_600, "Idle minutes after which working memory is gone.")
-    working_max_bytes: int = _whole(65536, 1024, 1_048_576, "Size limit of the context variables, as UTF-8 JSON.")
-    working_archive: StrictBool = Field(False, description="Important context becomes long-term memory at expiry.")
-    embedding_retention_days: int = _whole(90, 1, 36_500, "Days that embeddings of messages are kept.")
+    context_limit: int = _whole(20, 2, 200, _("Earlier messages sent to the model."))
+    token_budget: int = _whole(6000, 500, 1_000_000, _("Tokens of the whole prompt."))
+    summary_threshold: int = _whole(20, 4, 500, _("Unsummarised messages that trigger a summary."))
+    auto_accept_confidence: Share = Field(0.7, description=_("Memories less certain than this wait for review."))
+    emotion_confidence: Share = Field(
+        0.5, description=_("Emotions less certain than this do not steer the next reply.")
+    )
+    similarity_threshold: Share = Field(0.7, description=_("Least cosine similarity of a conversation search."))
+    working_ttl_minutes: int = _whole(30, 1, 525_600, _("Idle minutes after which working memory is gone."))
+    working_max_bytes: int = _whole(65536, 1024, 1_048_576, _("Size limit of the context variables, as UTF-8 JSON."))
+    working_archive: StrictBool = Field(False, description=_("Important context becomes long-term memory at expiry."))
+    embedding_retention_days: int = _whole(90, 1, 36_500, _("Days that embeddings of messages are kept."))
     eviction_threshold: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
-        None, description="Long-term memories kept per user; empty keeps all."
+        None, description=_("Long-term memories kept per user; empty keeps all.")
     )
-    confidence_floor: Share | None = Field(None, description="Memories less certain than this are cleaned up.")
-    remembered_feedback: StrictBool = Field(False, description="Replies say what was remembered.")
-    auto_context: StrictBool = Field(True, description="The background of a case becomes a shared context by itself.")
-    timezone: str = Field("UTC", description="IANA time zone in which days are counted.")
+    confidence_floor: Share | None = Field(None, description=_("Memories less certain than this are cleaned up."))
+    remembered_feedback: StrictBool = Field(False, description=_("Replies say what was remembered."))
+    auto_context: StrictBool = Field(
+        True, description=_("The background of a case becomes a shared context by itself.")
+    )
+    timezone: str = Field("UTC", description=_("IANA time zone in which days are counted."))
 
     @field_validator("timezone")
     @classmethod

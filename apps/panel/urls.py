@@ -6,17 +6,24 @@ from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
 from apps.panel.pages import PanelPage
+from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
+from apps.panel.settings.pages import SettingsPage
 from apps.panel.undoing import UndoOperations
 from apps.panel.work.queue import ProgressPage, ReplayPage
 
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
+    ("profile/", ProfilePage, "profile"),
+    ("profile/section/", SectionPage, "profile_section"),
+    ("profile/proposal/", ProposalPage, "profile_proposal"),
+    ("profile/restore/", RestorePage, "profile_restore"),
     ("review/", ReviewPage, "review"),
     ("review/consequence/", ConsequencePage, "review_consequence"),
     ("review/editor/", EditorPage, "review_editor"),
     ("review/decide/", DecidePage, "review_decide"),
     ("review/undo/", UndoPage, "review_undo"),
+    ("settings/", SettingsPage, "settings"),
     ("work/progress/", ProgressPage, "work_progress"),
     ("work/replay/", ReplayPage, "work_replay"),
 )

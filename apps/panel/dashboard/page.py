@@ -28,7 +28,7 @@ from apps.panel.owned import choose_owner, sees_everybody
 from apps.panel.work.progress import summarize_backlog
 from apps.profile.models import ProfileProposal
 
-LAST_CHANGES = 8
+LAST_CHANGES = 6
 EMOTIONS_SHOWN = 8
 """Of the emotions over time: those found most often; a chart with more bands cannot be read."""
 

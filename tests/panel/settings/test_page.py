@@ -1,0 +1,192 @@
+"""The settings in the panel (G1): told with where they come from, changed by who may, nothing changed by mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import Setting, User
+from apps.accounts.selectors import get_settings, list_setting_values
+from apps.accounts.services import update_settings
+from apps.accounts.types import MemorySettings
+from apps.panel.settings.controls import EMPTY, GROUPS, LABELS, list_controls
+from tests.support.factories import UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("G1", "M5", "M7")]
+
+
+@pytest.fixture
+def mei(client: Client) -> User:
+    user = UserFactory.create(username="mei")
+    client.force_login(user)
+    return user
+
+
+def make_staff(*, may_change_global: bool) -> User:
+    staff = UserFactory.create(username="tang", is_staff=True)
+    if may_change_global:
+        staff.user_permissions.add(Permission.objects.get(codename="change_setting"))
+    return staff
+
+
+def rows(client: Client, **asked: Any) -> dict[str, Any]:
+    response = client.get(reverse("admin:settings"), asked)
+    assert response.status_code == 200
+    return {row.control.name: row for _name, _title, group in response.context["groups"] for row in group}
+
+
+def fill(user: User | None, **changes: str) -> dict[str, str]:
+    """The form as a browser sends it, with some controls changed."""
+    form: dict[str, str] = {}
+    for name, setting in list_setting_values(user).items():
+        match setting.value:
+            case bool():
+                form |= {f"memory.{name}": "on"} if setting.value else {}
+            case dict():
+                form |= {f"memory.{name}.{part}": str(weight) for part, weight in setting.value.items()}
+            case None:
+                form[f"memory.{name}"] = ""
+            case _:
+                form[f"memory.{name}"] = str(setting.value)
+    return form | {f"memory.{name.replace('__', '.')}": value for name, value in changes.items()}
+
+
+def save(client: Client, form: dict[str, str], **asked: Any) -> Any:
+    return client.post(reverse("admin:settings", query=asked), form)
+
+
+def test_every_setting_is_on_the_page_once_with_words_and_a_range() -> None:
+    assert sorted(name for _group, _title, names in GROUPS for name in names) == sorted(MemorySettings.model_fields)
+    controls = list_controls()
+    assert set(LABELS) == set(controls)
+    assert {name for name, control in controls.items() if control.optional} == set(EMPTY)
+    assert all(control.help for control in controls.values())
+    ranges = {name: (control.kind, control.minimum, control.maximum) for name, control in controls.items()}
+    assert ranges["rag_top_n"] == ("number", 1, 50)
+    assert ranges["recency_half_life_days"] == ("number", 0.01, 3650)
+    assert ranges["auto_accept_confidence"] == ("share", 0, 1)
+    assert ranges["confidence_floor"] == ("number", 0, 1)
+    assert ranges["eviction_threshold"] == ("number", 1, 10_000_000)
+    assert ranges["working_archive"][0] == "switch"
+    assert ranges["score_weights"][0] == "weights"
+    assert ranges["timezone"][0] == "zone"
+
+
+def test_each_setting_says_where_it_comes_from(client: Client, mei: User, settings: Any) -> None:
+    settings.MEMORY_ENVIRONMENT = {"MEMORY_MAX_KEYWORDS": "12"}
+    update_settings(user=None, changes={"memory.retrieval_limit": 7, "memory.rag_top_n": 6})
+    update_settings(user=mei, changes={"memory.rag_top_n": 9})
+    shown = {name: (row.text, row.origin, row.own) for name, row in rows(client).items()}
+    assert shown["rag_top_n"] == ("9", "changed here", True)
+    assert shown["retrieval_limit"] == ("7", "set for everybody", False)
+    assert shown["max_keywords"] == ("12", "from the environment", False)
+    assert shown["token_budget"] == ("6000", "default", False)
+    assert shown["recency_half_life_days"] == ("7", "default", False)
+    assert rows(client)["rag_top_n"].inherited == "6"
+
+
+def test_what_is_changed_is_stored_and_nothing_else(client: Client, mei: User) -> None:
+    form = fill(
+        mei, rag_top_n="8", auto_accept_confidence="0.55", score_weights__keyword="0.6", timezone="Asia/Shanghai"
+    )
+    del form["memory.semantic_candidates"]
+    assert save(client, form | {"memory.working_archive": "on"}).status_code == 302
+    stored = dict(Setting.objects.filter(user=mei).values_list("key", "value"))
+    assert stored == {
+        "memory.rag_top_n": 8,
+        "memory.auto_accept_confidence": 0.55,
+        "memory.score_weights": {
+            "keyword": 0.6, "category": 0.2, "recency": 0.15, "frequency": 0.1, "confidence": 0.15,
+        },
+        "memory.timezone": "Asia/Shanghai",
+        "memory.semantic_candidates": False,
+        "memory.working_archive": True,
+    }  # fmt: skip
+    assert save(client, fill(mei)).status_code == 302
+    assert dict(Setting.objects.filter(user=mei).values_list("key", "value")) == stored
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("rag_top_n", "51", "A whole number from 1 to 50."),
+        ("rag_top_n", "many", "A whole number from 1 to 50."),
+        ("rag_top_n", "", "A whole number from 1 to 50."),
+        ("rag_top_n", "2.5", "A whole number from 1 to 50."),
+        ("recency_half_life_days", "nan", "A number from 0.01 to 3650."),
+        ("confidence_floor", "1.5", "A number from 0 to 1."),
+        ("auto_accept_confidence", "-1", "A number from 0 to 1."),
+        ("timezone", "Mars/Olympus", "The name of a time zone, such as Asia/Shanghai."),
+    ],
+)
+def test_what_is_out_of_range_is_told_beside_its_control_and_changes_nothing(
+    client: Client, mei: User, name: str, value: str, rule: str
+) -> None:
+    response = save(client, fill(mei, retrieval_limit="9", **{name: value}))
+    assert response.status_code == 400
+    problems = {
+        row.control.name: row.problem
+        for _name, _title, group in response.context["groups"]
+        for row in group
+        if row.problem
+    }
+    assert problems == {name: rule}
+    assert 'value="9"' in response.content.decode()
+    assert not Setting.objects.exists()
+
+
+def test_weights_that_are_all_nothing_are_refused(client: Client, mei: User) -> None:
+    nothing = {f"score_weights__{part}": "0" for part in ("keyword", "category", "recency", "frequency", "confidence")}
+    assert save(client, fill(mei, **nothing)).status_code == 400
+    assert not Setting.objects.exists()
+
+
+def test_a_setting_goes_back_to_its_default_alone(client: Client, mei: User) -> None:
+    update_settings(user=mei, changes={"memory.rag_top_n": 9, "memory.max_keywords": 3})
+    response = save(client, fill(mei, token_budget="900") | {"restore": "memory.rag_top_n"})
+    assert response.status_code == 302
+    assert dict(Setting.objects.values_list("key", "value")) == {"memory.max_keywords": 3}
+
+
+def test_clearing_an_optional_number_takes_it_away(client: Client, mei: User) -> None:
+    update_settings(user=mei, changes={"memory.eviction_threshold": 100})
+    save(client, fill(mei, eviction_threshold=""))
+    assert get_settings(mei).eviction_threshold is None
+    assert not Setting.objects.exists()
+
+
+def test_global_settings_take_a_permission(client: Client, mei: User) -> None:
+    form = fill(None, rag_top_n="8")
+    for who in (mei, make_staff(may_change_global=False)):
+        client.force_login(who)
+        assert client.get(reverse("admin:settings", query={"scope": "global"})).status_code == 403
+        assert save(client, form, scope="global").status_code == 403
+    assert not Setting.objects.exists()
+    client.force_login(User.objects.create_superuser(username="root"))
+    assert save(client, form, scope="global").status_code == 302
+    assert list(Setting.objects.values_list("user", "key", "value")) == [(None, "memory.rag_top_n", 8)]
+    assert rows(client, scope="global")["rag_top_n"].own
+
+
+def test_staff_change_somebodys_and_nobody_else_does(client: Client, mei: User) -> None:
+    lin = UserFactory.create(username="lin")
+    save(client, fill(lin, rag_top_n="8"), user=lin.pk)
+    assert list(Setting.objects.values_list("user", flat=True)) == [mei.pk]
+    client.force_login(make_staff(may_change_global=False))
+    save(client, fill(lin, rag_top_n="11"), user=lin.pk)
+    assert get_settings(lin).rag_top_n == 11
+
+
+def test_looking_changes_nothing(client: Client, mei: User) -> None:
+    client.get(reverse("admin:settings"), {"restore": "memory.rag_top_n", "memory.rag_top_n": "9"})
+    assert not Setting.objects.exists()
+
+
+def test_it_takes_few_queries(client: Client, mei: User, django_assert_max_num_queries: Any) -> None:
+    rows(client)
+    with django_assert_max_num_queries(10):
+        rows(client)
