@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -63,3 +66,11 @@ def label_formality(name: str) -> str:
 def label_category(name: str) -> str:
     """The words for memories of a category; ``atomic`` stands for the atomic ones."""
     return str(_CATEGORIES.get(name, name))
+
+
+_TONES_OF_CATEGORIES = {"positive": "teal", "negative": "red", "seeking": "blue"}
+
+
+def tone_of_emotion(emotion: Mapping[str, Any] | None) -> str:
+    """The colour of a chip for an emotion as a turn keeps it (E1), by its category."""
+    return _TONES_OF_CATEGORIES.get((emotion or {}).get("category", ""), "grey")

@@ -1,29 +1,101 @@
-"""Past turns in the panel."""
+"""Past turns in the panel: the list, and one turn looked into, from the prompt to what came of it (M6)."""
 
 from __future__ import annotations
 
+from typing import Any
+from uuid import UUID
+
 from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Left
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.chat.models import Turn
-from apps.panel.owned import PartAdmin
+from apps.panel.inspector.describe import describe_turn
+from apps.panel.labels import label_emotion, tone_of_emotion
+from apps.panel.owned import PartAdmin, sees_everybody
+
+LIST_CHARACTERS = 80
 
 
 @admin.register(Turn)
 class TurnAdmin(PartAdmin):
-    """The record of what happened."""
+    """Every turn, newest first; its page is the context inspector. A turn goes with its session only."""
 
-    list_display = ("created_at", "user", "session", "model", "primary_emotion", "used_count", "update_count")
-    list_select_related = ("user", "session")
-    list_filter = ("model", "created_at")
-    fields = readonly_fields = (
-        "created_at", "user", "session", "user_message", "assistant_message", "model", "emotion", "strategy",
-        "memories_used", "memory_updates", "layers", "timings",
-    )  # fmt: skip
+    list_display = (
+        "said",
+        "created_at",
+        "user",
+        "shown_emotion",
+        "used_count",
+        "update_count",
+        "tokens",
+        "wait",
+        "model",
+    )
+    list_select_related = ("user",)
+    list_filter = ("created_at",)
+    list_before_template = "panel/inspector/before.html"
+    fields = readonly_fields = ("created_at", "user", "session", "model")
+
+    class Media:
+        css = {"all": ["panel/inspector.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
+        rows: QuerySet[Turn] = super().get_queryset(request)
+        return rows.defer("sources").annotate(beginning=Left("user_message__content", LIST_CHARACTERS))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The context inspector. A turn is found by either of its messages; one of somebody else's is none."""
+        if object_id is None or request.method != "GET":
+            response: HttpResponse = super().changeform_view(request, object_id, form_url, extra_context)
+            return response
+        turn = self._find(request, object_id)
+        if turn is None:
+            raise Http404
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("What happened in this turn"),
+            "opts": self.opts,
+            "page": describe_turn(turn),
+            "turn": turn,
+            "sees_everybody": sees_everybody(request),
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "panel/inspector/turn.html", context)
+
+    def _find(self, request: HttpRequest, object_id: str) -> Turn | None:
+        try:
+            key = UUID(object_id)
+        except ValueError:
+            return None
+        rows: QuerySet[Turn] = super().get_queryset(request)
+        rows = rows.select_related("user_message", "assistant_message", "session", "user")
+        return rows.filter(Q(pk=key) | Q(user_message_id=key)).first()
+
+    @admin.display(description=_("message"))
+    def said(self, turn: Turn) -> SafeString:
+        beginning = getattr(turn, "beginning", None)
+        if beginning is None:
+            return format_html('<span class="muted">{}</span>', _("a form"))
+        return format_html('<span dir="auto">{}{}</span>', beginning, "…" if len(beginning) == LIST_CHARACTERS else "")
 
     @admin.display(description=_("emotion"))
-    def primary_emotion(self, turn: Turn) -> str:
-        return str((turn.emotion or {}).get("primary", ""))
+    def shown_emotion(self, turn: Turn) -> SafeString | str:
+        name = (turn.emotion or {}).get("primary", "")
+        if not name:
+            return "–"
+        return format_html('<span class="chip chip--{}">{}</span>', tone_of_emotion(turn.emotion), label_emotion(name))
 
     @admin.display(description=_("memories used"))
     def used_count(self, turn: Turn) -> int:
@@ -32,3 +104,12 @@ class TurnAdmin(PartAdmin):
     @admin.display(description=_("memory updates"))
     def update_count(self, turn: Turn) -> int:
         return len(turn.memory_updates)
+
+    @admin.display(description=_("tokens"))
+    def tokens(self, turn: Turn) -> int:
+        return sum(layer["tokens"] for layer in turn.layers)
+
+    @admin.display(description=_("first word after"))
+    def wait(self, turn: Turn) -> str:
+        waited = turn.timings.get("opening_ms", 0) + turn.timings.get("first_token_ms", 0)
+        return f"{round(waited)} ms" if waited else "–"

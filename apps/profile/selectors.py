@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
@@ -35,12 +35,20 @@ def get_user_profile(*, user: User) -> ProfileSnapshot | None:
     )
 
 
-def find_profile_at(*, user: User, version: int, until: datetime) -> ProfileSnapshot | None:
-    """Return a version of the document; None where it is gone: one of the same number made after `until` is another."""
-    row = ProfileVersion.objects.filter(user=user, version=version, created_at__lte=until).first()
-    if row is None:
-        return None
-    return ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
+def find_profile_then_and_now(
+    *, user: User, version: int, until: datetime
+) -> tuple[ProfileSnapshot | None, ProfileSnapshot | None]:
+    """Return a version of the document and the current one; one query.
+
+    None where it is gone: a version of the same number made after `until` is another.
+    """
+    rows = ProfileVersion.objects.filter(Q(version=version) | Q(version=F("profile__version")), user=user)
+    found = {
+        row.version: ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
+        for row in rows.order_by("version")
+    }
+    then, now = found.get(version), found[max(found)] if found else None
+    return (then if then and then.updated_at <= until else None), now
 
 
 def to_snapshot(profile: UserProfile) -> ProfileSnapshot:

@@ -28,7 +28,7 @@ from apps.memory.selectors import (
     get_memories_by_id,
     list_contexts,
 )
-from apps.profile.selectors import find_profile_at, get_user_profile
+from apps.profile.selectors import find_profile_then_and_now
 from apps.profile.types import ProfileSnapshot
 from apps.summaries.selectors import list_session_summaries
 
@@ -121,8 +121,7 @@ def read_cases(
 
 def read_profile(user: User, version: int, *, until: datetime) -> Found[Profile]:
     """Return a version of the profile document."""
-    then = find_profile_at(user=user, version=version, until=until)
-    now = get_user_profile(user=user)
+    then, now = find_profile_then_and_now(user=user, version=version, until=until)
     profile = Profile(version=version, sections=then.texts if then else {DELETED: ""})
     texts = [_read_out_profile(each) if each else None for each in (then, now)]
     return Found(profile, make_piece(CutKind.PROFILE, str(version), then=texts[0], now=texts[1]))

@@ -140,6 +140,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         recorded=bool(record.sources),
         budget=record.sources.get("budget"),
         settings=record.sources.get("settings", {}),
+        working=working,
     )
 
 

@@ -1,4 +1,4 @@
-"""A past turn's prompt as it can be rebuilt today (M6): plain values, no Django."""
+"""A past turn's prompt as it can be rebuilt today (M6): plain values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from apps.core.llm.types import PromptMessage
+from apps.memory.selectors import WorkingMemoryState
 
 
 class State(StrEnum):
@@ -63,7 +64,8 @@ class RebuiltPrompt:
     """The whole prompt. `recorded`: whether the turn kept the revisions of what it was made from; turns from before
     that was so are rebuilt from what there is now.
 
-    `settings`: those that were not at their default. `budget` in tokens, None where it was not kept.
+    `settings`: those that were not at their default. `budget` in tokens, None where it was not kept. `working`: topic
+    and variables as the turn found them.
     """
 
     layers: Sequence[RebuiltLayer]
@@ -73,6 +75,7 @@ class RebuiltPrompt:
     recorded: bool
     budget: int | None
     settings: Mapping[str, object]
+    working: WorkingMemoryState | None = None
 
     @property
     def exact(self) -> bool | None:

@@ -1,0 +1,314 @@
+"""A turn as its page shows it: everything that happened in it, with words and shares for the pictures."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.accounts.types import MemorySettings, ScoreWeights
+from apps.chat.context.types import LONG_TERM
+from apps.chat.emotions import NEUTRAL, StrategyTable
+from apps.chat.inspection.past import read_working
+from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt
+from apps.chat.models import Turn
+from apps.chat.selectors import get_turn_configuration
+from apps.core.text.json_text import json_text
+from apps.memory.selectors import get_memories_by_id
+from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
+from apps.panel.inspector.words import ACTIONS, COMPONENTS, KINDS, LAYERS, PHASES
+from apps.panel.labels import label_emotion, label_formality, label_tone
+from apps.panel.values import show_value
+
+_WEIGHTED = (
+    ("keyword", ("keyword_score", "semantic_score")),
+    ("category", ("category_boost",)),
+    ("recency", ("recency_score",)),
+    ("frequency", ("frequency_score",)),
+    ("confidence", ("confidence",)),
+)
+"""Weights of the score, and the components each is for: the better one counts (K5, K9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a stacked bar or of a chart: `share` and `start` from 0 to 1 of its whole length."""
+
+    name: str
+    title: str
+    value: float
+    share: float
+    start: float = 0.0
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedMemory:
+    """A memory that stood in the prompt, and where its score came from."""
+
+    piece: Piece
+    kind: str
+    score: float
+    parts: Sequence[Segment]
+    components: Sequence[Segment]
+    topic_boost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What the reply remembered (L2). `text` is empty where it has been deleted since."""
+
+    id: str
+    action: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariableChange:
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPage:
+    """Everything the page of a turn shows."""
+
+    turn: Turn
+    prompt: RebuiltPrompt
+    layers: Sequence[tuple[RebuiltLayer, Segment]]
+    cut: Sequence[tuple[CutPieces, str]]
+    budget_share: float | None
+    used: Sequence[UsedMemory]
+    updates: Sequence[Update]
+    topic: tuple[str, str]
+    variables: Sequence[VariableChange]
+    why_strategy: str
+    next_strategy: str
+    strategy: Sequence[tuple[str, str]]
+    strategy_changed: bool
+    phases: Sequence[Segment]
+    total_ms: float
+    neighbours: Neighbours
+    aftermath: Aftermath
+    answer: str
+
+
+def describe_turn(turn: Turn) -> TurnPage:
+    """Return the page's content; the turn's messages and person must be loaded with it."""
+    settings, table = get_turn_configuration(turn.user)
+    prompt = rebuild_prompt(turn, settings=settings, table=table)
+    neighbours, aftermath = find_neighbours(turn), find_aftermath(turn)
+    phases = list(_list_phases(turn.timings))
+    topic, variables = _compare_working(turn, prompt)
+    row = table.get((turn.strategy or {}).get("emotion", ""))
+    whole = max(prompt.budget or 0, prompt.total_tokens)
+    return TurnPage(
+        turn=turn,
+        prompt=prompt,
+        layers=[(layer, _segment_layer(layer, whole=whole)) for layer in prompt.layers],
+        cut=[(cut, str(KINDS.get(cut.kind, cut.kind))) for cut in prompt.cut],
+        budget_share=prompt.total_tokens / prompt.budget if prompt.budget else None,
+        used=_list_used(turn, prompt),
+        updates=list(_list_updates(turn, aftermath)),
+        topic=topic,
+        variables=variables,
+        why_strategy=_explain_strategy(turn, neighbours, prompt),
+        next_strategy=_explain_next(turn, prompt, table),
+        strategy=_list_strategy(turn.strategy or {}),
+        strategy_changed=bool(turn.strategy and (row is None or row.to_wire() != turn.strategy)),
+        phases=phases,
+        total_ms=sum(phase.value for phase in phases),
+        neighbours=neighbours,
+        aftermath=aftermath,
+        answer=_explain_answer(turn),
+    )
+
+
+def _segment_layer(layer: RebuiltLayer, *, whole: int) -> Segment:
+    return Segment(
+        name=f"layer-{layer.index}",
+        title=str(LAYERS[layer.index]),
+        value=layer.tokens,
+        share=layer.tokens / whole if whole else 0.0,
+    )
+
+
+def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
+    pieces = {piece.id: piece for layer in prompt.layers for piece in layer.pieces}
+    own: Any = prompt.settings.get("score_weights")
+    weights = ScoreWeights.model_validate(own) if own else ScoreWeights()
+    used = []
+    for item in turn.memories_used:
+        long_term = item["kind"] == LONG_TERM
+        used.append(
+            UsedMemory(
+                piece=pieces[item["id"]],
+                kind=item["kind"],
+                score=item["score"],
+                parts=list(_list_parts(item, weights)) if long_term else [],
+                components=[
+                    Segment(name=name, title=str(title), value=item[name], share=min(1.0, item[name] / _full(name)),
+                            about=str(about))
+                    for name, (title, about) in COMPONENTS.items()
+                    if isinstance(item.get(name), int | float)
+                ],
+                topic_boost=item.get("topic_boost"),
+            )
+        )  # fmt: skip
+    return used
+
+
+def _full(component: str) -> float:
+    """The highest value of a component under the default table."""
+    return {"category_boost": 1.5, "topic_boost": 1.3}.get(component, 1.0)
+
+
+def _list_parts(item: Mapping[str, Any], weights: ScoreWeights) -> Iterator[Segment]:
+    """What each component gives to the score: its value times its weight, times the topic (K5)."""
+    topic = item.get("topic_boost", 1.0)
+    values = {
+        name: max(item.get(component, 0.0) for component in components) * getattr(weights, name) * topic
+        for name, components in _WEIGHTED
+    }
+    start = 0.0
+    highest = 1.3 * sum(getattr(weights, name) * (1.5 if name == "category" else 1) for name, _parts in _WEIGHTED)
+    for name, components in _WEIGHTED:
+        share = values[name] / highest
+        yield Segment(name=name, title=str(COMPONENTS[components[0]][0]), value=values[name], share=share, start=start)
+        start += share
+
+
+def _list_updates(turn: Turn, aftermath: Aftermath) -> Iterator[Update]:
+    rows = {row.id: row for row in aftermath.long_term}
+    missing = {uuid.UUID(item["id"]) for item in turn.memory_updates} - rows.keys()
+    if missing:
+        rows |= get_memories_by_id(turn.user, missing)
+    for item in turn.memory_updates:
+        row = rows.get(uuid.UUID(item["id"]))
+        text = f"{row.key}: {json_text(row.value)}" if row else ""
+        action = item["action"]
+        yield Update(id=item["id"], action=action, title=str(ACTIONS.get(action, action)), text=text)
+
+
+def _compare_working(turn: Turn, prompt: RebuiltPrompt) -> tuple[tuple[str, str], list[VariableChange]]:
+    """The topic before and after the turn, and the variables that it changed."""
+    before = prompt.working
+    after, _state = read_working(turn.user, turn.session_id, turn.sources.get("working_after"))
+    if after is None:
+        return ("", ""), []
+    old = before.variables.plain if before else {}
+    new = after.variables.plain
+    changes = [
+        VariableChange(name=name, before=show_value(old.get(name)), after=show_value(new.get(name)))
+        for name in {**old, **new}
+        if name not in old or name not in new or old[name] != new[name]
+    ]
+    return ((before.current_topic or "" if before else ""), after.current_topic or ""), changes
+
+
+def _threshold(prompt: RebuiltPrompt) -> float:
+    own: Any = prompt.settings.get("emotion_confidence", MemorySettings.model_validate({}).emotion_confidence)
+    return float(own)
+
+
+def _is_sure(emotion: Mapping[str, Any], threshold: float) -> bool:
+    return bool(emotion["confidence"] >= threshold) and emotion["primary"] != "unknown"
+
+
+def _explain_strategy(turn: Turn, neighbours: Neighbours, prompt: RebuiltPrompt) -> str:
+    """Why this row of the table was used (E3): the emotion of the turn before, not of this one."""
+    if not turn.strategy:
+        return _("The memory system was off: a plain chat without a strategy.")
+    used = label_emotion(turn.strategy["emotion"])
+    emotion = neighbours.emotion
+    if neighbours.previous is None or not emotion:
+        return _("Nothing was known of the mood yet, as in every first turn, so the neutral row was used.")
+    words = {"emotion": label_emotion(emotion["primary"]), "confidence": _share(emotion["confidence"]), "row": used}
+    if not _is_sure(emotion, _threshold(prompt)):
+        words["threshold"] = _share(_threshold(prompt))
+        return (
+            _(
+                "The message before sounded %(emotion)s, but %(confidence)s sure is under the threshold of "
+                "%(threshold)s, so the neutral row was used."
+            )
+            % words
+        )
+    if turn.strategy["emotion"] == emotion["primary"]:
+        return (
+            _(
+                "The message before sounded %(emotion)s (%(confidence)s sure), so this reply used the row “%(row)s”: a "
+                "mood steers the reply after the one it was found with."
+            )
+            % words
+        )
+    return (
+        _(
+            "The message before sounded %(emotion)s, but working memory had expired since, or the table had no such "
+            "row, so “%(row)s” was used."
+        )
+        % words
+    )
+
+
+def _explain_next(turn: Turn, prompt: RebuiltPrompt, table: StrategyTable) -> str:
+    emotion = turn.emotion
+    if not emotion:
+        return ""
+    threshold = _threshold(prompt)
+    steering = emotion["primary"] if _is_sure(emotion, threshold) else NEUTRAL
+    row = steering if steering in table else NEUTRAL
+    if steering == NEUTRAL and emotion["primary"] != NEUTRAL:
+        return _("Not sure enough (threshold %(threshold)s): the next reply takes the neutral row.") % {
+            "threshold": _share(threshold)
+        }
+    return _("The next reply takes the row “%(row)s”.") % {"row": label_emotion(row)}
+
+
+def _list_strategy(strategy: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The six fields of E2 in words."""
+    if not strategy:
+        return []
+    yes = {True: _("yes"), False: _("no")}
+    return [
+        (_("tone"), label_tone(strategy["tone"])),
+        (_("maximum length"), _("%(count)s characters") % {"count": strategy["max_length"]}),
+        (_("formality"), label_formality(strategy["formality"])),
+        (_("use memory"), yes[strategy["use_memory"]]),
+        (_("proactive question"), yes[strategy["proactive_question"]]),
+        (_("emoji allowed"), yes[strategy["emoji_allowed"]]),
+    ]
+
+
+def _list_phases(timings: Mapping[str, float]) -> Iterator[Segment]:
+    """The phases of a turn, one after the other, as far as they were measured."""
+    opening, context = timings.get("opening_ms", 0.0), timings.get("context_ms", 0.0)
+    model = timings.get("model_ms", 0.0)
+    first = min(timings.get("first_token_ms", model), model)
+    lengths = {"storing": opening - context, "context": context, "first_token": first, "writing": model - first}
+    total = sum(lengths.values())
+    start = 0.0
+    for name, length in lengths.items():
+        if length > 0:
+            yield Segment(name=name, title=str(PHASES[name]), value=length, share=length / total, start=start / total)
+            start += length
+
+
+_ANSWERS = {
+    "json": gettext_lazy("The model answered with one JSON object; what follows was read from it."),
+    "text": gettext_lazy("The model's answer was no JSON: it was taken as the reply, and nothing was read from it."),
+}
+
+
+def _explain_answer(turn: Turn) -> str:
+    return str(_ANSWERS.get(turn.sources.get("answer", ""), ""))
+
+
+def _share(value: float) -> str:
+    return f"{round(value * 100)} %"

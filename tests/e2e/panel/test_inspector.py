@@ -1,0 +1,66 @@
+"""The context inspector in a browser: one turn from the prompt to what came of it (M6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from apps.memory.services import forget_memories, update_memory
+from tests.support.answers import answer
+from tests.support.everything import Everything
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.spec("M6", "M7")
+
+HOSTILE = "<script>document.title='x'</script>{{ 7 }}]]>\u202e"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param({"language": "zh-CN"}, id="zh"),
+        pytest.param({"language": "en-US", "dark": True}, id="dark"),
+        pytest.param({"language": "zh-CN", "size": (390, 844)}, id="phone"),
+    ],
+)
+def test_a_turn_is_looked_into(
+    open_panel: Callable[..., Page],
+    inspect: Callable[..., None],
+    alice: ApiClient,
+    model: ScriptedModel,
+    look: dict[str, Any],
+) -> None:
+    everything = Everything(alice, model)
+    emotion = {"primary": "happy", "confidence": 0.8, "indicators": ["好"]}
+    model.script(answer(HOSTILE + "长" * 400, emotion=emotion, variables={"预算": 3000}))
+    alice.say(str(everything.session), "颜色？" + HOSTILE).raise_for_status()
+    update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now())
+    forget_memories(user=alice.user, ids=[], now=timezone.now())
+    page = open_panel(alice.user, f"/admin/chat/turn/{everything.reply}/change/", **look)
+    expect(page.locator(".piece__edited")).to_have_count(1)
+    page.locator(".piece__edited summary").click()
+    expect(page.locator(".difference ins")).to_contain_text("红色")
+    page.locator(".used summary").first.click()
+    inspect(page)
+    page.keyboard.press("j")
+    expect(page.locator(".bubble--user")).to_contain_text("document.title='x'")
+    expect(page.locator(".bubble--assistant")).to_contain_text("{{ 7 }}]]>")
+    expect(page).not_to_have_title("x")
+    page.keyboard.press("k")
+    expect(page).to_have_url(re.compile(everything.reply))
+
+
+def test_the_list_of_turns_for_staff(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], alice: ApiClient, staff: Any, model: ScriptedModel
+) -> None:
+    Everything(alice, model)
+    page = open_panel(staff, "/admin/chat/turn/", language="en-US")
+    inspect(page)
+    page.get_by_role("link", name="你喜欢的颜色").click()
+    expect(page.get_by_role("heading", name="What the model was told")).to_be_visible()

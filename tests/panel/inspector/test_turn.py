@@ -1,0 +1,167 @@
+"""The context inspector: a past turn, from what the model was told to what came of it (M6)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.chat.models import Turn
+from apps.conversations.models import Work
+from apps.memory.services import create_memory, forget_memories, update_memory
+from tests.support.answers import answer
+from tests.support.everything import Everything
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import MODEL, ScriptedModel
+
+pytestmark = pytest.mark.spec("M6")
+
+
+@pytest.fixture
+def model(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
+    settings.OPENAI_API_KEY = "test"
+    settings.OPENAI_BASE_URL = scripted_model.base_url
+    settings.CHAT_MODEL = MODEL
+    return scripted_model
+
+
+@pytest.fixture
+def browse() -> Callable[[User], Client]:
+    def log_in(user: User) -> Client:
+        browser = Client()
+        browser.force_login(user)
+        return browser
+
+    return log_in
+
+
+def url(reply: str | uuid.UUID) -> str:
+    return f"/admin/chat/turn/{reply}/change/"
+
+
+def test_a_turn_with_everything_takes_few_queries_and_shows_it(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
+) -> None:
+    everything = Everything(alice, model)
+    update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now())
+    forget_memories(user=alice.user, ids=[], now=timezone.now())
+    browser = browse(alice.user)
+    with django_assert_max_num_queries(20):
+        page = browser.get(url(everything.reply))
+    shown = page.context["page"]
+    assert shown.prompt.exact is True
+    assert shown.topic == ("认识", "换了话题")
+    assert [(change.name, change.before, change.after) for change in shown.variables] == [("目的地", "北京", "上海")]
+    assert [(name, round(share, 9) > 0) for name, share in ((s.name, s.share) for _layer, s in shown.layers)] == [
+        (f"layer-{index}", True) for index in range(7)
+    ]
+    assert {memory.kind for memory in shown.used} == {"long_term", "atomic"}
+    (scored,) = (memory for memory in shown.used if memory.kind == "long_term")
+    assert sum(part.value for part in scored.parts) == pytest.approx(scored.score, abs=1e-3)
+    text = page.content.decode()
+    for word in ("(edited since)", "a nurse &lt;b&gt;", "Hiking", "说了水果。", "已发函", "芒果"):
+        assert word in text, word
+
+
+def test_what_was_deleted_shows_as_deleted(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    everything = Everything(alice, model)
+    forget_memories(user=alice.user, ids=[everything.memory.id], now=timezone.now())
+    text = browse(alice.user).get(url(everything.reply)).content.decode()
+    assert "(deleted)" in text
+    assert "蓝色" not in text
+
+
+@pytest.mark.spec("E3")
+def test_the_mood_of_the_message_before_explains_the_strategy(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    session = alice.new_session()
+    emotions = [("sad", 0.9), ("happy", 0.3), ("neutral", 0.9)]
+    replies = []
+    for primary, confidence in emotions:
+        model.script(answer(emotion={"primary": primary, "confidence": confidence, "indicators": ["唉"]}))
+        replies.append(alice.say(session, "今天").raise_for_status().json()["assistant_message"]["id"])
+    browser = browse(alice.user)
+    pages = [browser.get(url(reply), headers={"Accept-Language": "en"}).context["page"] for reply in replies]
+    assert "every first turn" in pages[0].why_strategy
+    assert "sounded Sad (90 % sure), so this reply used the row “Sad”" in pages[1].why_strategy
+    assert "30 % sure is under the threshold of 50 %" in pages[2].why_strategy
+    assert pages[0].next_strategy == "The next reply takes the row “Sad”."
+    assert "Not sure enough" in pages[1].next_strategy
+    ways = [(page.neighbours.previous, page.neighbours.following) for page in pages]
+    first, second, third = map(uuid.UUID, replies)
+    assert ways == [(None, second), (first, third), (second, None)]
+
+
+def test_the_phases_of_a_turn_follow_each_other(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    reply = alice.say(alice.new_session(), "你好").raise_for_status().json()["assistant_message"]["id"]
+    Turn.objects.update(timings={"opening_ms": 20.0, "context_ms": 15.0, "first_token_ms": 40.0, "model_ms": 80.0})
+    page = browse(alice.user).get(url(reply)).context["page"]
+    assert [(phase.name, phase.value, phase.start, phase.share) for phase in page.phases] == [
+        ("storing", 5.0, 0.0, 0.05),
+        ("context", 15.0, 0.05, 0.15),
+        ("first_token", 40.0, 0.2, 0.4),
+        ("writing", 40.0, 0.6, 0.4),
+    ]
+    assert page.total_ms == 100.0
+
+
+def test_what_came_of_the_message_and_what_is_left_to_do(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    model.script(answer(entries=[{"category": "fact", "key": "居住地", "value": "上海"}]))
+    turn = alice.say(alice.new_session(), "我住在上海").raise_for_status().json()
+    Work.objects.filter(kind="extract").update(state="failed", error="ModelUnavailable")
+    page = browse(alice.user).get(url(turn["user_message"]["id"]))  # by the message as well as by the reply
+    shown = page.context["page"]
+    assert [(update.title, update.text) for update in shown.updates] == [("New", "居住地: 上海")]
+    assert [memory.key for memory in shown.aftermath.long_term] == ["居住地"]
+    assert "ModelUnavailable" in page.content.decode()
+    assert shown.aftermath.embedded == 0
+
+
+def test_the_list_takes_as_many_queries_however_long_it_is(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_num_queries: Any
+) -> None:
+    session = alice.new_session()
+    for _number in range(3):
+        alice.say(session, "你好" * 100).raise_for_status()
+    browser = browse(alice.user)
+    browser.get("/admin/chat/turn/")
+    page = browser.get("/admin/chat/turn/")
+    assert page.content.decode().count("你好" * 40 + "…") == 3
+    assert len(page.context["cl"].result_list) == 3
+
+
+def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
+    alice: ApiClient, bob: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    reply = alice.say(alice.new_session(), "秘密").raise_for_status().json()["assistant_message"]["id"]
+    browser = browse(bob.user)
+    for path in (reply, uuid.uuid4(), "x"):
+        assert browser.get(url(path)).status_code == 404
+    staff = User.objects.create_user("tang", is_staff=True)
+    assert "秘密" in browse(staff).get(url(reply)).content.decode()
+    assert browse(alice.user).post(url(reply), {}).status_code == 403
+
+
+def test_hostile_text_is_text(alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]) -> None:
+    hostile = "<script>alert(1)</script>{{ 7 }}]]>\u202e" + "长" * 2000
+    create_memory(user=alice.user, category="fact", key="颜色<b>", value=hostile, now=timezone.now())
+    update_settings(user=alice.user, changes={"memory.token_budget": 2500})
+    model.script(answer(hostile, topic=hostile[:50], variables={"<i>": hostile}))
+    reply = alice.say(alice.new_session(), "颜色" + hostile).raise_for_status().json()["assistant_message"]["id"]
+    text = browse(alice.user).get(url(reply)).content.decode()
+    assert "<script>alert" not in text
+    assert "<i>" not in text
+    assert "&lt;script&gt;alert(1)" in text
