@@ -1,38 +1,79 @@
+"""What sessions were about, as cards; of each, what was summarised inside it, with what that covers."""
+
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.text import Truncator
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from apps.panel.owned import OwnedAdmin
+from apps.conversations.models import Message, Role
+from apps.core.text.citations import find_citation_spans
+from apps.panel.cards import CardList
+from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import delete_session_summary, update_session_summary
 
+MAX_CONVERSATION_SUMMARIES = 50
+"""Of one session on its page, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A summary in the list. ``inside``: how many parts of its conversation were summarised."""
+
+    row: SessionSummary
+    snippet: SafeString
+    inside: int
+
 
 @admin.register(SessionSummary)
-class SessionSummaryAdmin(OwnedAdmin):
-    """What sessions were about. They can be edited and deleted, by the services that the API calls."""
+class SessionSummaryAdmin(CardList, OwnedAdmin):
+    """They can be edited and deleted, by the services that the API calls."""
 
-    list_display = ("title", "short_snippet", "user", "edited", "created_at", "updated_at")
-    list_select_related = ("user",)
+    card_template = "panel/summaries/card.html"
+    empty_template = "panel/summaries/empty.html"
+    change_form_after_template = "panel/summaries/conversation.html"
+    list_display = ("title", "user", "created_at", "updated_at")
+    list_select_related = ("user", "session")
     list_filter = ("edited", "created_at")
-    search_fields = ("title", "snippet", "session__id", "user__username")
-    fields = ("id", "user", "session", "title", "snippet", "edited", "created_at", "updated_at")
-    readonly_fields = ("id", "user", "session", "edited", "created_at", "updated_at")
-
-    @admin.display(description=_("snippet"))
-    def short_snippet(self, summary: SessionSummary) -> str:
-        return Truncator(summary.snippet).chars(80)
+    search_fields = ("title", "snippet")
+    search_help_text = _("Words of title or text, Chinese too.")
+    fields = ("title", "snippet", "user", "session", "edited", "created_at", "updated_at")
+    readonly_fields = ("user", "session", "edited", "created_at", "updated_at")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SessionSummary]:
-        queryset: QuerySet[SessionSummary] = super().get_queryset(request)
-        return queryset.filter(deleted=False)
+        return super().get_queryset(request).filter(deleted=False)
+
+    def describe_cards(self, request: HttpRequest, rows: Sequence[SessionSummary]) -> list[Card]:
+        inside = dict(
+            Message.objects.filter(session__in=[row.session_id for row in rows], role=Role.SUMMARY)
+            .values("session")
+            .annotate(count=Count("id"))
+            .values_list("session", "count")
+        )
+        return [
+            Card(row=row, snippet=mark_citations(row.snippet), inside=inside.get(row.session_id, 0)) for row in rows
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().changelist_view(request, {"sees_everybody": sees_everybody(request), **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The form, and below it what was summarised inside the conversation."""
+        context = {"parts": list_parts(self.get_object(request, object_id)), **(extra_context or {})}
+        response: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return response
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -48,3 +89,38 @@ class SessionSummaryAdmin(OwnedAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SessionSummary]) -> None:
         for summary in queryset.select_related("user"):
             self.delete_model(request, summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A summary inside a conversation (S4), how many messages it stands for, and the first and last of their times."""
+
+    message: Message
+    text: SafeString
+    covered: int
+
+
+def list_parts(summary: SessionSummary | None) -> list[Part]:
+    """The summaries inside the conversation that a session's summary is about, newest first."""
+    if summary is None:
+        return []
+    messages = (
+        Message.objects.filter(session=summary.session_id, user=summary.user_id, role=Role.SUMMARY)
+        .annotate(covered=Count("covers"))
+        .order_by("-position")[:MAX_CONVERSATION_SUMMARIES]
+    )
+    return [Part(message=row, text=mark_citations(row.content), covered=row.covered) for row in messages]
+
+
+def mark_citations(text: str) -> SafeString:
+    """`text` as HTML with what it cites marked: statutes and the like stand in a summary word for word (S3)."""
+    pieces: list[tuple[SafeString | str, str, SafeString | str]] = []
+    done = 0
+    for start, end in find_citation_spans(text):
+        pieces += [("", text[done:start], ""), (_OPEN, text[start:end], _CLOSE)]
+        done = end
+    return format_html_join("", "{}{}{}", [*pieces, ("", text[done:], "")])
+
+
+_OPEN = SafeString('<mark class="found">')
+_CLOSE = SafeString("</mark>")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
@@ -9,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.conversations.models import Message
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory
@@ -73,3 +76,29 @@ def test_the_list_shows_summaries_and_lets_nobody_add_one(client: Client, summar
     assert str(summary.id) in page
     assert str(gone.id) not in client.get(reverse(LIST)).content.decode()
     assert client.get(reverse("admin:summaries_sessionsummary_add")).status_code == 403
+
+
+def test_what_is_cited_is_marked_and_what_means_harm_is_text(client: Client, summary: SessionSummary) -> None:
+    snippet = "<b>依据《民法典》第七百三十条可退租。"
+    SessionSummary.objects.update(snippet=snippet)
+    page = client.get(reverse(LIST)).content.decode()
+    assert '&lt;b&gt;依据<mark class="found">《民法典》第七百三十条</mark>可退租。' in page
+
+
+@pytest.mark.spec("S4")
+def test_the_summaries_inside_a_conversation_are_told_with_what_they_cover(
+    client: Client, summary: SessionSummary, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(3):
+        inside = record(summary, role="summary", content=f"第{number}段", position=10 * number + 9)
+        for position in range(number + 1):
+            record(summary, role="user", content="话", position=10 * number + position, summarized_by=inside)
+    url = reverse("admin:summaries_sessionsummary_change", args=[summary.id])
+    with django_assert_max_num_queries(12):
+        parts = client.get(url).context["parts"]
+    assert [(part.message.content, part.covered) for part in parts] == [("第2段", 3), ("第1段", 2), ("第0段", 1)]
+    assert client.get(reverse(LIST)).context["cards"][0].inside == 3
+
+
+def record(summary: SessionSummary, **fields: Any) -> Message:
+    return Message.objects.create(session=summary.session, user=summary.user, **fields)
