@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.panel.memories.bulk import BulkPages
+from apps.panel.memories.detail.pages import DetailPages
 from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 
 
-class MemoryAdmin(BulkPages):
+class MemoryAdmin(DetailPages):
     """The pages of one kind. Active and pending memories can be changed; a deletion takes the history along."""
 
     kind: ClassVar[MemoryKind]
