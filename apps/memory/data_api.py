@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import AsyncIterator
 from dataclasses import asdict
-from typing import IO
 
-from asgiref.sync import sync_to_async
-from django.http import StreamingHttpResponse
+from django.http import FileResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -27,8 +23,7 @@ from apps.core.errors import InvalidInput
 from apps.core.fields import StrictCharField
 from apps.core.http import AsyncAPIView
 from apps.core.serializers import KnownFieldsSerializer
-
-BYTES_AT_ONCE = 256 * 1024
+from apps.memory.transfer.files import answer_written
 
 
 class ExportView(AsyncAPIView):
@@ -36,32 +31,13 @@ class ExportView(AsyncAPIView):
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.OBJECT})
     async def get(self, request: Request) -> HttpResponseBase:
-        """Written out before it is sent: no connection waits for a slow client, and an error is a status."""
-        user = get_user(request)
-        file = await in_database(_write_file, user)
-        response = StreamingHttpResponse(_stream(file), content_type="application/json")
-        response["Content-Disposition"] = f'attachment; filename="jiyi-{timezone.now():%Y-%m-%d}.json"'
-        return response
+        return await in_database(answer_export, get_user(request))
 
 
-def _write_file(user: User) -> IO[bytes]:
-    # Without a name: nothing of it stays, whatever happens. Whoever sends it closes it.
-    file = tempfile.TemporaryFile()  # noqa: SIM115
-    try:
-        write_export(user=user, file=file, now=timezone.now())
-        file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-async def _stream(file: IO[bytes]) -> AsyncIterator[bytes]:
-    try:
-        while portion := await sync_to_async(file.read, thread_sensitive=False)(BYTES_AT_ONCE):
-            yield portion
-    finally:
-        file.close()
+def answer_export(user: User) -> FileResponse:
+    """Answer with everything remembered about a person, as a file of JSON (R2); an error is a status, as none is sent
+    before all is written."""
+    return answer_written(lambda file: write_export(user=user, file=file, now=timezone.now()), name="everything")
 
 
 class EraseRequest(KnownFieldsSerializer):

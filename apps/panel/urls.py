@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
+from apps.panel.erasure.pages import ErasurePage, ExportPage
 from apps.panel.pages import PanelPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
@@ -23,6 +24,8 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("review/editor/", EditorPage, "review_editor"),
     ("review/decide/", DecidePage, "review_decide"),
     ("review/undo/", UndoPage, "review_undo"),
+    ("erasure/", ErasurePage, "erasure"),
+    ("erasure/export/", ExportPage, "erasure_export"),
     ("settings/", SettingsPage, "settings"),
     ("work/progress/", ProgressPage, "work_progress"),
     ("work/replay/", ReplayPage, "work_replay"),

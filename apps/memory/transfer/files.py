@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import IO, Any
 
 from asgiref.sync import sync_to_async
@@ -29,11 +29,16 @@ class _Attachment(FileResponse):
 
 
 def answer_file(portions: Iterable[bytes], *, name: str) -> FileResponse:
-    """Answer with a file of JSON. Written out before it is sent: no connection waits for a slow client."""
+    """Answer with a file of JSON made of these portions."""
+    return answer_written(lambda file: file.writelines(portions), name=name)
+
+
+def answer_written(write: Callable[[IO[bytes]], object], *, name: str) -> FileResponse:
+    """Answer with what `write` writes. Written out before it is sent: no connection waits for a slow client."""
     # Without a name: nothing of it stays, whatever happens. The response closes it.
     file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        file.writelines(portions)
+        write(file)
         file.seek(0)
     except BaseException:
         file.close()

@@ -1,0 +1,88 @@
+"""Erasing everything remembered about a person (R3): what is there, the name typed, and a receipt."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.accounts.erasure import Receipt, count_rows, erase_user
+from apps.accounts.models import User
+from apps.accounts.personal_data import list_tables
+from apps.memory.data_api import answer_export
+from apps.panel.links import link_page
+from apps.panel.pages import PanelPage
+
+
+class ErasurePage(PanelPage):
+    """One's own data; for staff anybody's, with ``?user=``."""
+
+    title = _("Erase everything")
+    template_name = "panel/erasure/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._ask(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Erase, where ``confirm`` is the person's user name to the letter; else nothing happens, with status 400."""
+        if request.POST.get("confirm", "") != self.owner.get_username():
+            return self._ask(request, status=400, refused=True)
+        receipt = erase_user(user=self.owner)
+        tables = [{"title": title, "count": receipt.deleted[name]} for name, title in _title_tables().items()]
+        return self.render(
+            request,
+            receipt=receipt,
+            tables=[table for table in tables if table["count"]],
+            total=sum(receipt.deleted.values()),
+            now=timezone.now(),
+            document=_write_receipt(receipt, self.owner),
+            **self._links(request),
+        )
+
+    def _ask(self, request: HttpRequest, *, status: int = 200, refused: bool = False) -> HttpResponse:
+        counts = count_rows(self.owner)
+        most = max(counts.values(), default=0) or 1
+        tables = [
+            {"title": title, "count": counts[name], "share": round(counts[name] / most, 3)}
+            for name, title in _title_tables().items()
+        ]
+        return self.render(
+            request,
+            status=status,
+            refused=refused,
+            tables=sorted((table for table in tables if table["count"]), key=lambda table: -table["count"]),
+            total=sum(counts.values()),
+            **self._links(request),
+        )
+
+    def _links(self, request: HttpRequest) -> dict[str, Any]:
+        other = self.owner if self.owner != request.user else None
+        return {
+            "mine": other is None,
+            "address": link_page("erasure", user=other),
+            "export_link": link_page("erasure_export", user=other),
+        }
+
+
+class ExportPage(PanelPage):
+    """Everything remembered about a person as a file, to keep before it is erased (R2)."""
+
+    title = _("Export everything")
+
+    def get(self, request: HttpRequest) -> FileResponse:
+        return answer_export(self.owner)
+
+
+def _title_tables() -> dict[str, str]:
+    return {table.name: str(table.model._meta.verbose_name_plural) for table in list_tables()}
+
+
+def _write_receipt(receipt: Receipt, user: User) -> str:
+    """The receipt as a link to a file that holds it: it is kept nowhere else."""
+    said = {"user": user.pk, "erased_at": timezone.now().isoformat(timespec="seconds"), **asdict(receipt)}
+    return "data:application/json;base64," + base64.b64encode(json.dumps(said, indent=2).encode()).decode()

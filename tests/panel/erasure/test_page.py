@@ -1,0 +1,99 @@
+"""Erasing in the panel (R3): what is held is told, the name is asked for, the receipt is true."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.erasure import count_rows
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import create_token
+from apps.memory.models import LongTermMemory
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+
+PAGE, EXPORT = "admin:erasure", "admin:erasure_export"
+
+# Not in one transaction with the test: an export reads all of it as it was at one moment, in a transaction of its own.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R3", "M7")]
+
+
+@pytest.fixture
+def mei(db: None) -> User:
+    user = UserFactory.create(username="mei")
+    LongTermMemoryFactory.create_batch(3, user=user, value="紫罗兰")
+    create_token(user=user)
+    return user
+
+
+@pytest.fixture
+def lin(db: None) -> User:
+    user = UserFactory.create(username="lin")
+    LongTermMemoryFactory.create(user=user, value="向日葵")
+    return user
+
+
+def log_in(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+def counts(context: Any) -> dict[str, int]:
+    return {table["title"]: table["count"] for table in context["tables"]}
+
+
+def test_what_is_held_is_told_before_and_nothing_is_erased_by_looking(client: Client, mei: User, lin: User) -> None:
+    response = log_in(client, mei).get(reverse(PAGE), {"confirm": "mei"})
+    assert counts(response.context) == {"long-term memories": 3, "embeddings of long-term memories": 3, "changes": 3}
+    assert LongTermMemory.objects.filter(user=mei).count() == 3
+
+
+@pytest.mark.parametrize("typed", ["", "Mei", "mei ", "lin", "<script>"])
+def test_a_wrong_name_erases_nothing(client: Client, mei: User, lin: User, typed: str) -> None:
+    response = log_in(client, mei).post(reverse(PAGE), {"confirm": typed})
+    assert response.status_code == 400
+    assert "Nothing was erased" in response.content.decode()
+    assert "<script>" not in response.content.decode().partition("<main")[2]
+    assert LongTermMemory.objects.count() == 4
+
+
+def test_the_receipt_says_what_was_deleted_and_that_it_is_gone(client: Client, mei: User, lin: User) -> None:
+    response = log_in(client, mei).post(reverse(PAGE), {"confirm": "mei"})
+    assert response.status_code == 200
+    receipt = json.loads(base64.b64decode(response.context["document"].partition(",")[2]))
+    assert (receipt["user"], receipt["verified"], receipt["deleted"]["long_term_memory"]) == (mei.pk, True, 3)
+    assert response.context["total"] == 9
+    assert not any(count_rows(mei).values())
+    assert ApiToken.objects.filter(user=mei).count() == 1
+    assert LongTermMemory.objects.get().user == lin
+
+
+def test_nobody_erases_or_exports_somebody_else(client: Client, mei: User, lin: User) -> None:
+    log_in(client, lin)
+    assert client.post(reverse(PAGE, query={"user": mei.pk}), {"confirm": "mei", "user": mei.pk}).status_code == 400
+    exported = b"".join(client.get(reverse(EXPORT), {"user": mei.pk})).decode()
+    assert "向日葵" in exported
+    assert "紫罗兰" not in exported
+    assert LongTermMemory.objects.filter(user=mei).count() == 3
+
+
+def test_staff_erase_and_export_for_somebody(client: Client, mei: User, lin: User) -> None:
+    log_in(client, UserFactory.create(username="tang", is_staff=True))
+    page = client.get(reverse(PAGE), {"user": mei.pk})
+    assert "What is held about mei" in page.content.decode()
+    answer = client.get(page.context["export_link"])
+    assert "紫罗兰" in b"".join(answer).decode()
+    assert answer["Content-Disposition"].startswith("attachment")
+    assert client.post(page.context["address"], {"confirm": "tang"}).status_code == 400
+    assert client.post(page.context["address"], {"confirm": "mei"}).context["receipt"].verified
+    assert [memory.user for memory in LongTermMemory.objects.all()] == [lin]
+
+
+def test_it_takes_few_queries(client: Client, mei: User, django_assert_max_num_queries: Any) -> None:
+    log_in(client, mei).get(reverse(PAGE))
+    with django_assert_max_num_queries(12):
+        client.get(reverse(PAGE))
