@@ -38,6 +38,8 @@ I put the keys there. > The user put the keys there.
 I no longer smoke. > The user no longer smokes.
 I still live here. > The user still lives here.
 I landed and have signed a lease. > The user landed and has signed a lease.
+When I last called, she slept. > When the user last called, she slept.
+I first moved here in May. > The user first moved here in May.
 I landed and am tired. > The user landed and is tired.
 My mum came and I have to help her. > The user's mum came and the user has to help her.
 I took a flat with, dare I say it, a bath. > The user took a flat with a bath.
