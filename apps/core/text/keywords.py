@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +34,33 @@ def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
         chosen = set(sorted(keywords, key=lambda word: -counts[word] * rarity(word))[:limit])
         keywords = [word for word in keywords if word in chosen]
     return keywords
+
+
+class Fate(StrEnum):
+    """What becomes of a word of a message in the search for its keywords."""
+
+    KEYWORD = "keyword"
+    PRONOUN = "pronoun"
+    STOP_WORD = "stop_word"
+    SHORT_NUMBER = "short_number"
+    ONE_CHARACTER = "one_character"
+    LESS_IMPORTANT = "less_important"
+
+
+def explain_keywords(text: str, *, limit: int = 10) -> dict[str, Fate]:
+    """What `extract_keywords` makes of each word of `text`, folded, in order of first occurrence."""
+    keywords = set(extract_keywords(text, limit=limit))
+    return {word: Fate.KEYWORD if word in keywords else _explain_absence(word) for word in Counter(match_words(text))}
+
+
+def _explain_absence(word: str) -> Fate:
+    if word == NEUTRAL:
+        return Fate.PRONOUN
+    if word in load_stop_words():
+        return Fate.STOP_WORD
+    if _is_short_number(word):
+        return Fate.SHORT_NUMBER
+    return Fate.ONE_CHARACTER if len(word) == 1 else Fate.LESS_IMPORTANT
 
 
 @cache

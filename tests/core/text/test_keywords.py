@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import apps.core.text.keywords
-from apps.core.text.keywords import extract_keywords, load_stop_words
+from apps.core.text.keywords import explain_keywords, extract_keywords, load_stop_words
 
 
 @pytest.mark.spec("K1")
@@ -78,3 +78,20 @@ def test_each_stop_word_is_listed_once_and_loaded(language: str) -> None:
 @pytest.mark.parametrize("word", ["喜欢", "工作", "颜色", "名字", "爱", "like", "work", "name", "hate"])
 def test_content_words_are_no_stop_words(word: str) -> None:
     assert word not in load_stop_words()
+
+
+@pytest.mark.spec("M6")
+def test_what_became_of_each_word_can_be_told() -> None:
+    told = explain_keywords("我喜欢用 Python 写代码 12 猫", limit=2)
+    assert {word: fate.value for word, fate in told.items()} == {
+        "我": "pronoun",
+        "喜欢": "less_important",
+        "用": "stop_word",
+        "python": "keyword",
+        "写": "one_character",
+        "代码": "keyword",
+        "12": "short_number",
+        "猫": "one_character",
+    }
+    assert explain_keywords("") == {}
+    assert explain_keywords("the 猫") == {"the": "stop_word", "猫": "keyword"}

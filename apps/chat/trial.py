@@ -1,0 +1,87 @@
+"""The prompt that a message would get under other settings (M6: the playground). Stores and counts nothing."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.conf import settings as django_settings
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.read import read_context
+from apps.chat.context.types import Context
+from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.chat.selectors import get_turn_configuration
+from apps.conversations.selectors import get_session, get_window
+from apps.conversations.types import Window
+from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
+from apps.memory.working.variables import Variables
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a message would be said. `session_id` None: in a session that does not exist yet.
+
+    `settings` are the person's own now. `recalls`: not in a temporary session (C7).
+    """
+
+    session_id: uuid.UUID | None
+    settings: MemorySettings
+    table: StrategyTable
+    strategy: ReplyStrategy | None
+    working: WorkingMemorySnapshot | None
+    recalls: bool
+
+
+def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: datetime) -> Stage:
+    """Read where a message would be said; `topic`, unless blank, in place of the one the session has (K7).
+
+    Raises `NotFound` for a session that is not theirs.
+    """
+    settings, table = get_turn_configuration(user)
+    working, recalls = None, True
+    if session_id is not None:
+        recalls = not get_session(user, session_id).temporary
+        working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+    strategy = None
+    if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        strategy = get_strategy(working.last_emotion if working else None, table=table)
+    if topic.strip():
+        working = replace(working or _make_working_memory(now), current_topic=topic.strip())
+    return Stage(
+        session_id=session_id, settings=settings, table=table, strategy=strategy, working=working, recalls=recalls
+    )
+
+
+def _make_working_memory(now: datetime) -> WorkingMemorySnapshot:
+    return WorkingMemorySnapshot(
+        session_id=uuid.uuid4(),
+        current_topic=None,
+        variables=Variables(),
+        turn_count=1,
+        last_emotion=None,
+        created_at=now,
+        updated_at=now,
+        revision=0,
+    )
+
+
+def try_context(*, user: User, message: str, stage: Stage, settings: MemorySettings, now: datetime) -> Context:
+    """Return the context that `message` would get on this stage under `settings`."""
+    window = Window()
+    if stage.session_id is not None:
+        window = get_window(user, stage.session_id, limit=settings.context_limit)
+    return read_context(
+        user,
+        session_id=stage.session_id or uuid.uuid4(),
+        message=message,
+        window=window,
+        strategy=stage.strategy,
+        table=stage.table,
+        working=stage.working,
+        settings=settings,
+        now=now,
+        recalls=stage.recalls,
+    )
