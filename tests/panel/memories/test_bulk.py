@@ -1,0 +1,223 @@
+"""What is done with many memories at once, and deleting (M3, L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
+from apps.memory.services import create_memory, record_entries
+from apps.panel.memories import bulk
+from tests.panel.memories.conftest import events, toast
+from tests.support.factories import UserFactory
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+LIST = "/admin/memory/longtermmemory/"
+ATOMIC = "/admin/memory/atomicmemory/"
+
+LogIn = Callable[[User], Client]
+
+
+def remember(user: User, key: str, value: Any = "value", category: str = "fact", now: Any = NOW) -> LongTermMemory:
+    return create_memory(user=user, category=category, key=key, value=value, now=now)[0]
+
+
+def propose(user: User, key: str, value: str) -> UUID:
+    entry = ProposedEntry(category="fact", key=key, value=value, source="inferred", confidence=0.4, mode="replace")
+    (update,) = record_entries(
+        user=user, entries=[entry], session_id=None, message_id=None, said_at=NOW, message_text="",
+        auto_accept_confidence=0.7, now=NOW,
+    )  # fmt: skip
+    return update.id
+
+
+def post(client: Client, action: str, *memories: Any, address: str = LIST, query: str = "", **fields: str) -> Any:
+    ids = [str(getattr(memory, "id", memory)) for memory in memories]
+    return client.post(f"{address}bulk/{query}", {"action": action, "selected": ids, **fields})
+
+
+def keys() -> set[str]:
+    return set(LongTermMemory.objects.values_list("key", flat=True))
+
+
+@pytest.mark.spec("M3", "L6")
+def test_deleting_asks_first_and_is_final(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    tea, cat = remember(mei, "tea"), remember(mei, "cat")
+    dialog = post(client, "delete", tea).content.decode()
+    assert "Delete 1 memory?" in dialog
+    assert "This is final." in dialog
+    assert keys() == {"tea", "cat"}
+    response = post(client, "delete", tea, confirmed="yes")
+    assert toast(response) == {"text": "1 memory was deleted.", "operations": "", "error": False}
+    assert events(response)["panel:reload"]
+    assert events(response)["panel:close"]
+    assert keys() == {"cat"}
+    assert ForgottenKey.objects.filter(user=mei).exists()
+    assert str(cat.id) not in dialog
+
+
+@pytest.mark.spec("L6")
+def test_copies_elsewhere_are_listed_and_removed_when_wanted(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    secret = remember(mei, "code word", "xylophone")
+    remember(mei, "instrument", "xylophone")
+    create_atomic_memory(user=mei, content="The user plays the xylophone.", now=NOW)
+    create_atomic_memory(user=UserFactory.create(), content="The user sells a xylophone.", now=NOW)
+    response = post(client, "delete", secret)
+    assert {(copy.kind, copy.text) for copy in response.context["copies"]} == {
+        ("long_term", "xylophone"),
+        ("atomic", "The user plays the xylophone."),
+    }
+    post(client, "delete", secret, confirmed="yes", copies="yes")
+    assert keys() == set()
+    assert list(AtomicMemory.objects.values_list("content", flat=True)) == ["The user sells a xylophone."]
+
+
+@pytest.mark.spec("M3")
+def test_everything_that_matches_goes_on_every_page_and_nothing_else(
+    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "PORTION", 20)
+    client = log_in(mei)
+    for number in range(70):
+        remember(mei, f"key {number}", category="pattern" if number < 65 else "fact")
+    remember(UserFactory.create(), "theirs", category="pattern")
+    until = timezone.now()
+    remember(mei, "later", category="pattern", now=until + timedelta(seconds=5))
+    fields = {"all": "1", "until": until.isoformat()}
+    dialog = post(client, "delete", query="?category=pattern", **fields)
+    assert dialog.context["total"] == 65
+    response = post(client, "delete", query="?category=pattern", confirmed="yes", **fields)
+    assert toast(response)["text"] == "65 memories were deleted."
+    assert keys() == {*(f"key {number}" for number in range(65, 70)), "later", "theirs"}
+
+
+@pytest.mark.spec("M3")
+def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "PORTION", 2)
+    monkeypatch.setattr(bulk, "SECONDS", -1.0)
+    client = log_in(mei)
+    memories = [remember(mei, f"key {number}") for number in range(5)]
+    done = []
+    fields = {"value": "pattern", "total": "5"}
+    while (response := post(client, "category", *memories, **fields)).status_code == 200:
+        progress = response.context["progress"]
+        done.append(progress.done)
+        fields |= {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
+    assert done == [2, 4]
+    assert toast(response)["text"] == "5 memories were moved."
+    assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"pattern"}
+    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
+
+
+@pytest.mark.spec("M3", "L7")
+def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undone(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    remember(mei, "city", "Berlin")
+    city, tea = propose(mei, "city", "Paris"), propose(mei, "tea", "green")
+    active = remember(mei, "cat")
+    response = post(client, "accept", city, tea, active)
+    assert toast(response)["text"] == "2 memories were accepted."
+    statuses = LongTermMemory.objects.filter(id__in=[city, tea]).values_list("status", flat=True)
+    assert list(statuses) == ["active", "active"]
+    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    assert LongTermMemory.objects.get(key="city", status="active").value == "Berlin"
+    response = post(client, "reject", city, tea)
+    assert toast(response)["text"] == "2 memories were rejected."
+    assert LongTermMemory.objects.filter(status="rejected").count() == 2
+    response = post(client, "accept", active)
+    assert toast(response)["text"] == "None of these waits for review."
+
+
+@pytest.mark.spec("M5")
+def test_atomic_memories_too(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    made = [create_atomic_memory(user=mei, content=text, now=NOW)[0] for text in ("用户喝茶。", "The user runs.")]
+    AtomicMemory.objects.filter(id=made[0].id).update(status="pending")
+    assert toast(post(client, "accept", *made, address=ATOMIC))["text"] == "1 memory was accepted."
+    assert post(client, "category", *made, address=ATOMIC, value="fact").status_code == 400
+    assert "Delete 2 memories?" in post(client, "delete", *made, address=ATOMIC).content.decode()
+    assert toast(post(client, "delete", *made, address=ATOMIC, confirmed="yes"))["text"] == "2 memories were deleted."
+    assert not AtomicMemory.objects.exists()
+
+
+@pytest.mark.spec("M7")
+def test_actions_pass_over_what_is_somebody_elses(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    theirs = remember(UserFactory.create(), "theirs")
+    assert toast(post(client, "delete", theirs))["error"]
+    post(client, "delete", theirs, confirmed="yes")
+    post(client, "delete", query=f"?user={theirs.user_id}", all="1", confirmed="yes")
+    assert toast(post(client, "category", theirs, value="pattern"))["text"] == "0 memories were moved."
+    theirs.refresh_from_db()
+    assert theirs.category == "fact"
+
+
+@pytest.mark.spec("M3", "M7")
+def test_staff_delete_of_several_people_at_once_and_it_is_recorded_as_theirs(log_in: LogIn, mei: User) -> None:
+    staff = UserFactory.create(is_staff=True)
+    memories = [remember(mei, "a"), remember(UserFactory.create(), "b")]
+    post(log_in(staff), "delete", *memories, confirmed="yes")
+    assert keys() == set()
+    assert list(Change.objects.filter(action="delete").values_list("actor", "origin")) == [(staff.pk, "panel")] * 2
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize("action", ["", "forget", "category"])
+def test_unknown_actions_are_refused(log_in: LogIn, mei: User, action: str) -> None:
+    memory = remember(mei, "tea")
+    assert post(log_in(mei), action, memory, value="mood").status_code == 400
+    assert log_in(mei).get(f"{LIST}bulk/").status_code == 405
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize("address", [LIST, ATOMIC])
+def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, address: str) -> None:
+    other = UserFactory.create(username="li")
+    for user in (mei, other):
+        remember(user, "city", "Berlin")
+        remember(user, "city", "Paris")
+        for content in ("用户喝茶。", "The user runs."):
+            create_atomic_memory(user=user, content=content, now=NOW)
+    model: Any = LongTermMemory if address == LIST else AtomicMemory
+    client = log_in(mei)
+    assert "Delete all 2 memories of mei?" in client.get(f"{address}clear/").content.decode()
+    assert client.post(f"{address}clear/", {"name": "Mei"}).status_code == 422
+    assert client.post(f"{address}clear/?user={other.pk}", {"name": "li"}).status_code == 422
+    assert model.objects.count() == 4
+    response = client.post(f"{address}clear/", {"name": "mei"})
+    assert toast(response)["text"] == "2 memories were deleted."
+    assert set(model.objects.values_list("user", flat=True)) == {other.pk}
+    staff = log_in(UserFactory.create(is_staff=True))
+    assert staff.post(f"{address}clear/?user={other.pk}", {"name": "li"}).status_code == 204
+    assert not model.objects.exists()
+
+
+@pytest.mark.spec("R3")
+def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    client.post(f"{LIST}add/", {"category": "fact", "key": "城市", "value": "北京", "confidence": "1"})
+    memory = LongTermMemory.objects.get()
+    data = {
+        "version": memory.updated_at.isoformat(),
+        "category": "fact",
+        "key": "城市",
+        "value": "上海",
+        "confidence": "1",
+    }
+    client.post(f"{LIST}{memory.id}/edit/", data)
+    post(client, "delete", memory, confirmed="yes")
+    assert not LongTermMemory.objects.exists()
+    assert not LogEntry.objects.exists()

@@ -1,0 +1,211 @@
+"""Adding and editing memories in the list, and undoing it (M3, L7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.memory.services import create_memory
+from tests.panel.memories.conftest import events, toast
+from tests.support.factories import UserFactory
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+LIST = "/admin/memory/longtermmemory/"
+ATOMIC = "/admin/memory/atomicmemory/"
+
+LogIn = Callable[[User], Client]
+
+
+def remember(user: User, key: str = "城市", value: Any = "上海", **fields: Any) -> LongTermMemory:
+    return create_memory(user=user, category="fact", key=key, value=value, now=NOW, **fields)[0]
+
+
+def form(memory: Any = None, **fields: Any) -> dict[str, Any]:
+    """What the editor of a memory sends."""
+    version = memory.updated_at.isoformat() if memory else ""
+    return {"version": version, "category": "fact", "key": "城市", "value": "上海", "confidence": "1.0"} | fields
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    assert response.status_code == 422
+    return dict(response.context["form"].errors)
+
+
+@pytest.mark.spec("M3")
+def test_the_editor_holds_the_memory_and_saves_only_what_changed(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    memory = remember(mei, value=["上海", "北京"], confidence=0.876)
+    editor = client.get(f"{LIST}{memory.id}/edit/")
+    assert "[\n  &quot;上海&quot;,\n  &quot;北京&quot;\n]" in editor.content.decode()
+    data = form(memory, value='["上海",\r\n "北京"]', confidence="0.88", category="preference")
+    response = client.post(f"{LIST}{memory.id}/edit/", data)
+    assert response.status_code == 200
+    assert f'id="memory-{memory.id}"' in response.content.decode()
+    memory.refresh_from_db()
+    assert (memory.category, memory.value, memory.confidence) == ("preference", ["上海", "北京"], 0.876)
+    change = Change.objects.get(action="edit")
+    assert (change.origin, change.actor) == ("panel", mei)
+    assert toast(response) == {"text": "Saved.", "operations": str(change.operation), "error": False}
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize(
+    ("typed", "value"), [("广州", "广州"), ("42", 42), ('"42"', "42"), ('{"a": true}', {"a": True}), ("a\r\nb", "a\nb")]
+)
+def test_values_are_read_as_one_types_them(log_in: LogIn, mei: User, typed: str, value: Any) -> None:
+    memory = remember(mei)
+    assert log_in(mei).post(f"{LIST}{memory.id}/edit/", form(memory, value=typed)).status_code == 200
+    memory.refresh_from_db()
+    assert memory.value == value
+
+
+@pytest.mark.spec("M3")
+@pytest.mark.parametrize(
+    ("change", "field", "reason"),
+    [
+        ({"value": '["a", '}, "value", "This begins like JSON, but is none: line 1, column 6. Quotes make it text."),
+        ({"value": ""}, "value", "This field is required."),
+        ({"value": '" "'}, "value", "Must not be null or blank."),
+        ({"value": "茶" * 32_000}, "value", "The value has over 32,000 characters of JSON."),
+        ({"key": "k" * 201}, "key", "Must have at most 200 characters."),
+        ({"key": "TAKEN!"}, "key", "Another active memory has this key."),
+        ({"confidence": "1.5"}, "confidence", "Ensure this value is less than or equal to 1."),
+        ({"category": "mood"}, "category", "Select a valid choice. mood is not one of the available choices."),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field_and_nothing_changes(
+    log_in: LogIn, mei: User, change: dict[str, str], field: str, reason: str
+) -> None:
+    memory = remember(mei)
+    remember(mei, "taken")
+    response = log_in(mei).post(f"{LIST}{memory.id}/edit/", form(memory, **change))
+    assert errors(response) == {field: [reason]}
+    memory.refresh_from_db()
+    assert (memory.key, memory.value, Change.objects.filter(action="edit").count()) == ("城市", "上海", 0)
+
+
+@pytest.mark.spec("M3")
+def test_saving_over_somebody_elses_change_takes_a_second_look(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    memory = remember(mei)
+    stale = form(memory, value="广州")
+    assert client.post(f"{LIST}{memory.id}/edit/", form(memory, value="北京")).status_code == 200
+    response = client.post(f"{LIST}{memory.id}/edit/", stale)
+    assert list(errors(response)) == ["__all__"]
+    memory.refresh_from_db()
+    assert memory.value == "北京"
+    again = form(memory, value="广州")
+    assert again["version"] in response.content.decode()
+    assert client.post(f"{LIST}{memory.id}/edit/", again).status_code == 200
+
+
+@pytest.mark.spec("M3")
+def test_history_is_not_edited(log_in: LogIn, mei: User) -> None:
+    old = remember(mei)
+    remember(mei, value="北京")
+    response = log_in(mei).post(f"{LIST}{old.id}/edit/", form(old, value="广州"))
+    assert toast(response)["error"]
+    old.refresh_from_db()
+    assert old.value == "上海"
+
+
+@pytest.mark.spec("M3")
+def test_adding_by_hand(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    assert client.get(f"{LIST}add/").status_code == 200
+    response = client.post(f"{LIST}add/", form())
+    memory = LongTermMemory.objects.get()
+    assert (memory.user, memory.value, memory.source, memory.status) == (mei, "上海", "user_stated", "active")
+    assert toast(response) == {
+        "text": "Remembered.",
+        "operations": str(Change.objects.get().operation),
+        "error": False,
+    }
+    assert toast(client.post(f"{LIST}add/", form()))["text"] == "This was remembered already."
+    response = client.post(f"{LIST}add/", form(value="北京"))
+    assert toast(response)["text"] == "Remembered. It takes the place of what this key had before."
+    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    assert LongTermMemory.objects.get(status="active").value == "上海"
+    assert errors(client.post(f"{LIST}add/", form(key=" "))) == {"key": ["This field is required."]}
+
+
+@pytest.mark.spec("M3", "M7")
+def test_staff_say_whose_memory_it_is_and_nobody_else_can(log_in: LogIn, mei: User) -> None:
+    staff = UserFactory.create(username="tang", is_staff=True)
+    client = log_in(staff)
+    assert 'value="mei"' in client.get(f"{LIST}add/", {"user": mei.pk}).content.decode()
+    assert client.post(f"{LIST}add/", form(owner="mei")).status_code == 200
+    assert LongTermMemory.objects.get().user == mei
+    assert errors(client.post(f"{LIST}add/", form(owner="who"))) == {"owner": ["Nobody has this user name."]}
+    assert log_in(mei).post(f"{LIST}add/", form(owner="tang", key="a")).status_code == 200
+    assert LongTermMemory.objects.get(key="a").user == mei
+
+
+@pytest.mark.spec("M3")
+def test_without_scripts_adding_leads_back_to_the_list(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    client.defaults["HTTP_HX_REQUEST"] = "false"
+    response = client.post(f"{LIST}add/", form(), follow=True)
+    assert response.redirect_chain == [(LIST, 302)]
+    assert "Remembered." in response.content.decode()
+
+
+@pytest.mark.spec("M5")
+def test_atomic_memories_are_edited_and_added(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    memory, _new = create_atomic_memory(user=mei, content="用户住在北京。", tags=["家"], now=NOW)
+    url = f"{ATOMIC}{memory.id}/edit/"
+    data = {"version": memory.updated_at.isoformat(), "content": "用户住在上海。", "tags": "家， 城市,city"}
+    response = client.post(url, data)
+    memory.refresh_from_db()
+    assert (memory.content, memory.tags) == ("用户住在上海。", ["家", "城市", "city"])
+    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    memory.refresh_from_db()
+    assert (memory.content, memory.tags) == ("用户住在北京。", ["家"])
+    create_atomic_memory(user=mei, content="用户喝茶。", now=NOW)
+    data |= {"version": memory.updated_at.isoformat(), "content": "用户喝茶"}
+    assert errors(client.post(url, data)) == {"content": ["Another active memory says this."]}
+    assert client.post(f"{ATOMIC}add/", {"content": "The user has a cat.", "tags": ""}).status_code == 200
+    assert AtomicMemory.objects.filter(user=mei).count() == 3
+    assert errors(client.post(f"{ATOMIC}add/", {"content": "x", "tags": "t" * 51})) == {
+        "tags": ["Each tag must be text of 1 to 50 characters."]
+    }
+
+
+@pytest.mark.spec("M7")
+def test_nobody_reaches_into_somebody_elses_memories(log_in: LogIn, mei: User) -> None:
+    theirs = remember(UserFactory.create())
+    change = Change.objects.get()
+    client = log_in(mei)
+    for part in ("edit", "row"):
+        assert client.get(f"{LIST}{theirs.id}/{part}/").status_code == 404
+    assert client.post(f"{LIST}{theirs.id}/edit/", form(theirs, value="广州")).status_code == 404
+    assert client.post("/admin/undo/", {"operations": str(change.operation)}).status_code == 404
+    theirs.refresh_from_db()
+    assert (theirs.value, theirs.status) == ("上海", "active")
+
+
+@pytest.mark.spec("L7")
+def test_undo_is_a_post_and_tells_why_it_cannot(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    memory = remember(mei)
+    operation = str(Change.objects.get().operation)
+    assert client.get("/admin/undo/", {"operations": operation}).status_code == 405
+    client.post(f"{LIST}{memory.id}/edit/", form(memory, value="北京"))
+    response = client.post("/admin/undo/", {"operations": operation})
+    assert toast(response)["text"] == "This has changed since: undo the later change first."
+    assert events(response)["panel:reload"]
+    operations = ",".join(map(str, Change.objects.values_list("operation", flat=True)))
+    assert toast(client.post("/admin/undo/", {"operations": operations}))["text"] == "Undone."
+    memory.refresh_from_db()
+    assert (memory.value, memory.status) == ("上海", "rejected")
+    assert client.post("/admin/undo/", {"operations": "nonsense"}).status_code == 404
+    assert client.post("/admin/undo/", {"operations": str(timezone.now())}).status_code == 404
