@@ -206,8 +206,10 @@ def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
         return True
     if cues.find("aside", sentence.folded):
         return False
-    # Chinese leaves the person out.
-    enough = ("contentful",) if sentence.language == "zh" else ("detail", "fragment")
+    if sentence.language == "zh":  # which leaves the person out; but one clause may as well say how the world is
+        enough = ("contentful",) if _PART.search(sentence.folded) else ("detail", "habit")
+    else:
+        enough = ("detail", "fragment")
     return any(cues.find(name, sentence.folded) for name in enough)
 
 
