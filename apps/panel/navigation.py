@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.models import ApiToken, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.models import (
@@ -49,6 +49,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 table(LongTermMemory, "neurology"),
                 table(AtomicMemory, "scatter_plot"),
                 page(_("Review queue"), "inbox", "review") | count_badge(request),
+                page(_("Playground"), "science", "playground"),
                 table(UserProfile, "account_box"),
                 table(ProfileProposal, "rate_review"),
                 table(WorkingMemory, "memory"),
@@ -71,10 +72,14 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         },
         {
             "title": _("Behaviour"),
-            "items": [table(Strategy, "mood"), table(Setting, "tune")],
+            "items": [page(_("Settings"), "tune", "settings"), table(Strategy, "mood")],
         },
         {
             "title": _("Accounts"),
-            "items": [table(User, "person"), table(ApiToken, "key")],
+            "items": [
+                table(User, "person"),
+                table(ApiToken, "key"),
+                page(_("Erase everything"), "delete_forever", "erasure"),
+            ],
         },
     ]

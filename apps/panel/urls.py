@@ -5,20 +5,32 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
+from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
 from apps.panel.pages import PanelPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
+from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.settings.pages import SettingsPage
+from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 from apps.panel.undoing import UndoOperations
 from apps.panel.work.queue import ProgressPage, ReplayPage
 
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
+    ("transfer/", TransferPage, "transfer"),
+    ("transfer/download/", DownloadPage, "transfer_download"),
+    ("transfer/preview/", PreviewPage, "transfer_preview"),
+    ("transfer/confirm/", ConfirmPage, "transfer_confirm"),
+    ("embeddings/", VectorsPage, "embeddings"),
+    ("embeddings/search/", SearchPage, "embeddings_search"),
     ("profile/", ProfilePage, "profile"),
     ("profile/section/", SectionPage, "profile_section"),
     ("profile/proposal/", ProposalPage, "profile_proposal"),
     ("profile/restore/", RestorePage, "profile_restore"),
+    ("playground/", PlaygroundPage, "playground"),
+    ("playground/try/", TryPage, "playground_try"),
+    ("playground/save/", SavePage, "playground_save"),
     ("review/", ReviewPage, "review"),
     ("review/consequence/", ConsequencePage, "review_consequence"),
     ("review/editor/", EditorPage, "review_editor"),

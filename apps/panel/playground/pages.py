@@ -1,0 +1,199 @@
+"""The playground (M6): a message, what is recalled for it and why, and what other settings would change. Reads only.
+
+The message comes by POST: texts in addresses would end up in logs (R3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.accounts.services import update_settings
+from apps.chat.trial import set_stage
+from apps.conversations.selectors import list_sessions
+from apps.core.errors import NotFound
+from apps.core.http import read_uuid
+from apps.core.text.clean import clean_text
+from apps.core.text.keywords import Fate, explain_keywords
+from apps.core.text.time_expressions import find_times
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage
+from apps.panel.playground.rows import (
+    ATOMIC_COMPONENTS,
+    COMPONENTS,
+    MAX_ROWS,
+    Row,
+    find_widest,
+    show_atomic,
+    show_candidate,
+    show_long_term,
+)
+from apps.panel.playground.run import Embedding, Try, embed_message, try_message
+from apps.panel.playground.tuning import apply_changes, list_controls, list_problems, read_changes
+
+MAX_MESSAGE = 32_000
+MOST_PEOPLE = 200
+MOST_SESSIONS = 30
+MOST_BELOW = 10
+"""Memories under the floor that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of the two sides: what the person's own settings give, and what the tried ones do."""
+
+    tried: Try
+    long_term: Sequence[Row]
+    atomic: Sequence[Row]
+    more_long_term: int
+    more_atomic: int
+
+
+class PlaygroundPage(PanelPage):
+    """GET: the form."""
+
+    title = gettext_lazy("Playground")
+    template_name = "panel/playground/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        own = get_settings(self.owner)
+        return self.render(
+            request,
+            controls=list_controls(own, own),
+            sessions=list_sessions(self.owner).only("id", "title", "last_active_at")[:MOST_SESSIONS],
+            people=_list_people(request),
+            max_message=MAX_MESSAGE,
+        )
+
+
+class TryPage(PlaygroundPage):
+    """POST: what a message gets under the person's own settings and, where the form has others, under those."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return self.answer(request.POST)
+
+    def answer(self, given: QueryDict, *, notice: str = "") -> HttpResponse:
+        """Answer with the result of a form."""
+        owner, own = self.owner, get_settings(self.owner)
+        changes = read_changes(given.dict(), own=own)
+        problems = list_problems(changes)
+        if problems:
+            return self._render(problem=_("Some values are out of range."), controls=_list(own, own, problems))
+        tried = apply_changes(own, changes)
+        message = clean_text(given.get("message", ""))[:MAX_MESSAGE]
+        if not message.strip():
+            return self._render(notice=notice, controls=_list(own, tried))
+        now = timezone.now()
+        try:
+            stage = set_stage(
+                user=owner, session_id=_read_session(given), topic=clean_text(given.get("topic", ""))[:200], now=now
+            )
+        except NotFound as error:
+            raise Http404(error.message) from error
+        vector, embedding = embed_message(message)
+        settings = [own] if tried == own else [own, tried]
+        tries = [
+            try_message(user=owner, message=message, stage=stage, settings=chosen, query_embedding=vector, now=now)
+            for chosen in settings
+        ]
+        return self._render(
+            notice=notice,
+            controls=_list(own, tried),
+            columns=_show(tries),
+            last=tries[-1],
+            stage=stage,
+            uses_memory=bool(stage.recalls and stage.strategy and stage.strategy.use_memory),
+            words=_explain_words(message, limit=tried.max_keywords),
+            times=list(find_times(message, said_at=now, zone=own.zone)),
+            zone=own.zone,
+            embedding=None if embedding is Embedding.USED else embedding.value,
+            found=_count_arms(tries[-1]),
+            preferences=_count_preferences(tries[-1]),
+            below=[
+                (show_candidate(candidate), similarity)
+                for candidate, similarity in tries[-1].explanation.long_term.below_floor[:MOST_BELOW]
+            ],
+            more_below=max(len(tries[-1].explanation.long_term.below_floor) - MOST_BELOW, 0),
+            components=COMPONENTS,
+            atomic_components=ATOMIC_COMPONENTS,
+        )
+
+    def _render(self, **context: Any) -> HttpResponse:
+        return self.render(self.request, template="panel/playground/result.html", **context)
+
+
+class SavePage(TryPage):
+    """POST: keep the tried settings as the person's own."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        changes = read_changes(request.POST.dict(), own=get_settings(self.owner))
+        if changes and not list_problems(changes):
+            update_settings(user=self.owner, changes=changes)
+            return self.answer(request.POST, notice=_("Saved. The next turn goes by these settings."))
+        return self.answer(request.POST, notice=_("There is nothing to save."))
+
+
+def _list_people(request: HttpRequest) -> list[User]:
+    return list(User.objects.order_by("username")[:MOST_PEOPLE]) if sees_everybody(request) else []
+
+
+def _list(own: Any, tried: Any, problems: Mapping[str, Any] | None = None) -> list[Any]:
+    return list_controls(own, tried, problems=problems)
+
+
+def _read_session(given: QueryDict) -> UUID | None:
+    named = given.get("session", "")
+    return read_uuid(named) if isinstance(named, str) and named else None
+
+
+def _show(tries: Sequence[Try]) -> list[Column]:
+    widest = find_widest(tries)
+    columns = []
+    for number, tried in enumerate(tries):
+        other = tries[0] if number else None
+        explanation = tried.explanation
+        columns.append(
+            Column(
+                tried=tried,
+                long_term=show_long_term(tried, widest=widest, other=other),
+                atomic=show_atomic(tried, other=other),
+                more_long_term=max(len(explanation.long_term.ranked) - MAX_ROWS, 0),
+                more_atomic=max(len(explanation.atomic.ranked) - MAX_ROWS, 0),
+            )
+        )
+    return columns
+
+
+def _explain_words(message: str, *, limit: int) -> list[tuple[str, str, str]]:
+    """Each word of the message with what became of it, as a name and in words."""
+    told = {
+        Fate.KEYWORD: _("keyword"),
+        Fate.PRONOUN: _("pronoun"),
+        Fate.STOP_WORD: _("stop word"),
+        Fate.SHORT_NUMBER: _("short number"),
+        Fate.ONE_CHARACTER: _("one character only"),
+        Fate.LESS_IMPORTANT: _("less important than the others"),
+    }
+    words = explain_keywords(message, limit=limit)
+    return [(word[:60], fate.value, told[fate]) for word, fate in list(words.items())[:200]]
+
+
+def _count_arms(tried: Try) -> Counter[str]:
+    return Counter(arm.value for memory in tried.explanation.long_term.ranked for arm in memory.arms)
+
+
+def _count_preferences(tried: Try) -> int:
+    ranked = tried.explanation.long_term.ranked
+    return sum(memory.scored.candidate.category == "preference" for memory in ranked)

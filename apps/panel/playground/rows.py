@@ -1,0 +1,272 @@
+"""What the playground shows of each memory: its place, the parts of its score as a bar, and what became of it (M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.accounts.types import ScoreWeights
+from apps.memory.retrieval.explain import Arm, ExplainedAtomicMemory, ExplainedMemory
+from apps.memory.types import Candidate
+from apps.panel.playground.run import Outcome, Try
+from apps.panel.values import show_value
+
+MAX_SHOWN = 300
+"""Characters of a memory on a line."""
+
+MAX_ROWS = 40
+"""Of each kind in one column; the rest is counted."""
+
+Words = str | Promise
+
+COMPONENTS: tuple[tuple[str, Words, Words], ...] = (
+    (
+        "keyword",
+        gettext_lazy("Keyword match"),
+        gettext_lazy("How much of your message's keywords it holds. Rare words count more than common ones."),
+    ),
+    (
+        "semantic",
+        gettext_lazy("Meaning match"),
+        gettext_lazy(
+            "How near it is in meaning, even where no word is the same. The better of the two matches counts."
+        ),
+    ),
+    ("category", gettext_lazy("Category boost"), gettext_lazy("Preferences weigh 1.5, facts 1.2, habits 1.")),
+    (
+        "recency",
+        gettext_lazy("Recency"),
+        gettext_lazy("1 when it was just used; it halves with every half-life of rest."),
+    ),
+    (
+        "frequency",
+        gettext_lazy("Frequency"),
+        gettext_lazy("How often it was used, next to the most used of the candidates."),
+    ),
+    (
+        "confidence",
+        gettext_lazy("Confidence"),
+        gettext_lazy("How sure it is: what you said yourself is surer than what was concluded."),
+    ),
+    (
+        "topic",
+        gettext_lazy("Topic boost"),
+        gettext_lazy(
+            "The weighted sum of the above is multiplied by this: 1.3 when it fits the current topic, else 1."
+        ),
+    ),
+)
+"""Name, title, and what it says in one sentence: the words of the chat page (static/chat/recalled.js)."""
+
+ATOMIC_COMPONENTS: tuple[tuple[str, Words, Words], ...] = (
+    (
+        "keyword",
+        gettext_lazy("Words (BM25)"),
+        gettext_lazy("How well its words answer the message. Rare words count more, long texts a little less."),
+    ),
+    ("semantic", gettext_lazy("Meaning (cosine)"), gettext_lazy("How near it is in meaning, from 0 to 1.")),
+)
+
+_MODES = {
+    1.0: gettext_lazy("whole word"),
+    0.7: gettext_lazy("inside a word"),
+    0.3: gettext_lazy("a part of it"),
+    0.0: gettext_lazy("not there"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a score. `points` of the score come from it; `width` in percent of the widest bar of the page."""
+
+    name: str
+    title: Words
+    about: Words
+    value: float
+    weight: float | None
+    points: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory in one column. `moved`: places up (below 0: down) against the other column, None where it is new."""
+
+    id: UUID
+    rank: int
+    text: str
+    category: str
+    score: float
+    parts: Sequence[Part]
+    outcome: Outcome
+    arms: Sequence[Words]
+    matches: Sequence[tuple[str, float, Words]]
+    moved: int | None
+    compared: bool
+
+
+_ARMS = {
+    Arm.FULL_TEXT: gettext_lazy("full text"),
+    Arm.SUBSTRING: gettext_lazy("part of a word"),
+    Arm.SEMANTIC: gettext_lazy("meaning"),
+}
+
+Ranks = Mapping[UUID, int]
+
+
+def rank_long_term(tried: Try) -> Ranks:
+    """The place of each long-term memory, from 1."""
+    ranked = tried.explanation.long_term.ranked
+    return {memory.scored.candidate.id: rank for rank, memory in enumerate(ranked, start=1)}
+
+
+def rank_atomic(tried: Try) -> Ranks:
+    """The place of each atomic memory that is near enough, from 1; those that are not have none."""
+    near = [memory for memory in tried.explanation.atomic.ranked if memory.is_near_enough]
+    return {memory.scored.candidate.id: rank for rank, memory in enumerate(near, start=1)}
+
+
+def find_widest(tries: Sequence[Try]) -> float:
+    """The highest score of a long-term memory on the page: the whole width of a bar."""
+    scores = [memory.scored.score for tried in tries for memory in tried.explanation.long_term.ranked]
+    return max(scores, default=1.0) or 1.0
+
+
+def show_long_term(tried: Try, *, widest: float, other: Try | None) -> list[Row]:
+    """The rows of one column, best first; `other`: the column it is compared with."""
+    earlier = rank_long_term(other) if other else {}
+    return [
+        _show_memory(memory, rank, tried, widest=widest, earlier=earlier, compared=other is not None)
+        for rank, memory in enumerate(tried.explanation.long_term.ranked[:MAX_ROWS], start=1)
+    ]
+
+
+def _show_memory(
+    memory: ExplainedMemory, rank: int, tried: Try, *, widest: float, earlier: Ranks, compared: bool
+) -> Row:
+    scored = memory.scored
+    candidate = scored.candidate
+    limit = tried.explanation.long_term.limit
+    return Row(
+        id=candidate.id,
+        rank=rank,
+        text=show_candidate(candidate),
+        category=candidate.category,
+        score=scored.score,
+        parts=_split_score(memory, weights=tried.settings.score_weights, widest=widest),
+        outcome=tried.find_outcome(candidate.id, rank=rank, limit=limit),
+        arms=[_ARMS[arm] for arm in memory.arms],
+        matches=[(word, mode, _MODES[mode]) for word, mode in memory.modes.items()],
+        moved=earlier[candidate.id] - rank if candidate.id in earlier else None,
+        compared=compared,
+    )
+
+
+def show_candidate(candidate: Candidate) -> str:
+    """Key and value on one line."""
+    return _shorten(f"{candidate.key}: {show_value(candidate.value)}")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+
+
+def _split_score(memory: ExplainedMemory, *, weights: ScoreWeights, widest: float) -> list[Part]:
+    """The parts whose points add up to the score (K5); of the two matches only the better one has any."""
+    scored = memory.scored
+    by_meaning = scored.semantic_score > scored.keyword_score
+    weighted = {
+        "keyword": (scored.keyword_score, 0.0 if by_meaning else weights.keyword),
+        "semantic": (scored.semantic_score, weights.keyword if by_meaning else 0.0),
+        "category": (scored.category_boost, weights.category),
+        "recency": (scored.recency_score, weights.recency),
+        "frequency": (scored.frequency_score, weights.frequency),
+        "confidence": (scored.confidence, weights.confidence),
+    }
+    points = {name: value * weight for name, (value, weight) in weighted.items()}
+    total = sum(points.values())
+    points["topic"] = total * (scored.topic_boost - 1)
+    values: dict[str, tuple[float, float | None]] = {**weighted, "topic": (scored.topic_boost, None)}
+    return [
+        Part(
+            name=name,
+            title=title,
+            about=about,
+            value=values[name][0],
+            weight=values[name][1],
+            points=points[name],
+            width=100 * points[name] / widest,
+        )
+        for name, title, about in COMPONENTS
+    ]
+
+
+def show_atomic(tried: Try, *, other: Try | None) -> list[Row]:
+    """The rows of one column, best first, those under the floor at the end."""
+    earlier = rank_atomic(other) if other else {}
+    ranks = rank_atomic(tried)
+    ranked = tried.explanation.atomic.ranked
+    best = max((memory.scored.keyword_score for memory in ranked), default=0.0) or 1.0
+    ordered = sorted(ranked, key=lambda memory: not memory.is_near_enough)
+    return [
+        _show_atomic_memory(memory, tried, rank=ranks.get(memory.scored.candidate.id, 0), best=best, earlier=earlier)
+        for memory in ordered[:MAX_ROWS]
+    ]
+
+
+def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int, best: float, earlier: Ranks) -> Row:
+    scored = memory.scored
+    candidate = scored.candidate
+    values = {
+        "keyword": (scored.keyword_score, 100 * scored.keyword_score / best),
+        "semantic": (scored.semantic_score, 100 * max(scored.semantic_score, 0.0)),
+    }
+    return Row(
+        id=candidate.id,
+        rank=rank,
+        text=_shorten(candidate.content),
+        category="",
+        score=scored.score,
+        parts=[
+            Part(
+                name=name,
+                title=title,
+                about=about,
+                value=values[name][0],
+                weight=None,
+                points=memory.keyword if name == "keyword" else memory.semantic,
+                width=values[name][1],
+            )
+            for name, title, about in ATOMIC_COMPONENTS
+        ],
+        outcome=tried.find_outcome(
+            candidate.id,
+            rank=rank,
+            limit=tried.explanation.atomic.limit,
+            is_near_enough=memory.is_near_enough,
+        ),
+        arms=[],
+        matches=[],
+        moved=earlier[candidate.id] - rank if rank and candidate.id in earlier else None,
+        compared=bool(earlier),
+    )
+
+
+def name_outcome(outcome: Outcome) -> str:
+    """What became of a memory, in words."""
+    match outcome:
+        case Outcome.USED:
+            return _("in the prompt")
+        case Outcome.RANK:
+            return _("below the limit")
+        case Outcome.FLOOR:
+            return _("under the floor")
+        case Outcome.BUDGET:
+            return _("cut by the budget")
+        case Outcome.NOT_ASKED:
+            return _("not asked for")

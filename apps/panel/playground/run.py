@@ -1,0 +1,102 @@
+"""One try of the playground: a message, somewhere, under some settings, and all that came of it (M6). Reads only."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.build import MEMORIES
+from apps.chat.context.types import Context
+from apps.chat.trial import Stage, try_context
+from apps.memory.embeddings.active import find_active_model
+from apps.memory.retrieval.explain import RecallExplanation, explain_recall
+from apps.memory.selectors import QueryEmbedding, embed_query
+
+
+class Outcome(StrEnum):
+    """What became of a memory that was found."""
+
+    USED = "used"
+    RANK = "rank"
+    FLOOR = "floor"
+    BUDGET = "budget"
+    NOT_ASKED = "not_asked"
+
+
+class Embedding(StrEnum):
+    """Whether the query has a vector, and why it has none."""
+
+    USED = "used"
+    NO_MODEL = "no_model"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What a message gets under `settings`. `milliseconds`: of recalling, as the turn does it."""
+
+    settings: MemorySettings
+    explanation: RecallExplanation
+    context: Context
+    milliseconds: float
+
+    @property
+    def layer(self) -> str:
+        """Layer 3 as the model would read it."""
+        return self.context.layers[MEMORIES].content
+
+    @property
+    def tokens(self) -> int:
+        return self.context.layers[MEMORIES].tokens
+
+    def find_outcome(self, memory_id: UUID, *, rank: int, limit: int, is_near_enough: bool = True) -> Outcome:
+        """What became of the memory of this place, from 1, in its kind's ranking."""
+        if not is_near_enough:
+            return Outcome.FLOOR
+        if str(memory_id) in {memory.id for memory in self.context.memories}:
+            return Outcome.USED
+        if rank > limit:
+            return Outcome.RANK
+        cut = {reference for cut in self.context.cut for reference in cut.refs}
+        return Outcome.BUDGET if str(memory_id) in cut else Outcome.NOT_ASKED
+
+
+def embed_message(message: str) -> tuple[QueryEmbedding | None, Embedding]:
+    """The vector of a message, by the same deadline as in a turn (A4), and whether there is one."""
+    found = embed_query(message)
+    if found is not None:
+        return found, Embedding.USED
+    return None, Embedding.NO_MODEL if find_active_model() is None else Embedding.LATE
+
+
+def try_message(
+    *,
+    user: User,
+    message: str,
+    stage: Stage,
+    settings: MemorySettings,
+    query_embedding: QueryEmbedding | None,
+    now: datetime,
+) -> Try:
+    """Recall for a message as a turn would under `settings`, with the reasons for everything."""
+    explanation = explain_recall(
+        user=user,
+        message=message,
+        settings=settings,
+        query_embedding=query_embedding,
+        working_memory=stage.working,
+        now=now,
+    )
+    start = time.perf_counter()
+    context = try_context(user=user, message=message, stage=stage, settings=settings, now=now)
+    return Try(
+        settings=settings,
+        explanation=explanation,
+        context=context,
+        milliseconds=(time.perf_counter() - start) * 1000,
+    )

@@ -1,0 +1,83 @@
+"""The playground in a browser: trying, turning a slider, comparing, saving (M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.models import LongTermMemory
+from apps.memory.services import create_memory
+
+pytestmark = pytest.mark.spec("M6")
+
+HOSTILE = "<script>alert(1)</script> {{ 7 }} ]]> \u202e rtl "
+
+
+@pytest.fixture
+def memories(mei: User) -> None:
+    now = datetime.now(UTC)
+    for days, (category, key, value, confidence) in enumerate(
+        [
+            ("preference", "喜欢的颜色", "蓝色", 1.0),
+            ("preference", "喜欢的菜", ["麻婆豆腐", "鱼香肉丝"], 0.9),
+            ("fact", "汽车颜色", "红色", 0.95),
+            ("pattern", "周末常去的地方", "颜色鲜艳的美术馆", 0.6),
+            ("fact", "喜欢的运动员 " + HOSTILE, "长" * 400, 0.8),
+            ("fact", "住址", "北京", 1.0),
+        ]
+    ):
+        create_memory(
+            user=mei, category=category, key=key, value=value, confidence=confidence, now=now - timedelta(days=4 * days)
+        )
+    create_atomic_memory(user=mei, content="用户上周六买了一辆蓝色的自行车，喜欢这个颜色。", tags=["自行车"], now=now)
+    create_atomic_memory(user=mei, content="用户养了一只猫。", now=now - timedelta(days=9))
+
+
+@pytest.mark.usefixtures("memories")
+def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+    page = open_panel(mei, "/admin/playground/")
+    expect(page.locator(".empty-state")).to_be_visible()
+    page.locator("#play-message").fill("上周六我喜欢什么颜色？")
+    page.keyboard.press("Enter")
+    first = page.locator(".play-row").first
+    expect(first).to_contain_text("喜欢的颜色: 蓝色")
+    expect(page.locator(".play-reading")).to_contain_text("上周六")
+    first.locator("summary").press("Enter")
+    expect(first.locator("table")).to_contain_text("关键词匹配")
+    inspect(page, "zh")
+    assert "颜色" not in page.url
+    page.locator("#play-weight_confidence").fill("1")
+    page.locator("#play-weight_keyword").fill("0")
+    expect(page.get_by_role("heading", name="试用的设置").first).to_be_visible()
+    expect(page.locator(".play-moved").first).to_be_visible()
+    inspect(page, "compared")
+    assert get_settings(mei).score_weights.confidence == 0.15
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="存为我的设置").click()
+    expect(page.locator("[data-toast]")).to_contain_text("已保存")
+    assert (get_settings(mei).score_weights.confidence, get_settings(mei).score_weights.keyword) == (1.0, 0.0)
+    assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {0}
+
+
+@pytest.mark.usefixtures("memories")
+@pytest.mark.parametrize(("size", "dark"), [((390, 844), False), ((1440, 900), True)], ids=["phone", "dark"])
+def test_for_staff(
+    open_panel: Callable[..., Page],
+    inspect: Callable[..., None],
+    mei: User,
+    staff: User,
+    size: tuple[int, int],
+    dark: bool,
+) -> None:
+    page = open_panel(staff, f"/admin/playground/?user={mei.pk}", language="en-US", size=size, dark=dark)
+    page.locator("#play-message").fill(f"喜欢的颜色 {HOSTILE}")
+    page.get_by_role("button", name="Try", exact=True).click()
+    expect(page.locator(".play-row").first).to_contain_text("颜色")
+    expect(page.get_by_role("button", name="Save as the settings of mei")).to_be_visible()
+    inspect(page)
