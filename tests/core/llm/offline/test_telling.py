@@ -156,7 +156,8 @@ def test_cantonese_is_told_as_well() -> None:
 @pytest.mark.parametrize(
     "message",
     ["中国的首都是北京", "太阳从东边升起", "锻炼有助于睡眠", "股票市场最近不稳定", "开头换成感谢信的语气",
-     "字数控制在三百字以内", "不要用成语", "换个说法", "改成疑问句", "用Java实现", "The capital of France is Paris.", "Cats are nocturnal.",
+     "字数控制在三百字以内", "不要用成语", "换个说法", "改成疑问句", "用Java实现",
+     "The capital of France is Paris.", "Cats are nocturnal.",
      "Big difference between lists and tuples.", "Keep it under a page.", "No bullet points.", "Not too formal.",
      "Make the ending shorter.", "Student loans are complicated.", "Never mind the second question."],
 )  # fmt: skip
