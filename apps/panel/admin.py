@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from apps.panel import (  # noqa: F401
-    accounts,
     contexts,
-    conversations,
-    embeddings,
     strategies,
     summaries,
     turns,
-    working,
 )
+from apps.panel.accounts import tokens, users  # noqa: F401
 from apps.panel.changes import pages  # noqa: F401
+from apps.panel.embeddings import tables as embedding_tables  # noqa: F401
+from apps.panel.conversations import messages, sessions  # noqa: F401
 from apps.panel.memories import atomic, long_term  # noqa: F401
-from apps.panel.profiles import tables  # noqa: F401
+from apps.panel.profiles import tables as profile_tables  # noqa: F401
 from apps.panel.work import queue  # noqa: F401
+from apps.panel.working import forgotten, sessions  # noqa: F401

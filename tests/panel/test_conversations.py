@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.services import record_assistant_message
-from apps.panel import conversations as conversations_admin
+from apps.core.errors import ModelUnavailable
+from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from apps.memory.models import LongTermMemory
+from apps.memory.services import create_memory, record_form, update_working_memory
+from apps.panel.conversations import messages as messages_admin
+from apps.panel.conversations import sessions as conversations_admin
 from tests.support.factories import SessionFactory
 
 
@@ -74,3 +81,182 @@ def test_a_message_is_neither_changed_nor_deleted_by_itself(client: Client, mess
     selected = {"action": "delete_selected", "_selected_action": [str(message.id)], "post": "yes"}
     client.post(reverse("admin:conversations_message_changelist"), selected)
     assert Message.objects.get() == message
+
+
+@pytest.fixture
+def mei(db: None) -> User:
+    return User.objects.create_user("mei")
+
+
+@pytest.fixture
+def own(mei: User) -> Client:
+    own = Client(headers={"accept-language": "en"})
+    own.force_login(mei)
+    return own
+
+
+def page_of(session: Session) -> str:
+    return reverse("admin:conversations_session_change", args=[session.id])
+
+
+def say(session: Session, text: str, *, role: str = "user", **fields: Any) -> Message:
+    session.last_position += 1
+    session.save()
+    return Message.objects.create(
+        session=session, user=session.user, role=role, content=text, position=session.last_position, **fields
+    )
+
+
+@pytest.mark.spec("M5")
+def test_a_conversation_is_read_as_it_was_held(mei: User, own: Client) -> None:
+    session = SessionFactory.create(user=mei, title="颜色")
+    asked = say(session, "我喜欢<b>蓝色</b>", is_collected=True)
+    say(session, "记住了", role="assistant", reply_to=asked)
+    say(session, "还在吗", status="failed")
+    summary = say(session, "聊了颜色", role="summary")
+    Message.objects.filter(id=asked.id).update(summarized_by=summary)
+    create_memory(user=mei, category="preference", key="喜欢的颜色", value="蓝色", now=timezone.now())
+    LongTermMemory.objects.update(message=asked, session=session)
+    answer = own.get(page_of(session))
+    said = answer.context["talk"].said
+    assert [(item.message.role, item.text, item.status) for item in said] == [
+        ("user", "我喜欢<b>蓝色</b>", "complete"),
+        ("assistant", "记住了", "complete"),
+        ("user", "还在吗", "failed"),
+        ("summary", "聊了颜色", "complete"),
+    ]
+    assert [memory.text for memory in said[0].learned] == ["喜欢的颜色"]
+    assert said[3].covered == 1
+    assert answer.context["talk"].memories == 1
+    text = answer.content.decode()
+    assert "我喜欢&lt;b&gt;蓝色" in text
+    assert text.count("no reply came") == 1
+    assert text.count("★") == 1
+
+
+@pytest.mark.spec("W1", "H1")
+def test_working_memory_and_forms_stand_beside_it(mei: User, own: Client) -> None:
+    session = SessionFactory.create(user=mei)
+    record_form(user=mei, session_id=session.id, title="行程", fields={"去": "北京"}, now=timezone.now())
+    update_working_memory(
+        user=mei,
+        session_id=session.id,
+        changes={"current_topic": "旅行", "context_variables": {"天数": 3}},
+        now=timezone.now(),
+    )
+    mind = own.get(page_of(session)).context["talk"].in_mind
+    assert mind.snapshot.current_topic == "旅行"
+    assert mind.variables == [("天数", "3")]
+    assert mind.forms == [("行程", [("去", "北京")])]
+
+
+def make_long(mei: User, count: int) -> Session:
+    session = SessionFactory.create(user=mei, title=f"{count}")
+    rows = [
+        Message(session=session, user=mei, role="user", content=f"message {number}", position=number)
+        for number in range(1, count + 1)
+    ]
+    Message.objects.bulk_create(rows)
+    return session
+
+
+def test_a_long_conversation_opens_at_its_end_and_at_any_message(mei: User, own: Client) -> None:
+    short, long = make_long(mei, 50), make_long(mei, 5_000)
+    own.get(page_of(short))
+    counts = []
+    for session in (short, long):
+        with CaptureQueriesContext(connection) as captured:
+            said = own.get(page_of(session)).context["talk"].said
+        counts.append(len(captured))
+        assert len(said) == 50
+    assert counts[0] == counts[1] <= 20
+    assert said[-1].text == "message 5000"
+    middle = Message.objects.get(session=long, position=2_025)
+    talk = own.get(page_of(long), {"at": str(middle.id)}).context["talk"]
+    assert (talk.page.number, talk.page.paginator.num_pages) == (41, 100)
+    assert middle.id in [item.message.id for item in talk.said]
+    for wrong in ({"at": "x"}, {"page": "9999"}, {"at": str(short.id)}):
+        assert own.get(page_of(long), wrong).status_code == 200
+
+
+def test_the_lists_take_as_many_queries_however_long_they_are(mei: User, own: Client) -> None:
+    counts: dict[str, list[int]] = {}
+    for size in (60, 2_000):
+        session = make_long(mei, size)
+        Session.objects.bulk_create([Session(user=mei, title=f"t{number}") for number in range(size)])
+        assert session
+        for name in ("session", "message"):
+            url = reverse(f"admin:conversations_{name}_changelist")
+            own.get(url)
+            with CaptureQueriesContext(connection) as captured:
+                page = own.get(url)
+            assert len(page.context["cl"].result_list) == 50
+            counts.setdefault(name, []).append(len(captured))
+    assert all(few == many <= 20 for few, many in counts.values()), counts
+
+
+@pytest.mark.spec("W4", "L6")
+def test_deleting_says_what_goes_and_what_stays(mei: User, own: Client) -> None:
+    session = make_long(mei, 3)
+    create_memory(user=mei, category="preference", key="颜色", value="蓝色", now=timezone.now())
+    LongTermMemory.objects.update(session=session)
+    url = reverse("admin:conversations_session_delete", args=[session.id])
+    page = own.get(url)
+    assert dict(page.context["model_count"]) == {"messages": 3, "memories that stay": 1}
+    assert "This is final" in page.content.decode()
+    assert own.post(url, {"post": "yes"}).status_code == 302
+    assert not Session.objects.exists()
+    assert LongTermMemory.objects.get().session_id is None
+
+
+def test_several_are_deleted_after_the_same_question(mei: User, own: Client) -> None:
+    sessions = [make_long(mei, 1), make_long(mei, 2)]
+    url = reverse("admin:conversations_session_changelist")
+    selected = {"action": "delete_selected", "_selected_action": [str(session.id) for session in sessions]}
+    page = own.post(url, selected)
+    assert "Delete for good?" in page.content.decode()
+    assert dict(page.context["model_count"])["messages"] == 3
+    own.post(url, {**selected, "post": "yes"})
+    assert not Session.objects.exists()
+
+
+def test_renaming_stays_on_the_page(mei: User, own: Client) -> None:
+    session = make_long(mei, 1)
+    answer = own.post(page_of(session), {"title": "新<i>"}, follow=True)
+    assert "新&lt;i&gt;" in answer.content.decode()
+    assert "<i>" not in answer.content.decode()
+
+
+@pytest.mark.spec("V5")
+def test_messages_are_found_by_meaning_nearest_first_and_only_ones_own(mei: User, own: Client, client: Client) -> None:
+    mine, others = SessionFactory.create(user=mei), SessionFactory.create()
+    far = say(mine, "股票今天大跌。")
+    near = say(mine, "我想养一只小猫。")
+    theirs = say(others, "我的猫叫咪咪。")
+    for messages in ([far, near], [theirs]):
+        store_embeddings(prepare_embeddings(messages))
+    url = reverse("admin:conversations_message_changelist")
+    shown = own.get(url, {"q": "宠物猫"})
+    found = list(shown.context["cl"].result_list)
+    assert found[0] == near
+    assert theirs not in found
+    assert found[0].similarity > 0.3
+    assert "similarity_bar" in shown.context["cl"].list_display
+    staff = client.get(url, {"q": "宠物猫", "user__id__exact": others.user_id})
+    assert list(staff.context["cl"].result_list) == [theirs]
+
+
+def test_a_search_without_an_embedder_says_so(mei: User, own: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_kwargs: Any) -> Any:
+        raise ModelUnavailable("away", fields={})
+
+    monkeypatch.setattr(messages_admin, "search_conversations", refuse)
+    page = own.get(reverse("admin:conversations_message_changelist"), {"q": "猫"})
+    assert "cannot be reached" in page.content.decode()
+
+
+@pytest.mark.spec("M7")
+def test_somebody_elses_conversation_is_none(own: Client) -> None:
+    other = SessionFactory.create(title="秘密")
+    for url in (page_of(other), reverse("admin:conversations_session_change", args=["x"])):
+        assert own.get(url).status_code == 404

@@ -65,7 +65,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     (scored,) = (memory for memory in shown.used if memory.kind == "long_term")
     assert sum(part.value for part in scored.parts) == pytest.approx(scored.score, abs=1e-3)
     text = page.content.decode()
-    for word in ("(edited since)", "a nurse &lt;b&gt;", "Hiking", "说了水果。", "已发函", "芒果"):
+    for word in ("(edited since)", "a nurse &amp;lt;b", "Hiking", "说了水果。", "已发函", "芒果"):
         assert word in text, word
 
 
