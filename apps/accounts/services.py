@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -44,6 +44,11 @@ def create_token(*, user: User, name: str = "", expiry: timedelta | None = None)
     """Make an API token and return it; only its digest is kept, so it cannot be shown again."""
     _token, text = ApiToken.objects.create(user=user, expiry=expiry, name=name)
     return str(text)
+
+
+def set_active(*, ids: Collection[int], is_active: bool) -> int:
+    """Let these accounts log in and use their tokens, or no longer; their data stays. Returns how many that changed."""
+    return User.objects.filter(id__in=ids).exclude(is_active=is_active).update(is_active=is_active)
 
 
 @transaction.atomic

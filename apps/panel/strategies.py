@@ -1,27 +1,85 @@
-"""The strategy table in the panel (E2)."""
+"""The strategy table in the panel (E2): what it comes to in words, and every row to be edited where it stands."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps.chat.emotions import NEUTRAL
 from apps.chat.models import Strategy
+from apps.panel.labels import label_emotion, label_formality, label_tone
 from apps.panel.owned import StaffAdmin
+
+_TONES_OF_CATEGORIES = {"positive": "teal", "negative": "violet", "seeking": "blue", "neutral": "grey"}
+
+
+class RowForm(forms.ModelForm[Strategy]):
+    """A row of the table, whose entries say whose they are: the table's head is no label to a screen reader."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["aria-label"] = f"{label_emotion(self.instance.emotion)}: {field.label}"
 
 
 @admin.register(Strategy)
 class StrategyAdmin(StaffAdmin):
     """How to reply after which emotion (E2). The neutral row is what a first turn uses, so it stays."""
 
+    list_before_template = "panel/strategies/preview.html"
     list_display = (
-        "emotion", "category", "tone", "max_length", "use_memory", "proactive_question", "formality", "emoji_allowed",
+        "shown_emotion", "tone", "max_length", "use_memory", "proactive_question", "formality", "emoji_allowed",
     )  # fmt: skip
+    list_display_links = ("shown_emotion",)
+    list_editable = ("tone", "max_length", "use_memory", "proactive_question", "formality", "emoji_allowed")
     list_filter = ("category", "formality")
     search_fields = ("emotion", "tone")
+
+    class Media:
+        css = {"all": ("panel/strategies.css",)}
+
+    @admin.display(description=gettext_lazy("emotion"), ordering="emotion")
+    def shown_emotion(self, strategy: Strategy) -> SafeString:
+        return _show_chip(strategy)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Strategy | None = None) -> tuple[str, ...]:
         return ("emotion",) if obj else ()
 
     def has_delete_permission(self, request: HttpRequest, obj: Strategy | None = None) -> bool:
         return super().has_delete_permission(request, obj) and (obj is None or obj.emotion != NEUTRAL)
+
+    def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> type[RowForm]:
+        return super().get_changelist_form(request, **{**kwargs, "form": RowForm})  # type: ignore[no-any-return]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        preview = [(_show_chip(strategy), describe_strategy(strategy)) for strategy in Strategy.objects.all()]
+        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "preview": preview})
+        return page
+
+
+def describe_strategy(strategy: Strategy) -> str:
+    """What a row comes to, as one reads it: "Warm, casual, about 250 characters, with memories, …"."""
+    length = ngettext("about %(count)s character", "about %(count)s characters", strategy.max_length)
+    parts = [
+        label_tone(strategy.tone),
+        label_formality(strategy.formality).lower(),
+        length % {"count": strategy.max_length},
+        _("with memories") if strategy.use_memory else _("without memories"),
+    ]
+    if strategy.proactive_question:
+        parts.append(_("may ask back"))
+    if strategy.emoji_allowed:
+        parts.append(_("emoji welcome"))
+    return _(", ").join(parts)
+
+
+def _show_chip(strategy: Strategy) -> SafeString:
+    tone = _TONES_OF_CATEGORIES.get(strategy.category, "grey")
+    return format_html('<span class="chip chip--{}">{}</span>', tone, label_emotion(strategy.emotion))

@@ -50,6 +50,47 @@ def test_the_neutral_strategy_stays(client: Client) -> None:
     assert Strategy.objects.count() == 12
 
 
+def rows_of_form(**changes: Any) -> dict[str, Any]:
+    """The table as a browser sends it, with the row of `happy` changed."""
+    strategies = list(Strategy.objects.order_by("category", "emotion"))
+    data: dict[str, Any] = {"form-TOTAL_FORMS": len(strategies), "form-INITIAL_FORMS": len(strategies), "_save": "1"}
+    names = ("tone", "max_length", "use_memory", "proactive_question", "formality", "emoji_allowed")
+    for number, strategy in enumerate(strategies):
+        values = {name: getattr(strategy, name) for name in names}
+        values |= changes if strategy.emotion == "happy" else {}
+        data |= {f"form-{number}-{name}": value for name, value in values.items() if value is not False}
+        data[f"form-{number}-emotion"] = strategy.emotion
+    return data
+
+
+@pytest.mark.spec("E2", "M5")
+def test_rows_are_edited_in_the_table_and_told_in_words(client: Client) -> None:
+    page = reverse(f"{STRATEGIES}_changelist")
+    assert "Warm, casual, about 250 characters, with memories, may ask back" in read(client, page)
+    assert client.post(page, rows_of_form(max_length=120, emoji_allowed="on", use_memory=False)).status_code == 302
+    happy = Strategy.objects.get(emotion="happy")
+    assert (happy.max_length, happy.emoji_allowed, happy.tone) == (120, True, "warm")
+    assert "Warm, casual, about 120 characters, without memories, may ask back, emoji welcome" in read(client, page)
+    refused = client.post(page, rows_of_form(max_length=0))
+    assert refused.status_code == 200
+    assert Strategy.objects.get(emotion="happy").max_length == 120
+
+
+@pytest.mark.spec("M7")
+def test_who_has_no_permission_reads_the_table_only(client: Client) -> None:
+    client.force_login(User.objects.create_user("tang", is_staff=True))
+    page = reverse(f"{STRATEGIES}_changelist")
+    assert "form-0-tone" not in read(client, page)
+    client.post(page, rows_of_form(max_length=1))
+    assert Strategy.objects.get(emotion="happy").max_length == 250
+
+
+def read(client: Client, page: str) -> str:
+    response = client.get(page)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
 def test_a_turn_is_neither_changed_nor_deleted_by_itself(client: Client) -> None:
     session = SessionFactory.create()
     reply = record_assistant_message(user=session.user, session_id=session.id, content="好", now=timezone.now())

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations import work as queue
 from apps.conversations.models import Message, Work
+from apps.panel.work.errors import explain_error
 from tests.support.factories import SessionFactory
 
 LIST = "admin:conversations_work_changelist"
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M7")]
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +76,70 @@ def test_people_replay_their_own_work_only(client: Client, make_work: Callable[.
     client.force_login(mine.user)
     replay(client, mine, other)
     assert dict(Work.objects.values_list("pk", "state")) == {mine.pk: "due", other.pk: "failed"}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("model_unavailable: refused 401", "The model server refused the key."),
+        ("model_unavailable: refused 404", "does not know this model or address"),
+        ("model_unavailable: refused 400", "The model server refused the request."),
+        ("model_unavailable: unreachable", "could not be reached"),
+        ("model_unavailable: rate_limited 429", "too many requests"),
+        ("model_unavailable: timeout", "took too long"),
+        ("model_unavailable: dropped", "broke off its answer"),
+        ("model_unavailable: bad_answer", "could not be used"),
+        ("worker_lost", "The worker was killed each time"),
+        ("invalid", "did not meet the rules"),
+        ("ValueError", "Something went wrong that should not have."),
+    ],
+)
+def test_an_error_says_what_it_means_and_what_to_do(error: str, words: str):
+    explained = explain_error(error)
+    assert explained is not None
+    assert words in explained.meaning
+    assert explained.advice
+
+
+def test_states_and_ages_are_told_in_words(client: Client, make_work: Callable[..., Work]):
+    now = timezone.now()
+    make_work(created_at=now - timedelta(hours=3), due_at=now + timedelta(minutes=10, seconds=5))
+    make_work(state="failed", error="ValueError", attempts=5)
+    make_work(claim="a", lease_until=now + timedelta(minutes=1))
+    log_in(client)
+    page = client.get(reverse(LIST))
+    text = page.content.decode().replace("\xa0", " ")
+    for words in ("in 10 minutes", "3 hours", "under way", "chip--failed"):
+        assert words in text
+    progress = page.context["progress"]
+    assert (progress.left, progress.failed) == (2, 1)
+    kind = next(kind for kind in progress.kinds if kind.kind == "embed")
+    assert kind.parts == [("claimed", 1, 0.333), ("due", 1, 0.333), ("failed", 1, 0.333)]
+
+
+def test_all_that_failed_is_tried_again_ones_own_or_for_staff_everybodys(
+    client: Client, make_work: Callable[..., Work]
+):
+    mine, other = make_work(state="failed"), make_work(state="failed")
+    client.force_login(mine.user)
+    assert client.get(reverse("admin:work_replay")).status_code == 405
+    assert client.post(reverse("admin:work_replay"), {"user": other.user.pk}).status_code == 302
+    assert dict(Work.objects.values_list("pk", "state")) == {mine.pk: "due", other.pk: "failed"}
+    log_in(client)
+    client.post(reverse("admin:work_replay"))
+    assert set(Work.objects.values_list("state", flat=True)) == {"due"}
+
+
+def test_progress_is_ones_own_or_for_staff_everybodys_or_somebodys(client: Client, make_work: Callable[..., Work]):
+    rows = [make_work(), make_work(), make_work()]
+
+    def left(**asked: Any) -> int:
+        return int(client.get(reverse("admin:work_progress"), asked).context["progress"].left)
+
+    client.force_login(rows[0].user)
+    assert left() == left(user=rows[1].user.pk) == 1
+    log_in(client)
+    assert (left(), left(user=rows[1].user.pk)) == (3, 1)
 
 
 def test_nobody_adds_changes_or_deletes_work_here(client: Client, make_work: Callable[..., Work]):

@@ -1,0 +1,144 @@
+"""Accounts in the panel: who there is, how much is remembered of them, and the way to everything of theirs (M7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import set_active
+from apps.conversations.models import Message, Session, Work
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
+from apps.panel.accounts.belongings import list_belongings
+from apps.panel.links import link_list
+from apps.panel.owned import StaffAdmin
+from apps.profile.models import UserProfile
+from apps.summaries.models import SessionSummary
+
+admin.site.unregister(Group)
+
+LISTS = (
+    LongTermMemory, AtomicMemory, UserProfile, SessionSummary, WorkingMemory, SharedContext, Session, Message, Change,
+    Work, ApiToken,
+)  # fmt: skip
+"""The tables whose lists a person's page leads to."""
+
+POWERS = ("is_staff", "is_superuser", "groups", "user_permissions")
+"""What only superusers give and take: with them one could give oneself everything."""
+
+
+@admin.register(User)
+class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not subscriptable when it runs
+    """For staff, as far as Django's permissions go; who is no superuser changes no superuser and nobody's powers."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    change_form_outer_before_template = "panel/accounts/belongings.html"
+    list_display = ("username", "standing", "memories", "last_active", "service", "end_users_count", "date_joined")
+    list_select_related = ("service",)
+    list_filter = ("is_active", "is_staff", ("service", admin.RelatedOnlyFieldListFilter))
+    search_fields = ("username", "email", "external_id")
+    list_per_page = 50
+    show_full_result_count = False
+    readonly_fields = ("service", "external_id", "data_epoch", "last_login", "date_joined")
+    actions = ("activate", "deactivate")
+
+    class Media:
+        css = {"all": ("panel/accounts.css",)}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        users: QuerySet[User] = super().get_queryset(request)
+        active = {"user": OuterRef("pk"), "status": Status.ACTIVE}
+        return users.annotate(
+            remembered=_count(LongTermMemory.objects.filter(**active)) + _count(AtomicMemory.objects.filter(**active)),
+            seen=Subquery(
+                Session.objects.filter(user=OuterRef("pk")).order_by("-last_active_at").values("last_active_at")[:1]
+            ),
+            served=_count(User.objects.filter(service=OuterRef("pk")), by="service"),
+        )
+
+    @admin.display(description=_("account"), ordering="is_active")
+    def standing(self, user: User) -> SafeString:
+        if not user.is_active:
+            return format_html('<span class="chip chip--red">{}</span>', _("deactivated"))
+        if user.is_superuser:
+            return format_html('<span class="chip chip--violet">{}</span>', _("superuser"))
+        if user.is_staff:
+            return format_html('<span class="chip chip--blue">{}</span>', _("staff"))
+        if user.service_id:
+            return format_html('<span class="chip">{}</span>', _("end user"))
+        return format_html('<span class="chip chip--teal">{}</span>', _("active"))
+
+    @admin.display(description=_("memories"), ordering="remembered")
+    def memories(self, user: Any) -> SafeString:
+        return format_html('<a href="{}">{}</a>', link_list(LongTermMemory, user=user), user.remembered)
+
+    @admin.display(description=_("last active"), ordering="seen")
+    def last_active(self, user: Any) -> SafeString | str:
+        if user.seen is None:
+            return "–"
+        exact = user.seen.isoformat(timespec="seconds")
+        ago = _("%(time)s ago") % {"time": timesince(user.seen)}
+        return format_html('<time datetime="{0}" title="{0}">{1}</time>', exact, ago)
+
+    @admin.display(description=_("end users"), ordering="served")
+    def end_users_count(self, user: Any) -> SafeString | str:
+        if not user.served:
+            return "–"
+        return format_html('<a href="{}">{}</a>', link_list(User, service__id__exact=user.pk), user.served)
+
+    @admin.action(description=_("Activate"), permissions=["change"])
+    def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self._set_active(request, queryset, is_active=True)
+
+    @admin.action(
+        description=_("Deactivate: they can no longer log in, their tokens no longer work"), permissions=["change"]
+    )
+    def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        self._set_active(request, queryset.exclude(username=request.user.get_username()), is_active=False)
+
+    def _set_active(self, request: HttpRequest, users: QuerySet[User], *, is_active: bool) -> None:
+        changeable = [user.pk for user in users if self.has_change_permission(request, user)]
+        count = set_active(ids=changeable, is_active=is_active)
+        text = ngettext("%(count)s account was changed.", "%(count)s accounts were changed.", count)
+        self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return fields if request.user.is_superuser else (*fields, *POWERS)
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return _may_touch(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return _may_touch(request, obj) and super().has_delete_permission(request, obj)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        user = self.get_object(request, object_id)
+        belongings = list_belongings(user, LISTS) if user and self.has_view_permission(request, user) else None
+        context = {**(extra_context or {}), "belongings": belongings}
+        page: HttpResponse = super().change_view(request, object_id, form_url, context)
+        return page
+
+
+def _may_touch(request: HttpRequest, user: User | None) -> bool:
+    return user is None or not user.is_superuser or bool(getattr(request.user, "is_superuser", False))
+
+
+def _count(rows: QuerySet[Any], *, by: str = "user") -> Coalesce:
+    return Coalesce(Subquery(rows.order_by().values(by).annotate(n=Count("*")).values("n")), 0)

@@ -1,0 +1,47 @@
+"""Erasing everything in a browser: the name has to be typed, and there is a receipt to keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.memory.models import LongTermMemory
+from tests.support.factories import LongTermMemoryFactory
+
+pytestmark = pytest.mark.spec("R3", "M7")
+
+
+def test_somebody_erases_everything_of_theirs(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
+) -> None:
+    LongTermMemoryFactory.create_batch(3, user=mei)
+    LongTermMemoryFactory.create(user=staff)
+    page = open_panel(mei, "/admin/erasure/")
+    inspect(page, "before")
+    with page.expect_download() as exported:
+        page.get_by_role("link", name="先导出").click()
+    assert len(json.loads(exported.value.path().read_text())["data"]["long_term_memory"]) == 3
+    button = page.get_by_role("button", name="全部删除")
+    expect(button).to_be_disabled()
+    page.get_by_label("请输入用户名").fill("mei")
+    button.click()
+    expect(page.get_by_role("heading", name="已删除并核对")).to_be_visible()
+    with page.expect_download() as receipt:
+        page.get_by_role("link", name="下载回执").click()
+    said = json.loads(receipt.value.path().read_text())
+    assert (said["user"], said["verified"], said["deleted"]["long_term_memory"]) == (mei.pk, True, 3)
+    assert LongTermMemory.objects.get().user == staff
+    inspect(page, "receipt")
+
+
+def test_erasing_for_somebody_in_the_dark_on_a_phone(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
+) -> None:
+    LongTermMemoryFactory.create(user=mei)
+    page = open_panel(staff, f"/admin/erasure/?user={mei.pk}", language="en-US", dark=True, size=(390, 844))
+    expect(page.get_by_role("heading", name="What is held about mei")).to_be_visible()
+    inspect(page)

@@ -1,0 +1,73 @@
+"""Settings, strategies, accounts and tokens in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from tests.support.factories import LongTermMemoryFactory
+
+pytestmark = pytest.mark.spec("G1", "M5", "M7")
+
+
+def test_somebody_changes_their_settings(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
+) -> None:
+    page = open_panel(mei, "/admin/settings/", language="en-US", dark=True)
+    page.get_by_label("Atomic memories per reply").fill("8")
+    page.get_by_role("switch", name="Search by meaning too").uncheck()
+    slider = page.get_by_role("slider", name="Matching words")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(f"output[for='{slider.get_attribute('id')}']")).to_have_text("0.41")
+    expect(page.get_by_text("Not saved yet")).to_be_visible()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("3 settings were changed.")).to_be_visible()
+    changed = get_settings(mei)
+    assert (changed.rag_top_n, changed.semantic_candidates, changed.score_weights.keyword) == (8, False, 0.41)
+    page.get_by_role("button", name="Default: Atomic memories per reply").click()
+    expect(page.get_by_text("is the default again")).to_be_visible()
+    page.get_by_label("Token budget").fill("12")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("Token budget")).to_have_attribute("aria-invalid", "true")
+    inspect(page, "dark")
+    assert get_settings(mei).token_budget == 6000
+
+
+def test_settings_on_a_phone(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+    inspect(open_panel(mei, "/admin/settings/", size=(390, 844)))
+
+
+def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
+    page = open_panel(mei, "/admin/accounts/apitoken/add/", permissions=["clipboard-read", "clipboard-write"])
+    inspect(page, "form")
+    page.get_by_label("用途").fill("笔记本")
+    page.get_by_role("button", name="创建令牌").click()
+    token = page.locator("#token").inner_text()
+    page.get_by_role("button", name="复制").first.click()
+    expect(page.get_by_role("button", name="已复制")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == token
+    inspect(page, "made")
+    page.get_by_role("link", name="全部令牌").click()
+    expect(page.get_by_text("笔记本")).to_be_visible()
+    inspect(page, "list")
+
+
+def test_what_superusers_look_after(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
+) -> None:
+    LongTermMemoryFactory.create_batch(2, user=mei)
+    root = User.objects.create_superuser("root")
+    page = open_panel(root, "/admin/settings/?scope=global")
+    inspect(page, "global")
+    for path, name in (("chat/strategy/", "strategies"), ("accounts/user/", "users"), ("conversations/work/", "work")):
+        page.goto(f"/admin/{path}")
+        inspect(page, name)
+    page.goto(f"/admin/accounts/user/{mei.pk}/change/")
+    expect(page.get_by_role("link", name="2 长期记忆")).to_be_visible()
+    inspect(page, "user")

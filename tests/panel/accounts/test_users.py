@@ -1,0 +1,99 @@
+"""Accounts in the panel: figures and links for staff, and powers that nobody gives themself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.conversations.models import Session
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+
+LIST = "admin:accounts_user_changelist"
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7")]
+
+
+@pytest.fixture
+def staff(client: Client) -> User:
+    """Somebody who may look after accounts, and is no superuser."""
+    user = UserFactory.create(username="tang", is_staff=True)
+    names = ("add_user", "change_user", "delete_user", "view_user")
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(user)
+    return user
+
+
+def page_of(user: User) -> str:
+    return reverse("admin:accounts_user_change", args=[user.pk])
+
+
+def test_the_list_says_how_much_there_is_of_whom(client: Client, staff: User) -> None:
+    mei = UserFactory.create(username="mei")
+    LongTermMemoryFactory.create_batch(3, user=mei)
+    session = Session.objects.create(user=mei)
+    service = UserFactory.create(username="shop")
+    User.objects.create(username="shop-1", service=service, external_id="1")
+    User.objects.create(username="shop-2", service=service, external_id="2")
+    rows = {user.username: user for user in client.get(reverse(LIST)).context["cl"].result_list}
+    assert (rows["mei"].remembered, rows["mei"].seen) == (3, session.last_active_at)
+    assert (rows["shop"].served, rows["mei"].served) == (2, 0)
+    assert rows["tang"].seen is None
+
+
+def test_a_persons_page_leads_to_everything_of_theirs(client: Client, staff: User) -> None:
+    mei = UserFactory.create(username="mei")
+    LongTermMemoryFactory.create_batch(2, user=mei)
+    belongings = client.get(page_of(mei)).context["belongings"]
+    counts = {belonging.title: belonging.count for belonging in belongings.lists}
+    assert (counts["long-term memories"], counts["changes"], counts["messages"]) == (2, 2, 0)
+    for belonging in belongings.lists:
+        assert f"user__id__exact={mei.pk}" in belonging.link
+        assert client.get(belonging.link, follow=True).status_code == 200
+    assert all(f"user={mei.pk}" in link for _title, link, _icon in belongings.pages)
+
+
+def test_accounts_are_deactivated_but_not_ones_own_or_a_superusers(client: Client, staff: User) -> None:
+    mei, root = UserFactory.create(username="mei"), User.objects.create_superuser(username="root")
+    chosen = {"action": "deactivate", "_selected_action": [mei.pk, root.pk, staff.pk]}
+    client.post(reverse(LIST), chosen)
+    assert dict(User.objects.values_list("username", "is_active")) == {"mei": False, "root": True, "tang": True}
+    client.post(reverse(LIST), {"action": "activate", "_selected_action": [mei.pk]})
+    assert User.objects.get(username="mei").is_active
+
+
+def test_who_is_no_superuser_makes_none(client: Client, staff: User) -> None:
+    mei, root = UserFactory.create(username="mei"), User.objects.create_superuser(username="root")
+    for user in (mei, staff):
+        form = {"username": user.username, "is_active": "on", "is_superuser": "on", "is_staff": "on"}
+        assert client.post(page_of(user), form).status_code == 302
+    assert list(User.objects.filter(is_superuser=True)) == [root]
+    assert not User.objects.get(username="mei").is_staff
+    assert client.post(page_of(root), {"username": "boss"}).status_code == 403
+    delete = reverse("admin:accounts_user_delete", args=[root.pk])
+    assert client.post(delete, {"post": "yes"}).status_code == 403
+
+
+def test_an_account_is_added(client: Client, staff: User) -> None:
+    form = {
+        "username": "lin",
+        "usable_password": "true",
+        "password1": "correct horse 9",
+        "password2": "correct horse 9",
+    }
+    assert client.post(reverse("admin:accounts_user_add"), form).status_code == 302
+    assert User.objects.get(username="lin").check_password("correct horse 9")
+
+
+@pytest.mark.parametrize("number", [10, 100])
+def test_the_list_takes_as_many_queries_for_many(
+    client: Client, staff: User, number: int, django_assert_max_num_queries: Any
+) -> None:
+    User.objects.bulk_create(User(username=f"person {index}") for index in range(number))
+    client.get(reverse(LIST))
+    with django_assert_max_num_queries(20):
+        client.get(reverse(LIST))
