@@ -1,36 +1,157 @@
-"""Shared contexts in the admin site: to be looked at, and deleted with all their entries."""
+"""Shared contexts in the panel: what a case is about, and what was added to it, by whom and when (X1, X3)."""
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.db.models import Count, Func, IntegerField, QuerySet, Sum
+from django.db.models.functions import Left
+from django.forms import ModelForm
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils import timezone
-from unfold.admin import TabularInline
+from django.utils.translation import gettext as _
 
+from apps.accounts.models import User
+from apps.core.errors import JiyiError
 from apps.memory.models import ContextEntry, SharedContext
-from apps.memory.shared_context.services import forget_context
-from apps.panel.owned import PartInline, ReadOnlyAdmin
+from apps.memory.services import append_entry, create_context, forget_context
+from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
+from apps.panel.answers import is_partial, tell
+from apps.panel.cards import CardList, ReadingPage
+from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.reasons import translate_reason
+
+START_CHARACTERS = 240
+ENTRIES = 100
+"""On the page of a context, the newest."""
 
 
-class ContextEntryInline(PartInline, TabularInline):
-    """What was added, in order."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much of the room of a context is taken."""
 
-    model = ContextEntry
-    fields = readonly_fields = ("position", "author", "text", "created_at")
-    ordering = ("position",)
+    bytes: int
+    most: int = MAX_CONTEXT_BYTES
+
+    @property
+    def share(self) -> float:
+        return min(self.bytes / self.most, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCard:
+    """A context in the list."""
+
+    row: SharedContext
+    start: str
+    entries: int
+    size: Size
 
 
 @admin.register(SharedContext)
-class SharedContextAdmin(ReadOnlyAdmin):
-    """The background of cases, with what agents added."""
+class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
+    """The background of cases, with what agents added. Nothing in it is changed; it is added to, or deleted whole."""
 
-    inlines = (ContextEntryInline,)
+    card_template = "panel/contexts/card.html"
+    empty_template = "panel/contexts/empty.html"
+    change_form_template = "panel/contexts/context.html"
     list_display = ("title", "user", "session", "created_at", "updated_at")
-    list_select_related = ("user", "session")
+    list_select_related = ("user",)
     list_filter = ("created_at",)
     search_fields = ("title", "content", "user__username")
-    fields = ("id", "user", "session", "message", "title", "content", "created_at", "updated_at")
+    autocomplete_fields = ("user",)
+    fields = ("user", "title", "content")
+
+    class Media:
+        css = {"all": ["panel/remembered.css"]}
+
+    def get_urls(self) -> list[Any]:
+        add = self.admin_site.admin_view(self.add_entry)
+        return [
+            path("<uuid:context_id>/entries/", add, name="memory_sharedcontext_entries"),
+            *super().get_urls(),
+        ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SharedContext]:
+        queryset: QuerySet[SharedContext] = super().get_queryset(request)
+        if "object_id" in (request.resolver_match.kwargs if request.resolver_match else {}):
+            return queryset
+        return queryset.defer("content").annotate(start=Left("content", START_CHARACTERS))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: SharedContext | None = None) -> tuple[str, ...]:
+        return self.get_fields(request, obj) if obj else ()
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def describe_cards(self, request: HttpRequest, rows: Sequence[SharedContext]) -> list[ContextCard]:
+        ids = [row.id for row in rows]
+        own = SharedContext.objects.filter(id__in=ids).values_list("id", _byte_length("content"))
+        content = dict(own)
+        added = ContextEntry.objects.filter(context__in=ids).order_by().values("context")
+        entries = {
+            row["context"]: (row["count"], row["size"])
+            for row in added.annotate(count=Count("id"), size=Sum(_byte_length("text")))
+        }
+        return [
+            ContextCard(
+                row=row,
+                start=getattr(row, "start", ""),
+                entries=entries.get(row.id, (0, 0))[0],
+                size=Size(content.get(row.id, 0) + entries.get(row.id, (0, 0))[1]),
+            )
+            for row in rows
+        ]
+
+    def describe(self, request: HttpRequest, row: SharedContext) -> dict[str, Any]:
+        entries = ContextEntry.objects.filter(context=row)
+        told = entries.aggregate(count=Count("id"), size=Sum(_byte_length("text")))
+        newest = list(entries.order_by("-position")[:ENTRIES])
+        return {
+            "context": row,
+            "entries": newest[::-1],
+            "earlier": told["count"] - len(newest),
+            "size": Size(len(row.content.encode()) + (told["size"] or 0)),
+            "typed": {"author": request.user.get_username(), "text": ""},
+            "max_author": MAX_AUTHOR_CHARACTERS,
+            "sees_everybody": sees_everybody(request),
+        }
+
+    def add_entry(self, request: HttpRequest, context_id: UUID) -> HttpResponse:
+        """POST ``text`` and ``author``: add to a context. 404 for none and another's."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        context = self.get_queryset(request).select_related("user").filter(id=context_id).first()
+        if context is None:
+            raise Http404(_("There is no such context."))
+        typed = {"author": request.POST.get("author", ""), "text": request.POST.get("text", "")}
+        problem = ""
+        try:
+            append_entry(user=context.user, context_id=context.id, now=timezone.now(), **typed)
+        except JiyiError as error:
+            reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
+            problem = " ".join(map(translate_reason, reasons))
+        if is_partial(request):
+            told = self.describe(request, context) | ({"problem": problem, "typed": typed} if problem else {})
+            response = TemplateResponse(request, "panel/contexts/entries.html", told)
+            return response if problem else tell(response, _("Added."))
+        messages.add_message(request, messages.ERROR if problem else messages.SUCCESS, problem or _("Added."))
+        return redirect("admin:memory_sharedcontext_change", context.pk)
+
+    def save_model(
+        self, request: HttpRequest, obj: SharedContext, form: ModelForm[SharedContext], change: bool
+    ) -> None:
+        owner = obj.user if sees_everybody(request) else cast(User, request.user)
+        made = create_context(user=owner, title=obj.title, content=obj.content, now=timezone.now())
+        obj.id, obj.user = made.id, made.user
+        obj._state.adding = False
 
     def delete_model(self, request: HttpRequest, obj: SharedContext) -> None:
         forget_context(user=obj.user, context_id=obj.id, now=timezone.now())
@@ -38,3 +159,7 @@ class SharedContextAdmin(ReadOnlyAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SharedContext]) -> None:
         for context in queryset.select_related("user"):
             forget_context(user=context.user, context_id=context.id, now=timezone.now())
+
+
+def _byte_length(field: str) -> Func:
+    return Func(field, function="octet_length", output_field=IntegerField())

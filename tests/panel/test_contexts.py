@@ -1,4 +1,4 @@
-"""Shared contexts in the admin site."""
+"""Shared contexts in the panel: cards, a timeline of entries, adding to one, making one, deleting one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.services import append_entry, create_context
+from apps.panel.contexts import ENTRIES, Size
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 CONTEXT = "admin:memory_sharedcontext"
+HTMX = {"HX-Request": "true"}
+
+pytestmark = pytest.mark.spec("M5")
 
 
 @pytest.fixture
@@ -26,20 +30,121 @@ def client(db: None, client: Client) -> Client:
     return client
 
 
-def make_context() -> SharedContext:
-    user = UserFactory()
-    context = create_context(user=user, title="合同纠纷", content="甲方未付款", now=NOW)
+def make_context(**fields: Any) -> SharedContext:
+    user = fields.pop("user", None) or UserFactory()
+    context = create_context(user=user, title="合同纠纷", content=fields.pop("content", "甲方未付款"), now=NOW)
     return append_entry(user=user, context_id=context.id, text="乙方已起诉", author="律师", now=NOW)
+
+
+def add(browser: Client, context: SharedContext, **fields: str) -> Any:
+    return browser.post(reverse(f"{CONTEXT}_entries", args=[context.pk]), fields, headers=HTMX)
 
 
 def test_contexts_can_be_listed_and_opened(client: Client, django_assert_max_num_queries: Any) -> None:
     contexts = [make_context() for _ in range(5)]
     with django_assert_max_num_queries(12):
-        assert client.get(reverse(f"{CONTEXT}_changelist")).status_code == 200
-    page = client.get(reverse(f"{CONTEXT}_change", args=[contexts[0].pk]))
-    assert page.status_code == 200
-    for text in ("合同纠纷", "甲方未付款", "乙方已起诉", "律师"):
+        page = client.get(reverse(f"{CONTEXT}_changelist"))
+    assert len(page.context["cards"]) == 5
+    card = page.context["cards"][0]
+    assert (card.start, card.entries, card.size) == ("甲方未付款", 1, Size(30))
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{CONTEXT}_change", args=[contexts[0].pk]))
+    for text in ("合同纠纷", "甲方未付款", "乙方已起诉", "律师", str(contexts[0].pk)):
         assert text in page.text
+    assert page.context["size"] == Size(30)
+
+
+def test_a_list_reads_only_how_contents_begin(client: Client, django_assert_max_num_queries: Any) -> None:
+    user = UserFactory()
+    rows = [SharedContext(user=user, title=f"案件{number}", content="长" * 20_000) for number in range(60)]
+    SharedContext.objects.bulk_create(rows)
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{CONTEXT}_changelist"))
+    assert len(page.context["cards"]) == 50
+    assert {len(card.start) for card in page.context["cards"]} == {240}
+    assert {card.size.bytes for card in page.context["cards"]} == {60_000}
+    assert len(page.content) < 300_000
+
+
+@pytest.mark.spec("X3")
+def test_an_entry_is_added_under_a_name(client: Client) -> None:
+    context = make_context()
+    page = add(client, context, text=" 法院已受理 ", author="agent")
+    assert json.loads(page.headers["HX-Trigger"])["panel:toast"]["error"] is False
+    assert [(entry.author, entry.text) for entry in page.context["entries"]] == [
+        ("律师", "乙方已起诉"),
+        ("agent", "法院已受理"),
+    ]
+    url = reverse(f"{CONTEXT}_entries", args=[context.pk])
+    answer = client.post(url, {"text": "without a script"})
+    assert answer["Location"] == reverse(f"{CONTEXT}_change", args=[context.pk])
+    assert ContextEntry.objects.filter(context=context).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"text": " "}, "Must not be blank."),
+        ({"text": "x", "author": "a" * 101}, "Must have at most 100 characters."),
+        ({"text": "长" * 22_000}, "A shared context has at most 65,536 bytes in all; this would make 66,030."),
+    ],
+)
+def test_what_cannot_be_added_says_why_and_keeps_what_was_typed(
+    client: Client, fields: dict[str, str], problem: str
+) -> None:
+    context = make_context()
+    page = add(client, context, **fields)
+    assert page.context["problem"] == problem
+    assert page.context["typed"] == {"author": "", **fields}
+    assert "HX-Trigger" not in page.headers
+    assert ContextEntry.objects.filter(context=context).count() == 1
+
+
+def test_of_many_entries_the_newest_are_shown(client: Client, django_assert_max_num_queries: Any) -> None:
+    context = make_context()
+    rows = [
+        ContextEntry(context=context, user=context.user, text=f"第{number}条", position=number)
+        for number in range(2, 152)
+    ]
+    ContextEntry.objects.bulk_create(rows)
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{CONTEXT}_change", args=[context.pk]))
+    assert [entry.position for entry in page.context["entries"]] == list(range(52, 152))
+    assert (page.context["earlier"], ENTRIES) == (51, 100)
+
+
+@pytest.mark.spec("M7")
+def test_one_adds_only_to_ones_own(db: None) -> None:
+    mine, theirs = make_context(), make_context()
+    browser = Client()
+    browser.force_login(mine.user)
+    assert add(browser, mine, text="yes").status_code == 200
+    assert add(browser, theirs, text="no").status_code == 404
+    assert browser.get(reverse(f"{CONTEXT}_entries", args=[mine.pk])).status_code == 405
+    counts = [ContextEntry.objects.filter(context=context).count() for context in (mine, theirs)]
+    assert counts == [2, 1]
+
+
+@pytest.mark.spec("X1")
+def test_a_context_is_made_for_oneself_and_by_staff_for_others(client: Client) -> None:
+    browser = Client()
+    user = UserFactory()
+    browser.force_login(user)
+    url = reverse(f"{CONTEXT}_add")
+    assert browser.post(url, {"title": "租赁", "content": "押金未退"}).status_code == 302
+    assert client.post(url, {"user": user.pk, "title": "Lease", "content": "The deposit"}).status_code == 302
+    made = SharedContext.objects.order_by("created_at").values_list("user", "title", "content")
+    assert list(made) == [(user.pk, "租赁", "押金未退"), (user.pk, "Lease", "The deposit")]
+
+
+def test_harmful_text_is_text(client: Client) -> None:
+    harm = "<script>alert(1)</script>{{ 7|add:7 }}]]>"
+    context = create_context(user=UserFactory(), title=harm, content=harm, now=NOW)
+    append_entry(user=context.user, context_id=context.id, text=harm, author=harm, now=NOW)
+    for url in (reverse(f"{CONTEXT}_changelist"), reverse(f"{CONTEXT}_change", args=[context.pk])):
+        page = client.get(url).text
+        assert "<script>alert(1)" not in page
+        assert "{{ 7|add:7 }}" in page
 
 
 @pytest.mark.spec("R3")

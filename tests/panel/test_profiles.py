@@ -1,4 +1,4 @@
-"""The profile in the admin site: everything is there, and writes go through the services."""
+"""The profile in the panel: a document to read and edit, proposals beside their sections, versions to come back to."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
+from apps.panel.profiles.document import compare, flatten
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.selectors import get_user_profile, list_pending_proposals
 from apps.profile.services import propose_sections, update_profile
@@ -20,11 +21,13 @@ from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 PROFILE, VERSION, PROPOSAL = (f"admin:profile_{name}" for name in ("userprofile", "profileversion", "profileproposal"))
-NO_INLINE = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
+HTMX = {"HX-Request": "true"}
+
+pytestmark = pytest.mark.spec("M5")
 
 
 @pytest.fixture
-def client(db: None, client: Client) -> Client:
+def staff(db: None, client: Client) -> Client:
     client.force_login(User.objects.create_superuser(username="staff"))
     return client
 
@@ -38,91 +41,249 @@ def make_profile() -> UserProfile:
     return UserProfile.objects.get(user=user)
 
 
-def form(**fields: Any) -> dict[str, Any]:
-    body = {"reply_style": "像朋友一样", "language_habits": "", "background": "", "sections": '{"宠物": "猫"}'}
-    return body | NO_INLINE | fields
+@pytest.fixture
+def profile(db: None) -> UserProfile:
+    return make_profile()
+
+
+@pytest.fixture
+def own(profile: UserProfile) -> Client:
+    """The browser of whose profile it is."""
+    browser = Client()
+    browser.force_login(profile.user)
+    return browser
+
+
+def read(profile: UserProfile) -> dict[str, str]:
+    snapshot = get_user_profile(user=profile.user)
+    assert snapshot is not None
+    return snapshot.texts
+
+
+def post(browser: Client, page: str, /, **fields: Any) -> Any:
+    return browser.post(reverse(f"admin:{page}"), fields, headers=HTMX)
+
+
+def toast(response: Any) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(response.headers["HX-Trigger"])["panel:toast"]
+    return told
 
 
 @pytest.mark.parametrize("model", [UserProfile, ProfileVersion, ProfileProposal])
 def test_every_table_can_be_listed_and_opened(
-    client: Client, model: type[Any], django_assert_max_num_queries: Any
+    staff: Client, model: type[Any], django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(5):
         make_profile()
     name = f"admin:profile_{model._meta.model_name}"
     with django_assert_max_num_queries(12):
-        assert client.get(reverse(f"{name}_changelist")).status_code == 200
-    page = client.get(reverse(f"{name}_change", args=[model.objects.first().pk]))
+        assert staff.get(reverse(f"{name}_changelist")).status_code == 200
+    page = staff.get(reverse(f"{name}_change", args=[model.objects.first().pk]), follow=True)
     assert page.status_code == 200
     assert "像朋友一样" in page.text or model is ProfileProposal
 
 
+def test_cards_tell_whose_it_is_what_it_says_and_what_waits(staff: Client, profile: UserProfile) -> None:
+    (card,) = staff.get(reverse(f"{PROFILE}_changelist")).context["cards"]
+    assert (card.count, card.by_hand, card.waiting) == (2, 2, 1)
+    assert card.sections == [("Reply style", "像朋友一样"), ("宠物", "猫")]
+    assert card.link == f"{reverse('admin:profile')}?user={profile.user.pk}"
+
+
+def test_the_document_has_its_sections_proposals_and_versions(
+    own: Client, profile: UserProfile, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(12):
+        page = own.get(reverse("admin:profile"))
+    names = [section.name for section in page.context["sections"]]
+    assert names == ["reply_style", "language_habits", "background", "宠物"]
+    style = page.context["sections"][0]
+    assert style.edited_at == NOW
+    assert [(proposal.before, proposal.after) for proposal in style.proposals] == [
+        ("像朋友一样", "像朋友一样\nNo emoji")
+    ]
+    (version,) = page.context["timeline"]
+    assert [(change.title, change.after) for change in version.changes] == [
+        ("Reply style", "像朋友一样"),
+        ("宠物", "猫"),
+    ]
+
+
+def test_the_timeline_grows_on_request_at_the_same_number_of_queries(
+    own: Client, profile: UserProfile, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(30):
+        update_profile(user=profile.user, changes={"background": f"第{number}版"}, now=NOW)
+    url = reverse("admin:profile")
+    with django_assert_max_num_queries(12):
+        page = own.get(url)
+    assert (len(page.context["timeline"]), page.context["more"]) == (10, 20)
+    assert len(own.get(url, {"versions": "40"}).context["timeline"]) == 31
+    for odd in ("x", "-1", "9" * 30, "0"):
+        assert own.get(url, {"versions": odd}).status_code == 200
+
+
 @pytest.mark.spec("U3")
-def test_an_edit_is_one_by_hand(client: Client) -> None:
-    profile = make_profile()
-    url = reverse(f"{PROFILE}_change", args=[profile.id])
-    assert client.post(url, form(background="律师", sections="{}")).status_code == 302
-    snapshot = get_user_profile(user=profile.user)
-    assert snapshot is not None
-    assert (snapshot.background, snapshot.sections, snapshot.version) == ("律师", {}, 2)
+def test_an_edit_is_one_by_hand_and_can_be_undone(own: Client, profile: UserProfile) -> None:
+    response = post(own, "profile_section", name="background", text="律师\r\n住在杭州", before="")
+    assert read(profile)["background"] == "律师\n住在杭州"
     profile.refresh_from_db()
-    assert set(profile.edited_at) == {"reply_style", "background", "宠物"}
-    assert list(ProfileVersion.objects.values_list("version", "by_hand")) == [(2, True), (1, True)]
+    assert set(profile.edited_at) == {"background", "reply_style", "宠物"}
+    assert own.post(reverse("admin:undo"), {"operations": toast(response)["operations"]}).status_code == 204
+    assert "background" not in read(profile)
 
 
-def test_the_form_says_what_the_service_would_refuse(client: Client) -> None:
-    profile = make_profile()
-    url = reverse(f"{PROFILE}_change", args=[profile.id])
-    for fields, field in (({"background": "x" * 2001}, "background"), ({"sections": '{"a": 1}'}, "sections")):
-        response = client.post(url, form(**fields))
-        assert response.status_code == 200
-        assert list(response.context["adminform"].form.errors) == [field]
-    assert ProfileVersion.objects.count() == 1
+def test_a_section_without_a_text_goes_and_a_new_one_comes(own: Client, profile: UserProfile) -> None:
+    post(own, "profile_section", name="宠物", text="  ", before="猫")
+    assert read(profile) == {"reply_style": "像朋友一样"}
+    post(own, "profile_section", name="Garden", text="Roses", before="", new="1")
+    assert read(profile)["Garden"] == "Roses"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"name": "宠物", "text": "x" * 2001, "before": "猫"}, "A section has at most 2000 characters."),
+        ({"name": "", "text": "x", "new": "1"}, "The section needs a name."),
+        ({"name": "宠物", "text": "狗", "new": "1"}, "There is a section of this name already."),
+        ({"name": "Garden", "text": " ", "new": "1"}, "Write something in it."),
+        (
+            {"name": "宠物", "text": "狗", "before": "鸟"},
+            "This was changed meanwhile. Saving again puts what you wrote in its place.",
+        ),
+        ({"name": "n" * 101, "text": "x", "new": "1"}, "The name of a section has at most 100 characters."),
+    ],
+)
+def test_what_cannot_be_written_says_why_and_keeps_what_was_typed(
+    own: Client, profile: UserProfile, fields: dict[str, str], problem: str
+) -> None:
+    page = post(own, "profile_section", **fields)
+    assert page.context["editing"].problem.endswith(problem)
+    assert page.context["editing"].text == fields["text"].strip()
+    assert read(profile) == {"reply_style": "像朋友一样", "宠物": "猫"}
 
 
 @pytest.mark.spec("U3")
-def test_an_earlier_version_can_be_restored(client: Client) -> None:
-    profile, other = make_profile(), make_profile()
+@pytest.mark.parametrize(
+    ("fields", "text", "status"),
+    [
+        ({"decision": "accept"}, "像朋友一样\nNo emoji", "accepted"),
+        ({"decision": "accept", "text": "不用表情"}, "像朋友一样\n不用表情", "accepted"),
+        ({"decision": "reject"}, "像朋友一样", "rejected"),
+    ],
+)
+def test_proposals_are_decided_beside_their_section(
+    own: Client, profile: UserProfile, fields: dict[str, str], text: str, status: str
+) -> None:
+    proposal = list_pending_proposals(profile.user).get()
+    post(own, "profile_proposal", proposal=proposal.id, **fields)
+    proposal.refresh_from_db()
+    assert (read(profile)["reply_style"], proposal.status) == (text, status)
+    again = post(own, "profile_proposal", proposal=proposal.id, **fields)
+    assert toast(again)["error"] is True
+    assert [row.pk for row in again.context["decided"]] == [proposal.pk]
+    post(own, "profile_proposal", proposal=proposal.id, decision="reopen")
+    assert list_pending_proposals(profile.user).get() == proposal
+
+
+@pytest.mark.spec("U3")
+def test_an_earlier_version_is_restored_from_the_timeline(own: Client, profile: UserProfile) -> None:
+    update_profile(user=profile.user, changes={"reply_style": "简短"}, now=NOW)
+    post(own, "profile_restore", version="1")
+    assert read(profile)["reply_style"] == "像朋友一样"
+    for odd in ("99", "x", "", "9" * 40):
+        assert toast(post(own, "profile_restore", version=odd))["error"] is True
+
+
+def test_without_a_script_the_page_leads_back_to_itself(own: Client, staff: Client, profile: UserProfile) -> None:
+    url = reverse("admin:profile_section")
+    answer = own.post(url, {"name": "background", "text": "律师", "before": ""})
+    assert (answer.status_code, answer["Location"]) == (302, reverse("admin:profile"))
+    of = {"user": profile.user.pk}
+    answer = staff.post(url, {"name": "background", "text": "医生", "before": "律师", **of})
+    assert answer["Location"] == f"{reverse('admin:profile')}?user={profile.user.pk}"
+    assert read(profile)["background"] == "医生"
+
+
+@pytest.mark.spec("M7")
+def test_nobody_reads_or_changes_another_persons(own: Client, profile: UserProfile) -> None:
+    other = make_profile()
+    theirs = list_pending_proposals(other.user).get()
+    update_profile(user=other.user, changes={"background": "秘密"}, now=NOW)
+    page = own.get(reverse("admin:profile"), {"user": other.user.pk, "edit": "background"})
+    assert page.context["owner"] == profile.user
+    assert "秘密" not in page.text
+    post(own, "profile_section", user=other.user.pk, name="background", text="律师", before="")
+    assert toast(post(own, "profile_proposal", user=other.user.pk, proposal=theirs.id, decision="accept"))["error"]
+    post(own, "profile_restore", user=other.user.pk, version="1")
+    assert (read(other)["background"], read(other)["reply_style"]) == ("秘密", "像朋友一样")
+
+
+def test_what_is_not_written_by_get(own: Client) -> None:
+    for name in ("profile_section", "profile_proposal", "profile_restore"):
+        assert own.get(reverse(f"admin:{name}")).status_code == 405
+
+
+def test_somebody_without_a_profile_can_begin_one(db: None) -> None:
+    browser = Client()
+    user = UserFactory()
+    browser.force_login(user)
+    assert "No profile yet" in browser.get(reverse(f"{PROFILE}_changelist")).text
+    assert browser.get(reverse("admin:profile")).context["timeline"] == []
+    post(browser, "profile_section", name="background", text="律师", before="")
+    assert read(UserProfile.objects.get(user=user)) == {"background": "律师"}
+
+
+def test_harmful_text_is_text(own: Client, profile: UserProfile) -> None:
+    harm = "<script>alert(1)</script>{{ 7|add:7 }}]]>\u202egnirts"
+    update_profile(user=profile.user, changes={"sections": {harm: harm}}, now=NOW)
+    for query in ({}, {"edit": harm}, {"add": "1"}):
+        page = own.get(reverse("admin:profile"), query).text
+        assert "<script>alert(1)" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;{{ 7|add:7 }}]]&gt;" in page
+
+
+def test_versions_are_restored_and_proposals_decided_in_their_lists(staff: Client, profile: UserProfile) -> None:
+    other = make_profile()
     update_profile(user=profile.user, changes={}, now=NOW, replace=True)
     first = ProfileVersion.objects.get(profile=profile, version=1)
     url = reverse(f"{VERSION}_changelist")
     both = [first.pk, ProfileVersion.objects.get(profile=profile, version=2).pk]
-    client.post(url, {"action": "restore", "_selected_action": both})
+    staff.post(url, {"action": "restore", "_selected_action": both})
     assert ProfileVersion.objects.filter(profile=profile).count() == 2
-    assert client.post(url, {"action": "restore", "_selected_action": [first.pk]}).status_code == 302
-    snapshot = get_user_profile(user=profile.user)
-    assert snapshot is not None
-    assert (snapshot.reply_style, snapshot.version) == ("像朋友一样", 3)
+    assert staff.post(url, {"action": "restore", "_selected_action": [first.pk]}).status_code == 302
+    assert read(profile)["reply_style"] == "像朋友一样"
     assert ProfileVersion.objects.filter(profile=other).count() == 1
-
-
-@pytest.mark.spec("U3")
-@pytest.mark.parametrize(("action", "text"), [("accept", "像朋友一样\nNo emoji"), ("reject", "像朋友一样")])
-def test_proposals_can_be_decided(client: Client, action: str, text: str) -> None:
-    profile = make_profile()
-    proposal = list_pending_proposals(profile.user).get()
-    body = {"action": action, "_selected_action": [str(proposal.id)]}
-    assert client.post(reverse(f"{PROPOSAL}_changelist"), body).status_code == 302
-    profile.refresh_from_db()
-    proposal.refresh_from_db()
-    assert (profile.reply_style, proposal.status) == (text, f"{action}ed")
-    again = client.post(reverse(f"{PROPOSAL}_changelist"), body, follow=True)
+    body = {"action": "accept", "_selected_action": [str(list_pending_proposals(other.user).get().id)]}
+    assert staff.post(reverse(f"{PROPOSAL}_changelist"), body).status_code == 302
+    assert read(other)["reply_style"] == "像朋友一样\nNo emoji"
+    again = staff.post(reverse(f"{PROPOSAL}_changelist"), body, follow=True)
     assert "Only a pending proposal can be accepted or rejected" in again.text
 
 
 @pytest.mark.spec("L6", "R3")
-def test_a_deletion_takes_everything_along_and_the_log_holds_no_text(client: Client) -> None:
+def test_a_deletion_takes_everything_along_and_the_log_holds_no_text(staff: Client) -> None:
     profile, other = make_profile(), make_profile()
-    client.post(reverse(f"{PROFILE}_change", args=[profile.id]), form(background="律师"))
-    response = client.post(reverse(f"{PROFILE}_delete", args=[profile.id]), {"post": "yes"})
+    update_profile(user=profile.user, changes={"background": "律师"}, now=NOW)
+    response = staff.post(reverse(f"{PROFILE}_delete", args=[profile.id]), {"post": "yes"})
     assert response.status_code == 302
     assert get_user_profile(user=profile.user) is None
     assert not ProfileVersion.objects.filter(user=profile.user).exists()
     assert not ProfileProposal.objects.filter(user=profile.user).exists()
     body = {"action": "delete_selected", "_selected_action": [str(other.id)], "post": "yes"}
-    assert client.post(reverse(f"{PROFILE}_changelist"), body).status_code == 302
+    assert staff.post(reverse(f"{PROFILE}_changelist"), body).status_code == 302
     assert get_user_profile(user=other.user) is None
     log = json.dumps(list(LogEntry.objects.values("object_repr", "change_message")), ensure_ascii=False)
     assert str(profile.id) in log
     assert "律师" not in log
     assert "朋友" not in log
+
+
+def test_documents_are_compared_section_by_section() -> None:
+    before = {"reply_style": "", "language_habits": "", "background": "律师", "sections": {"宠物": "猫", "Car": "Red"}}
+    after = {"reply_style": "", "language_habits": "", "background": "律师", "sections": {"宠物": "狗"}}
+    assert [(change.title, change.before, change.after) for change in compare(before, after)] == [
+        ("宠物", "猫", "狗"),
+        ("Car", "Red", ""),
+    ]
+    assert flatten(after) == {"background": "律师", "宠物": "狗"}

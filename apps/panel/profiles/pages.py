@@ -1,0 +1,207 @@
+"""The page of a person's profile document, and what is done on it: every part works without a script, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.accounts.selectors import get_settings
+from apps.core.errors import JiyiError, NotFound
+from apps.core.http import read_uuid
+from apps.memory.history.context import collect_operations
+from apps.panel.answers import is_partial, tell
+from apps.panel.links import link_page
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage
+from apps.panel.profiles.document import list_decided, list_sections, list_timeline
+from apps.panel.reasons import translate_reason
+from apps.profile.document import read_document
+from apps.profile.models import UserProfile
+from apps.profile.services import accept_proposal, reject_proposal, reopen_proposal, restore_version, update_profile
+from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
+
+VERSIONS = 10
+MOST_VERSIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """The section in its editor: what is typed, what stood there before, and what is wrong with it."""
+
+    name: str
+    text: str
+    before: str
+    is_new: bool = False
+    problem: str = ""
+
+
+class DocumentPage(PanelPage):
+    """What answers with the document."""
+
+    title = gettext_lazy("Profile")
+    template_name = "panel/profiles/page.html"
+
+    def show(
+        self, request: HttpRequest, *, editing: Editing | None = None, proposal: str = "", versions: int = VERSIONS
+    ) -> HttpResponse:
+        """Answer with the page, or for htmx with the document alone. `proposal`: the ID of one in its editor."""
+        owner = self.owner
+        profile = UserProfile.objects.filter(user=owner).first()
+        timeline, more = list_timeline(owner, limit=versions)
+        if is_partial(request):
+            self.template_name = "panel/profiles/document.html"
+        return self.render(
+            request,
+            profile=profile if profile and profile.version else None,
+            sections=list_sections(profile, owner),
+            timeline=timeline,
+            more=min(versions * 2, MOST_VERSIONS) if more and versions < MOST_VERSIONS else None,
+            decided=list_decided(owner),
+            editing=editing,
+            deciding=proposal,
+            switched_off=not get_settings(owner).enable_user_profile,
+            max_text=MAX_SECTION_CHARACTERS,
+            max_name=MAX_NAME_CHARACTERS,
+        )
+
+    def carry_out(self, request: HttpRequest, act: Callable[[], object], done: str) -> HttpResponse:
+        """Do something, and answer with the document and how it went: `done`, with the way back, or the reason."""
+        try:
+            with collect_operations() as operations:
+                act()
+        except JiyiError as error:
+            return self.answer(request, translate_reason(error.message), is_error=True)
+        return self.answer(request, done, operations=operations)
+
+    def answer(self, request: HttpRequest, text: str, **how: Any) -> HttpResponse:
+        if is_partial(request):
+            return tell(self.show(request), text, **how)
+        messages.add_message(request, messages.ERROR if how.get("is_error") else messages.SUCCESS, text)
+        return redirect(link_page("profile", user=self.owner if sees_everybody(request) else None))
+
+
+class ProfilePage(DocumentPage):
+    """GET: the document. ``edit``: a section in its editor; ``add``: a new one; ``proposal``: one in other words."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        given = request.GET
+        asked = given.get("versions", "")
+        versions = int(asked) if asked.isdecimal() and len(asked) < 5 else VERSIONS
+        editing = None
+        if "add" in given:
+            editing = Editing(name="", text="", before="", is_new=True)
+        elif name := given.get("edit", ""):
+            text = _read_text(self.owner.pk, name)
+            editing = Editing(name=name, text=text, before=text)
+        return self.show(
+            request,
+            editing=editing,
+            proposal=given.get("proposal", ""),
+            versions=max(1, min(versions, MOST_VERSIONS)),
+        )
+
+
+class SectionPage(DocumentPage):
+    """POST: write a section, as an edit by hand; without a text it goes."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        name = request.POST.get("name", "").strip()
+        text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+        before = request.POST.get("before", "").replace("\r\n", "\n")
+        is_new = "new" in request.POST
+        current = _read_text(self.owner.pk, name)
+        if problem := _find_problem(name, text, current=current, before=before, is_new=is_new):
+            editing = Editing(
+                name=name, text=text, before=before if is_new else current, is_new=is_new, problem=problem
+            )
+            return self.show(request, editing=editing)
+        changes = {name: text} if name in TEXT_SECTIONS else {"sections": {name: text}}
+        try:
+            with collect_operations() as operations:
+                update_profile(user=self.owner, changes=changes, now=timezone.now())
+        except JiyiError as error:
+            reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
+            problem = " ".join(map(translate_reason, reasons))
+            editing = Editing(name=name, text=text, before=before, is_new=is_new, problem=problem)
+            return self.show(request, editing=editing)
+        return self.answer(request, _("Saved.") if operations else _("Nothing changed."), operations=operations)
+
+
+class ProposalPage(DocumentPage):
+    """POST: accept a proposal, perhaps in other words (``text``), reject it, or let it wait again (``reopen``)."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        decision = request.POST.get("decision", "")
+        try:
+            proposal = read_uuid(request.POST.get("proposal", ""))
+        except NotFound as error:
+            return self.answer(request, translate_reason(error.message), is_error=True)
+        user, now = self.owner, timezone.now()
+        if decision == "accept":
+            text = request.POST.get("text")
+            return self.carry_out(
+                request,
+                lambda: accept_proposal(user=user, proposal_id=proposal, now=now, text=text),
+                _("Accepted: it is in your profile now."),
+            )
+        if decision == "reject":
+            return self.carry_out(
+                request,
+                lambda: reject_proposal(user=user, proposal_id=proposal),
+                _("Rejected. It will not be proposed again."),
+            )
+        if decision == "reopen":
+            return self.carry_out(
+                request,
+                lambda: reopen_proposal(user=user, proposal_id=proposal),
+                _("It waits for your decision again."),
+            )
+        return self.answer(request, _("Accept or reject?"), is_error=True)
+
+
+class RestorePage(DocumentPage):
+    """POST: make an earlier version the current one."""
+
+    http_method_names = ["post"]
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        asked = request.POST.get("version", "")
+        version = int(asked) if asked.isdecimal() and len(asked) < 9 else 0
+        user = self.owner
+        return self.carry_out(
+            request,
+            lambda: restore_version(user=user, version=version, now=timezone.now()),
+            _("Version %(version)s is the current one again.") % {"version": version},
+        )
+
+
+def _read_text(user_id: int, name: str) -> str:
+    profile = UserProfile.objects.filter(user=user_id).first()
+    return read_document(profile).get(name, "") if profile else ""
+
+
+def _find_problem(name: str, text: str, *, current: str, before: str, is_new: bool) -> str:
+    """Why a section cannot be written like this, where the page knows better words than the service."""
+    if not name:
+        return _("The section needs a name.")
+    if len(text) > MAX_SECTION_CHARACTERS:
+        return _("A section has at most %(limit)s characters.") % {"limit": MAX_SECTION_CHARACTERS}
+    if is_new and not text:
+        return _("Write something in it.")
+    if is_new and current:
+        return _("There is a section of this name already.")
+    if not is_new and current != before:
+        return _("This was changed meanwhile. Saving again puts what you wrote in its place.")
+    return ""

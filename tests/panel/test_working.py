@@ -1,0 +1,173 @@
+"""Working memory and forgotten keys in the panel."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.conversations.services import create_session
+from apps.memory.forgotten import digest_text, record_forgotten
+from apps.memory.models import ForgottenKey, WorkingMemory
+from apps.memory.services import record_form, update_working_memory
+from apps.panel.working.tree import MAX_CHILDREN, Node, grow_tree
+from tests.support.factories import UserFactory
+
+MEMORY = "admin:memory_workingmemory"
+HTMX = {"HX-Request": "true"}
+
+pytestmark = pytest.mark.spec("M5")
+
+
+@pytest.fixture
+def client(db: None, client: Client) -> Client:
+    client.force_login(User.objects.create_superuser(username="staff"))
+    return client
+
+
+def make_memory(user: User | None = None, **variables: Any) -> WorkingMemory:
+    """A working memory with a form and variables."""
+    user, now = user or UserFactory(), timezone.now()
+    session = create_session(user=user, title="旅行", temporary=False)
+    record_form(user=user, session_id=session.id, title="偏好", fields={"颜色": "蓝", "同意": True}, now=now)
+    changes = {"current_topic": "去大理", "context_variables": {"目的地": "大理", "days": 3, **variables}}
+    update_working_memory(user=user, session_id=session.id, changes=changes, now=now)
+    return WorkingMemory.objects.get(session=session)
+
+
+def browse(user: User) -> Client:
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def remove(browser: Client, memory: WorkingMemory, name: str) -> Any:
+    return browser.post(reverse(f"{MEMORY}_variables", args=[memory.pk]), {"name": name}, headers=HTMX)
+
+
+def test_cards_tell_the_topic_the_variables_the_forms_and_when_it_goes(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
+    memories = [make_memory() for _ in range(4)]
+    update_settings(user=memories[0].user, changes={"memory.working_ttl_minutes": 60})
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{MEMORY}_changelist"))
+    cards = {card.row.pk: card for card in page.context["cards"]}
+    assert len(cards) == 4
+    first, other = cards[memories[0].pk], cards[memories[1].pk]
+    assert (first.names, first.forms, first.expired) == (["目的地", "days"], ["偏好"], False)
+    assert first.expires_at - first.row.updated_at == timedelta(minutes=60)
+    assert other.expires_at - other.row.updated_at == timedelta(minutes=30)
+
+
+def test_what_idled_too_long_is_told_as_expired(client: Client) -> None:
+    memory = make_memory()
+    WorkingMemory.objects.update(updated_at=timezone.now() - timedelta(minutes=31))
+    (card,) = client.get(reverse(f"{MEMORY}_changelist")).context["cards"]
+    assert card.expired
+    assert "expired" in client.get(reverse(f"{MEMORY}_change", args=[memory.pk])).text
+
+
+def test_a_page_has_variables_as_a_tree_and_forms_as_forms(client: Client, django_assert_max_num_queries: Any) -> None:
+    memory = make_memory(人数={"大人": 2, "孩子": None})
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse(f"{MEMORY}_change", args=[memory.pk]))
+    assert page.context["tree"] == [
+        Node("目的地", "text", "大理"),
+        Node("days", "number", "3"),
+        Node("人数", "group", children=[Node("大人", "number", "2"), Node("孩子", "nothing")]),
+    ]
+    (form,) = page.context["forms"]
+    assert (form.title, form.fields) == ("偏好", [Node("颜色", "text", "蓝"), Node("同意", "truth", "true")])
+    assert form.submitted_at is not None
+    assert page.context["size"]["most"] == 65_536
+    assert "去大理" in page.text
+
+
+@pytest.mark.parametrize(("name", "left"), [("days", {"目的地", "hitl_偏好"}), ("hitl_偏好", {"目的地", "days"})])
+def test_a_variable_or_form_can_be_removed(db: None, name: str, left: set[str]) -> None:
+    memory = make_memory()
+    page = remove(browse(memory.user), memory, name)
+    assert json.loads(page.headers["HX-Trigger"])["panel:toast"]["error"] is False
+    memory.refresh_from_db()
+    assert set(memory.context_variables) == left
+
+
+def test_nothing_is_removed_from_what_has_expired(db: None) -> None:
+    memory = make_memory()
+    WorkingMemory.objects.update(updated_at=timezone.now() - timedelta(hours=2))
+    page = remove(browse(memory.user), memory, "days")
+    assert json.loads(page.headers["HX-Trigger"])["panel:toast"]["error"] is True
+
+
+@pytest.mark.spec("M7")
+def test_nobody_removes_anything_of_another_persons(db: None) -> None:
+    memory = make_memory()
+    browser = browse(UserFactory())
+    assert remove(browser, memory, "days").status_code == 404
+    assert browser.get(reverse(f"{MEMORY}_variables", args=[memory.pk])).status_code == 405
+    assert browser.get(reverse(f"{MEMORY}_changelist")).context["cards"] == []
+    memory.refresh_from_db()
+    assert "days" in memory.context_variables
+
+
+def test_it_is_deleted_after_asking(client: Client) -> None:
+    memory, other = make_memory(), make_memory()
+    url = reverse(f"{MEMORY}_delete", args=[memory.pk])
+    assert client.get(url).status_code == 200
+    assert WorkingMemory.objects.count() == 2
+    assert client.post(url, {"post": "yes"}).status_code == 302
+    body = {"action": "delete_selected", "_selected_action": [str(other.pk)], "post": "yes"}
+    client.post(reverse(f"{MEMORY}_changelist"), body)
+    assert WorkingMemory.objects.count() == 0
+
+
+def test_harmful_text_is_text(client: Client) -> None:
+    harm = "<script>alert(1)</script>{{ 7|add:7 }}"
+    memory = make_memory(**{harm: harm, "deep": [[[[[[harm]]]]]], "long": "长" * 10_000})
+    for url in (reverse(f"{MEMORY}_changelist"), reverse(f"{MEMORY}_change", args=[memory.pk])):
+        page = client.get(url).text
+        assert "<script>alert(1)" not in page
+        assert "{{ 7|add:7 }}" in page or url.endswith("/workingmemory/")
+
+
+def test_trees_end_somewhere() -> None:
+    (wide,) = grow_tree({"list": list(range(300))})
+    assert (len(wide.children), wide.left_out, wide.count) == (MAX_CHILDREN, 100, 300)
+    (deep,) = grow_tree({"a": {"b": {"c": {"d": {"e": {"f": 1}}}}}})
+    node, names = deep, [deep.name]
+    while node.children:
+        node = node.children[0]
+        names.append(node.name)
+    assert (names, node.kind, node.text) == (["a", "b", "c", "d", "e"], "text", '{"f": 1}')
+    assert grow_tree({"none": None, "no": "", "list": []}) == [
+        Node("none", "nothing"),
+        Node("no", "nothing"),
+        Node("list", "text", "[]"),
+    ]
+
+
+@pytest.mark.spec("L6")
+def test_forgotten_keys_are_told_in_words_and_can_be_learned_again(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
+    user = UserFactory()
+    digests = [digest_text(user, kind="key", text=f"猫{number}") for number in range(5)]
+    record_forgotten(user=user, digests=digests, now=timezone.now())
+    with django_assert_max_num_queries(12):
+        page = client.get(reverse("admin:memory_forgottenkey_changelist"))
+    assert "What was deleted stays deleted" in page.text
+    for digest in digests:
+        assert digest[:12] in page.text
+        assert digest not in page.text
+    key = ForgottenKey.objects.get(digest=digests[0])
+    assert digests[0] not in client.get(reverse("admin:memory_forgottenkey_change", args=[key.pk])).text
+    browse(user).post(reverse("admin:memory_forgottenkey_delete", args=[key.pk]), {"post": "yes"})
+    assert not ForgottenKey.objects.filter(digest=digests[0]).exists()
