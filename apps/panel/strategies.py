@@ -20,7 +20,7 @@ from apps.panel.owned import StaffAdmin
 _TONES_OF_CATEGORIES = {"positive": "teal", "negative": "violet", "seeking": "blue", "neutral": "grey"}
 
 
-class RowForm(forms.ModelForm[Strategy]):
+class RowForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
     """A row of the table, whose entries say whose they are: the table's head is no label to a screen reader."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
