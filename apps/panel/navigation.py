@@ -56,6 +56,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 table(SharedContext, "folder_shared"),
                 table(SessionSummary, "summarize"),
                 table(Change, "history"),
+                page(_("Import and export"), "swap_vert", "transfer"),
                 table(ForgottenKey, "backspace"),
             ],
         },

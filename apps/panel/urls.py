@@ -8,8 +8,8 @@ from django.urls import URLPattern, path
 from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
 from apps.panel.pages import PanelPage
-from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
+from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.settings.pages import SettingsPage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage

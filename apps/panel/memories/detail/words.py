@@ -1,0 +1,61 @@
+"""The fields of memories and what stands in them, in words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
+
+from apps.memory.models import Category, Source, Status
+
+FIELD_LABELS = {
+    "key": _("key"),
+    "value": _("value"),
+    "category": _("category"),
+    "confidence": _("confidence"),
+    "source": _("source"),
+    "status": _("status"),
+    "mode": _("mode"),
+    "superseded_by": _("superseded by"),
+    "content": _("content"),
+    "tags": _("tags"),
+    "timestamp": _("said"),
+    "event_start": _("event start"),
+    "event_end": _("event end"),
+    "session_id": _("session"),
+    "message_id": _("message"),
+    "created_at": _("created at"),
+    "create_time": _("created at"),
+    "updated_at": _("updated at"),
+    "last_accessed": _("last used"),
+    "access_count": _("uses"),
+}
+_CHOICES: dict[str, Any] = {"category": Category, "source": Source, "status": Status}
+TIME_FIELDS = ("timestamp", "event_start", "event_end")
+TEXT_FIELDS = ("key", "value", "content")
+
+
+def show_field(name: str, value: Any) -> Any:
+    """A value as the page words it; texts are left to be compared word by word."""
+    if value is None or name in TEXT_FIELDS:
+        return value
+    if name in _CHOICES:
+        return dict(_CHOICES[name].choices).get(value, value)
+    time = parse_datetime(value) if name in TIME_FIELDS and isinstance(value, str) else value
+    if isinstance(time, datetime):
+        return date_format(timezone.localtime(time), "DATETIME_FORMAT")
+    return ", ".join(value) if isinstance(value, list) else value
+
+
+REFUSALS = (
+    gettext_noop("A memory cannot be merged with itself."),
+    gettext_noop("Only active memories can be merged."),
+    gettext_noop("Only an active memory can be superseded."),
+    gettext_noop("This memory is no history: it holds, or waits for a decision."),
+)
+"""What the services say that only this page calls; `translate_reason` finds their translations."""

@@ -1,0 +1,125 @@
+"""What becomes of each row of a file, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext, gettext_lazy, gettext_noop
+
+from apps.memory.transfer.kinds import LONG_TERM, TransferKind
+from apps.memory.transfer.types import Note, PlannedRow, RowAction
+from apps.panel.memories.detail.words import FIELD_LABELS, TEXT_FIELDS, show_field
+from apps.panel.reasons import translate_reason
+from apps.panel.values import show_value
+
+SHOWN_CHARACTERS = 300
+
+ACTIONS = {
+    RowAction.CREATE: gettext_lazy("new"),
+    RowAction.UPDATE: gettext_lazy("changed"),
+    RowAction.SKIP: gettext_lazy("as it is"),
+    RowAction.ERROR: gettext_lazy("problem"),
+}
+
+TONES = {RowAction.CREATE: "teal", RowAction.UPDATE: "blue", RowAction.SKIP: "grey", RowAction.ERROR: "red"}
+
+NOTES = {
+    Note.NEW_ID: gettext_lazy("It gets a new ID: somebody else has a memory with this one."),
+    Note.NO_SESSION: gettext_lazy("Its conversation is not here, so it is not linked to one."),
+    Note.NO_MESSAGE: gettext_lazy("Its message is not here, so it is not linked to one."),
+    Note.NO_SUCCESSOR: gettext_lazy("What took its place is not here, so it is not linked to it."),
+}
+
+_REASONS = (
+    gettext_noop("Is missing."),
+    gettext_noop("Is not an object."),
+    gettext_noop("There is no such field."),
+    gettext_noop("Must be a UUID."),
+    gettext_noop("Must be text."),
+    gettext_noop("Must be a whole number that is not negative."),
+    gettext_noop("Must be a time in ISO 8601 with its offset, such as 2026-11-20T08:30:00Z."),
+    gettext_noop("Leads back to the memory itself."),
+    gettext_noop("Only what is superseded can have a successor."),
+    gettext_noop("Needs an event_start."),
+    gettext_noop("Must not be before event_start."),
+    gettext_noop("Is out of range: it has no date in some time zone."),
+    gettext_noop("The file is larger than 64 MiB."),
+    gettext_noop("The file is not UTF-8 text."),
+    gettext_noop("The file is not JSON."),
+    gettext_noop("This is an export of everything. Choose a file with the memories of one kind."),
+    gettext_noop("The file is not a list of memories: it must begin with [ and end with ]."),
+    gettext_noop("The file has more than 100,000 rows. Import it in parts."),
+)
+
+_PATTERNS = (
+    (re.compile(r"Row (?P<row>\d+) has this ID already\."), gettext_noop("Row %(row)s has this ID already.")),
+    (
+        re.compile(r"Row (?P<row>\d+) is an active memory with the same\."),
+        gettext_noop("Row %(row)s is an active memory with the same."),
+    ),
+    (re.compile(r"Must be one of: (?P<choices>.+)\."), gettext_noop("Must be one of: %(choices)s.")),
+    (re.compile(r"Must not contain (?P<what>.+)\."), gettext_noop("Must not contain %(what)s.")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """What an update does to a field; `is_text`: to be compared word by word."""
+
+    label: Any
+    before: Any
+    after: Any
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowView:
+    """A row as the page shows it. `reasons`: the field, and what is wrong with it."""
+
+    number: int
+    action: str
+    action_name: Any
+    tone: str
+    title: str
+    text: str
+    changes: Sequence[FieldChange]
+    reasons: Sequence[tuple[str, str]]
+    notes: Sequence[Any]
+
+
+def show_row(row: PlannedRow, kind: TransferKind) -> RowView:
+    """Put a row into words."""
+    values = {**(row.before or {}), **row.given}
+    text = show_value(values.get("value")) if kind is LONG_TERM else str(values.get("content") or "")
+    return RowView(
+        number=row.number,
+        action=row.action.value,
+        action_name=ACTIONS[row.action],
+        tone=TONES[row.action],
+        title=str(values.get("key") or "") if kind is LONG_TERM else "",
+        text=f"{text[:SHOWN_CHARACTERS]}…" if len(text) > SHOWN_CHARACTERS else text,
+        changes=[_show_change(name, row) for name in row.changed] if row.action is RowAction.UPDATE else [],
+        reasons=[(name, translate_row_reason(reason)) for name, given in row.reasons.items() for reason in given],
+        notes=[NOTES[note] for note in row.notes],
+    )
+
+
+def _show_change(name: str, row: PlannedRow) -> FieldChange:
+    before = (row.before or {})[name]
+    return FieldChange(
+        label=FIELD_LABELS.get(name, name),
+        before=show_field(name, before),
+        after=show_field(name, row.given[name]),
+        is_text=name in TEXT_FIELDS,
+    )
+
+
+def translate_row_reason(reason: str) -> str:
+    """Return what is wrong in the language of the page."""
+    for pattern, text in _PATTERNS:
+        if found := pattern.fullmatch(reason):
+            return gettext(text) % found.groupdict()
+    return translate_reason(reason)

@@ -1,0 +1,369 @@
+"""The page of one memory: what it tells, to whom, and what is done from there (M2)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.chat.models import Turn
+from apps.conversations.models import Message, Session
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.memory.services import create_atomic_memory, record_entries, update_memory
+from apps.panel.memories.detail.uses import count_weeks
+from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M2", "L7", "M7")]
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+LONG_TERM, ATOMIC = "admin:memory_longtermmemory", "admin:memory_atomicmemory"
+HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}]]>\u202e"
+
+
+@pytest.fixture
+def user() -> User:
+    return User.objects.create_user("li")
+
+
+@pytest.fixture
+def client(user: User, client: Client) -> Client:
+    client.force_login(user)
+    return client
+
+
+def path(memory: Any, part: str = "change") -> str:
+    base = LONG_TERM if isinstance(memory, LongTermMemory) else ATOMIC
+    return reverse(f"{base}_{part}", args=[memory.pk])
+
+
+def show(client: Client, memory: Any) -> str:
+    response = client.get(path(memory))
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def edit(memory: LongTermMemory, **fields: Any) -> dict[str, Any]:
+    form = {"category": memory.category, "key": memory.key, "value": memory.value, "confidence": memory.confidence}
+    return {"version": memory.updated_at.isoformat(), **form, **fields}
+
+
+def say(session: Session, *contents: str) -> list[Message]:
+    return [
+        Message.objects.create(
+            session=session, user=session.user, role="user" if place % 2 == 0 else "assistant", content=content,
+            position=place,
+        )
+        for place, content in enumerate(contents)
+    ]  # fmt: skip
+
+
+def use(session: Session, memory: Any, *, times: int = 1, score: float = 0.625) -> None:
+    """Turns that used a memory, as the chat records them."""
+    start = session.messages.count()
+    for place in range(start, start + 2 * times, 2):
+        asked, reply = (
+            Message.objects.create(
+                session=session, user=session.user, role=role, content=f"{role} {place}", position=place + offset
+            )
+            for offset, role in enumerate(("user", "assistant"))
+        )
+        Turn.objects.create(
+            assistant_message=reply, user_message=asked, session=session, user=session.user, model="m",
+            memories_used=[
+                {"id": str(uuid4()), "kind": "atomic", "score": 0.1},
+                {"id": str(memory.pk), "kind": "long_term", "score": score, "keyword_score": 0.5},
+            ],
+        )  # fmt: skip
+
+
+def test_everything_is_told(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value={"名": "北京", "c": [1, 2]}, confidence=0.8)
+    shown = show(client, memory)
+    for text in ("城市", "&quot;名&quot;: &quot;北京&quot;", "80%", str(memory.pk)):
+        assert text in shown
+    assert "No turn has used it yet" in shown
+    assert "Not from a conversation" in shown
+
+
+def test_hostile_text_is_text(client: Client, user: User) -> None:
+    session = SessionFactory(user=user, title=HOSTILE)
+    (message,) = say(session, HOSTILE)
+    memory = LongTermMemoryFactory(user=user, key=f"key {HOSTILE}", value=HOSTILE)
+    LongTermMemoryFactory(user=user, key="b", value=HOSTILE * 100)
+    LongTermMemory.objects.filter(pk=memory.pk).update(message=message, session=session)
+    update_memory(user=user, memory_id=memory.pk, changes={"value": [HOSTILE]}, now=NOW)
+    use(session, memory)
+    for page in (path(memory), path(memory, "delete"), path(memory, "merge")):
+        text = client.get(page).content.decode()
+        assert "<script>alert" not in text
+        assert "{{ 7|add:7 }}" in text
+
+
+def test_where_it_came_from_with_the_lines_around(client: Client, user: User) -> None:
+    session = SessionFactory(user=user)
+    lines = say(session, "一", "two", "三", "我喜欢蓝色", "noted", "六", "seven")
+    memory = LongTermMemoryFactory(user=user, key="喜欢的颜色", value="蓝色")
+    LongTermMemory.objects.filter(pk=memory.pk).update(message=lines[3], session=session)
+    origin = client.get(path(memory)).context["origin"]
+    assert ["".join(text for _found, text in line.pieces) for line in origin.lines] == [
+        "two", "三", "我喜欢蓝色", "noted", "六",
+    ]  # fmt: skip
+    assert [line.is_source for line in origin.lines] == [False, False, True, False, False]
+    assert (True, "喜欢蓝色") in origin.lines[2].pieces
+    assert reverse("admin:conversations_session_change", args=[session.pk]) in show(client, memory)
+
+
+def test_the_turns_that_used_it_and_with_what_score(client: Client, user: User) -> None:
+    session = SessionFactory(user=user, title="Colours")
+    memory, other = LongTermMemoryFactory(user=user), LongTermMemoryFactory(user=user)
+    use(session, other)
+    use(session, memory, times=12)
+    uses = client.get(path(memory)).context["uses"]
+    assert (uses.total, len(uses.rows), uses.is_more) == (12, 10, True)
+    assert (uses.rows[0].snippet, uses.rows[0].score) == ("user 24", 0.625)
+    assert list(uses.rows[0].components) == [("keyword_score", 0.5)]
+    more = client.get(path(memory, "uses"), {"page": "2"})
+    assert [row.snippet for row in more.context["uses"].rows] == ["user 4", "user 2"]
+    assert client.get(path(memory, "uses"), {"page": "x"}).status_code == 200
+    assert sum(week.count for week in uses.weeks) == 12
+    assert uses.weeks[-1].count == 12
+
+
+def test_weeks_begin_on_monday_and_the_busiest_is_whole() -> None:
+    times = [NOW, NOW - timedelta(days=4), NOW - timedelta(days=5), NOW - timedelta(weeks=30)]
+    weeks = count_weeks(times, now=NOW)
+    assert len(weeks) == 26
+    assert [(week.starts.isoformat(), week.count, week.share) for week in weeks[-2:]] == [
+        ("2026-11-09", 1, 0.5),
+        ("2026-11-16", 2, 1.0),
+    ]
+
+
+def test_the_history_tells_who_when_and_what(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="住在上海", now=NOW)
+    update_memory(user=user, memory_id=memory.pk, changes={"value": "住在北京", "confidence": 0.5}, now=NOW)
+    steps = client.get(path(memory)).context["history"].steps
+    assert [(step.change.action, step.is_latest) for step in steps] == [("edit", True), ("create", False)]
+    assert [(str(line.label), line.before, line.after) for line in steps[0].differences] == [
+        ("value", "住在上海", "住在北京"),
+        ("confidence", 1.0, 0.5),
+    ]
+    assert "<del>上海</del><ins>北京</ins>" in show(client, memory)
+
+
+def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    response = client.post(path(memory), edit(memory, value="北京"))
+    (change,) = Change.objects.filter(object_id=memory.pk, action="edit")
+    assert (response.status_code, response["Location"]) == (
+        302,
+        f"{path(memory)}?done=saved&operations={change.operation}",
+    )
+    assert change.actor == user
+    assert change.origin == "panel"
+    shown = client.get(response["Location"]).content.decode()
+    assert f'data-operations="{change.operation}"' in shown
+    unchanged = client.post(path(memory), edit(LongTermMemory.objects.get(pk=memory.pk)))
+    assert unchanged["Location"] == path(memory)
+
+
+def test_what_is_wrong_is_shown_and_nothing_changes(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    LongTermMemoryFactory(user=user, key="taken")
+    for fields, reason in (
+        ({"value": "[1,"}, "line 1, column 4"),
+        ({"value": " "}, "Must not be null or blank."),
+        ({"key": "Taken!"}, "Another active memory has this key."),
+        ({"version": "old"}, "This memory was changed meanwhile."),
+    ):
+        response = client.post(path(memory), edit(memory, **fields))
+        assert response.status_code == 422
+        assert reason in response.content.decode()
+    memory.refresh_from_db()
+    assert (memory.key, memory.value) == ("城市", "上海")
+
+
+def test_an_earlier_state_is_restored(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海", confidence=0.9)
+    update_memory(user=user, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW)
+    first = Change.objects.filter(object_id=memory.pk).earliest("pk")
+    response = client.post(path(memory, "restore"), {"change": first.pk})
+    memory.refresh_from_db()
+    assert (memory.value, memory.category) == ("上海", "preference")
+    assert "done=restored" in response["Location"]
+    assert Change.objects.filter(object_id=memory.pk).latest("pk").action == "edit"
+    strange = LongTermMemoryFactory(user=user, key="other")
+    theirs = Change.objects.get(object_id=strange.pk)
+    assert client.post(path(memory, "restore"), {"change": theirs.pk}).status_code == 404
+
+
+def test_history_is_readable_and_can_hold_again(client: Client, user: User) -> None:
+    old = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    new = LongTermMemoryFactory(user=user, key="城市", value="北京")
+    old.refresh_from_db()
+    assert client.get(path(old)).context["form"] is None
+    assert client.post(path(old), edit(old, value="广州")).status_code == 403
+    assert [row.memory.pk for row in client.get(path(old)).context["chain"]] == [new.pk, old.pk]
+    assert [row.memory.pk for row in client.get(path(new)).context["chain"]] == [new.pk, old.pk]
+    response = client.post(path(old, "restore"))
+    assert "done=back" in response["Location"]
+    assert LongTermMemory.objects.get(status="active").value == "上海"
+
+
+def test_undoing_from_the_history(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    update_memory(user=user, memory_id=memory.pk, changes={"value": "北京"}, now=NOW)
+    edited = Change.objects.get(object_id=memory.pk, action="edit")
+    client.post(path(memory, "undo"), {"operation": edited.operation})
+    memory.refresh_from_db()
+    assert memory.value == "上海"
+    again = client.post(path(memory, "undo"), {"operation": edited.operation})
+    assert (again.status_code, "This was undone already." in again.content.decode()) == (409, True)
+    assert client.post(path(memory, "undo"), {"operation": uuid4()}).status_code == 404
+    assert client.post(path(memory, "undo"), {"operation": "x"}).status_code == 404
+
+
+def test_superseding_by_a_new_value(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    response = client.post(path(memory, "supersede"), {"value": '["北京", "广州"]'})
+    new = LongTermMemory.objects.get(user=user, status="active")
+    assert new.value == ["北京", "广州"]
+    assert response["Location"].startswith(path(new))
+    same = client.post(path(new, "supersede"), {"value": '["北京", "广州"]'})
+    assert (same.status_code, "This is what it says already." in same.content.decode()) == (422, True)
+    assert client.post(path(new, "supersede"), {"value": "{"}).status_code == 422
+    assert client.post(path(memory, "supersede"), {"value": "x"}).status_code == 403
+
+
+def test_superseding_an_atomic_memory(client: Client, user: User) -> None:
+    memory, _created = create_atomic_memory(user=user, content="用户住在上海。", tags=["城市", "家"], now=NOW)
+    response = client.post(path(memory, "supersede"), {"content": "用户住在北京。"})
+    new = AtomicMemory.objects.get(status="active")
+    assert (new.content, new.tags) == ("用户住在北京。", ["城市", "家"])
+    assert response["Location"].startswith(path(new))
+    assert client.post(path(new, "supersede"), {"content": "用户住在北京"}).status_code == 422
+
+
+def pending(user: User, key: str = "城市") -> LongTermMemory:
+    (update,) = record_entries(
+        user=user, entries=[ProposedEntry("fact", key, "北京", "inferred", 0.4)], session_id=None, message_id=None,
+        said_at=NOW, message_text="", auto_accept_confidence=0.7, now=NOW,
+    )  # fmt: skip
+    return LongTermMemory.objects.get(pk=update.id)
+
+
+@pytest.mark.parametrize(("decision", "status"), [("accept", "active"), ("reject", "rejected")])
+def test_deciding_about_what_waits(client: Client, user: User, decision: str, status: str) -> None:
+    memory = pending(user)
+    shown = show(client, memory)
+    assert "Waits for your decision" in shown
+    assert "Not sure enough" in shown
+    client.post(path(memory, "decide"), {"decision": decision})
+    memory.refresh_from_db()
+    assert memory.status == status
+    assert client.post(path(memory, "decide"), {"decision": decision}).status_code == 409
+    assert client.post(path(memory, "decide"), {"decision": "burn"}).status_code == 404
+
+
+def test_merging_two(client: Client, user: User) -> None:
+    kept = LongTermMemoryFactory(user=user, key="过敏", value="虾")
+    other = LongTermMemoryFactory(user=user, key="不能吃", value="花生")
+    found = client.post(path(kept, "merge"), {"q": "花生"})
+    assert [row.memory.pk for row in found.context["rows"]] == [other.pk]
+    preview = client.post(path(kept, "merge"), {"with": other.pk})
+    assert preview.context["text"] == '[\n  "虾",\n  "花生"\n]'
+    assert LongTermMemory.objects.filter(status="active").count() == 2
+    bad = client.post(path(kept, "merge"), {"with": other.pk, "text": "["})
+    assert bad.status_code == 422
+    response = client.post(path(kept, "merge"), {"with": other.pk, "text": preview.context["text"]})
+    assert response["Location"].startswith(f"{path(kept)}?done=merged")
+    assert LongTermMemory.objects.get(status="active").value == ["虾", "花生"]
+    assert client.get(path(other, "merge")).status_code == 403
+
+
+def test_merging_two_atomic_ones(client: Client, user: User) -> None:
+    kept, other = create_atomic_memories(
+        user=user, drafts=[AtomicDraft(content="用户养猫。"), AtomicDraft(content="用户的猫叫咪咪。")], now=NOW
+    )
+    near = client.get(path(kept, "merge")).context["rows"]
+    assert [row.memory.pk for row in near] == [other.pk]
+    client.post(path(kept, "merge"), {"with": other.pk, "text": "用户养猫，猫叫咪咪。"})
+    kept.refresh_from_db()
+    assert kept.content == "用户养猫，猫叫咪咪。"
+
+
+@pytest.mark.spec("L6")
+def test_deleting_names_the_copies_and_removes_them_when_asked(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="北京市朝阳区")
+    atomic, _created = create_atomic_memory(user=user, content="北京市朝阳区", now=NOW)
+    asked = client.get(path(memory, "delete"))
+    assert [copy.id for copy in asked.context["copies"]] == [atomic.pk]
+    assert LongTermMemory.objects.filter(pk=memory.pk).exists()
+    assert client.post(path(memory, "delete"), {"post": "yes", "copies": "yes"}).status_code == 302
+    assert not LongTermMemory.objects.exists()
+    assert not AtomicMemory.objects.exists()
+
+
+def test_nobody_elses_memory_is_there(client: Client) -> None:
+    theirs = LongTermMemoryFactory(key="secret", value="secret")
+    atomic, _created = create_atomic_memory(user=UserFactory(), content="secret", now=NOW)
+    for memory in (theirs, atomic):
+        before = Change.objects.count()
+        for part in ("change", "uses", "merge", "delete"):
+            assert client.get(path(memory, part)).status_code == 404
+        for part in ("change", "merge", "delete", "decide", "restore", "undo", "supersede"):
+            assert client.post(path(memory, part), {"decision": "accept", "value": "x"}).status_code == 404
+        assert Change.objects.count() == before
+    mine = LongTermMemoryFactory(user=User.objects.get(username="li"))
+    assert client.post(path(mine, "merge"), {"with": theirs.pk}).status_code == 404
+    assert client.get(reverse(f"{LONG_TERM}_change", args=["x"])).status_code == 404
+
+
+def test_staff_act_on_it_in_their_own_name(client: Client, user: User) -> None:
+    staff = User.objects.create_user("tang", is_staff=True)
+    client.force_login(staff)
+    memory, other = LongTermMemoryFactory(user=user, value="a"), LongTermMemoryFactory(user=user, value="b")
+    foreign = LongTermMemoryFactory(user=staff)
+    assert "li" in show(client, memory)
+    assert client.post(path(memory, "merge"), {"with": foreign.pk}).status_code == 404
+    client.post(path(memory, "merge"), {"with": other.pk, "text": "ab"})
+    merged = Change.objects.get(action="merge")
+    assert (merged.user, merged.actor) == (user, staff)
+
+
+@pytest.mark.parametrize("part", ["decide", "restore", "undo", "supersede"])
+def test_looking_changes_nothing(client: Client, user: User, part: str) -> None:
+    assert client.get(path(LongTermMemoryFactory(user=user), part)).status_code == 405
+
+
+@pytest.mark.parametrize("count", [2, 300])
+def test_many_uses_and_changes_take_no_more_queries(
+    client: Client, user: User, count: int, django_assert_max_num_queries: Any
+) -> None:
+    session = SessionFactory(user=user)
+    memory = LongTermMemoryFactory(user=user, key="城市", value="0")
+    for number in range(20):
+        memory = LongTermMemoryFactory(user=user, key="城市", value=str(number))
+    (message,) = say(session, "我住在这里")
+    LongTermMemory.objects.filter(pk=memory.pk).update(message=message, session=session)
+    Change.objects.bulk_create(
+        Change(
+            user=user, actor=user, origin="panel", action="edit", kind="long_term", object_id=memory.pk,
+            before={"value": number}, after={"value": number + 1},
+        )
+        for number in range(count)
+    )  # fmt: skip
+    use(session, memory, times=min(count, 30))
+    with django_assert_max_num_queries(20):
+        assert client.get(path(memory)).status_code == 200
+    waiting = pending(user, key="谁")
+    with django_assert_max_num_queries(20):
+        assert client.get(path(waiting)).status_code == 200
