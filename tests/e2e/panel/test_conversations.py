@@ -48,7 +48,7 @@ def test_a_conversation_is_read_and_renamed(
     alice.post(f"/chat/sessions/{session}/hitl-forms", json=body).raise_for_status()
     Message.objects.filter(content="第二句").update(is_collected=True)
     page = open_panel(alice.user, f"/admin/conversations/session/{session}/change/", **look)
-    expect(page.locator(".said")).to_have_count(9)
+    expect(page.locator(".said")).to_have_count(10)
     expect(page.get_by_role("link", name="居住地")).to_be_visible()
     inspect(page, "session")
     page.locator("#title").fill("搬家 <b>")
