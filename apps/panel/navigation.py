@@ -22,6 +22,7 @@ from apps.memory.models import (
     SharedContext,
     WorkingMemory,
 )
+from apps.panel.owned import sees_everybody
 from apps.panel.review.badge import count_badge
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.summaries.models import SessionSummary
@@ -39,6 +40,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         seen = admin.site.get_model_admin(model).has_view_permission(request)
         return {"title": title[:1].upper() + title[1:], "icon": icon, "link": link, "permission": lambda _: seen}
 
+    own_profile = page(_("Profile"), "account_box", "profile")
     return [
         {
             "items": [page(_("Overview"), "dashboard", "index")],
@@ -50,7 +52,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 table(AtomicMemory, "scatter_plot"),
                 page(_("Review queue"), "inbox", "review") | count_badge(request),
                 page(_("Playground"), "science", "playground"),
-                table(UserProfile, "account_box"),
+                table(UserProfile, "account_box") if sees_everybody(request) else own_profile,
                 table(ProfileProposal, "rate_review"),
                 table(WorkingMemory, "memory"),
                 table(SharedContext, "folder_shared"),
