@@ -1,0 +1,254 @@
+"""The page "Import and export": downloads, the preview, and that what was shown is what is done (M4)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.memory.services import create_atomic_memory, update_memory
+from apps.panel.transfer.downloads import download_memories
+from tests.support.factories import LongTermMemoryFactory, SessionFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4", "M5", "M7")]
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}]]>\u202e"
+
+
+@pytest.fixture
+def user() -> User:
+    return User.objects.create_user("li")
+
+
+@pytest.fixture
+def staff() -> User:
+    return User.objects.create_user("tang", is_staff=True)
+
+
+@pytest.fixture
+def client(user: User, client: Client) -> Client:
+    client.force_login(user)
+    return client
+
+
+def row(**fields: Any) -> dict[str, Any]:
+    return {"category": "fact", "key": "城市", "value": "北京", **fields}
+
+
+def send(client: Client, step: str, content: Any, **fields: Any) -> Any:
+    data = content if isinstance(content, bytes) else json.dumps(content).encode()
+    file = SimpleUploadedFile("memories.json", data, content_type="application/json")
+    response = client.post(
+        reverse(f"admin:transfer_{step}"), {"kind": "long-term", "file": file, **fields}, headers={"HX-Request": "true"}
+    )
+    assert response.status_code == 200
+    return response
+
+
+def digest(response: Any) -> str:
+    return str(response.context["plan"].digest)
+
+
+def download(client: Client, **query: Any) -> Any:
+    response = client.get(reverse("admin:transfer_download"), query)
+    assert response.status_code == 200
+    assert response["Content-Disposition"].startswith("attachment; filename=")
+    return json.loads(b"".join(response.streaming_content))
+
+
+def test_downloads_are_ones_own(client: Client, user: User) -> None:
+    LongTermMemoryFactory(user=user, key="城市", value="北京")
+    create_atomic_memory(user=user, content="用户住在北京。", now=NOW)
+    theirs = LongTermMemoryFactory(key="secret")
+    assert [memory["key"] for memory in download(client, what="long-term")] == ["城市"]
+    assert [memory["content"] for memory in download(client, what="atomic", user=theirs.user.pk)] == ["用户住在北京。"]
+    assert client.get(reverse("admin:transfer_download"), {"what": "passwords"}).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_everything_can_be_downloaded(client: Client, user: User) -> None:
+    LongTermMemoryFactory(user=user, key="城市", value="北京")
+    everything = download(client, what="everything")
+    assert everything["user"]["username"] == "li"
+    assert everything["data"]["long_term_memory"][0]["value"] == "北京"
+
+
+def test_some_memories_as_a_file(user: User) -> None:
+    one, _other = LongTermMemoryFactory(user=user, key="a"), LongTermMemoryFactory(user=user, key="b")
+    with closing(download_memories(LongTermMemory.objects.filter(pk=one.pk))) as response:
+        assert [memory["key"] for memory in json.loads(b"".join(response))] == ["a"]
+    atomic, _created = create_atomic_memory(user=user, content="c", now=NOW)
+    with closing(download_memories(AtomicMemory.objects.filter(pk=atomic.pk))) as response:
+        assert [memory["content"] for memory in json.loads(b"".join(response))] == ["c"]
+
+
+def test_the_preview_says_what_would_happen_to_each_row(client: Client, user: User) -> None:
+    same = LongTermMemoryFactory(user=user, key="same")
+    changed = LongTermMemoryFactory(user=user, key="城市", value="住在上海", category="fact")
+    there = {memory["id"]: memory for memory in download(client, what="long-term")}
+    before = Change.objects.count()
+    shown = send(
+        client, "preview",
+        [there[str(same.pk)], {**there[str(changed.pk)], "value": "住在北京"}, row(key="新"),
+         row(key="其他", session_id=str(uuid4()))],
+    )  # fmt: skip
+    rows = shown.context["rows"]
+    assert [(line.number, line.action) for line in rows] == [(1, "skip"), (2, "update"), (3, "create"), (4, "create")]
+    assert [(str(change.label), change.before, change.after) for change in rows[1].changes] == [
+        ("value", "住在上海", "住在北京")
+    ]
+    assert "<del>上海</del><ins>北京</ins>" in shown.content.decode()
+    assert [str(note) for note in rows[3].notes] == ["Its conversation is not here, so it is not linked to one."]
+    assert "Import into the memories of li" in shown.content.decode()
+    only = send(client, "preview", [row(), there[str(same.pk)]], show="skip")
+    assert [line.number for line in only.context["rows"]] == [2]
+    assert Change.objects.count() == before
+
+
+def test_problems_come_first_and_nothing_can_be_imported(client: Client) -> None:
+    content = [row(key="good"), row(category="x"), row(key="good!")]
+    shown = send(client, "preview", content)
+    assert [(line.number, list(line.reasons)) for line in shown.context["rows"]] == [
+        (2, [("category", "Must be one of: preference, fact, pattern.")]),
+        (3, [("key", "Row 1 is an active memory with the same.")]),
+    ]
+    assert reverse("admin:transfer_confirm") not in shown.content.decode()
+    assert len(send(client, "preview", content, show="all").context["rows"]) == 3
+    send(client, "confirm", content, plan=digest(shown))
+    assert not LongTermMemory.objects.exists()
+
+
+def test_reasons_are_told_in_chinese(client: Client) -> None:
+    client.cookies["django_language"] = "zh-hans"
+    shown = send(client, "preview", [row(category="x"), row(), row(key="城市！")])
+    reasons = [reason for line in shown.context["rows"] for _name, reason in line.reasons]
+    assert reasons == ["必须是其中之一：preference, fact, pattern。", "第 2 行已是相同的生效记忆。"]
+
+
+def test_confirming_does_what_was_shown_and_offers_to_undo(client: Client, user: User) -> None:
+    content = [row(), row(key="other")]
+    shown = send(client, "preview", content)
+    done = send(client, "confirm", content, plan=digest(shown))
+    assert (done.context["done"].created, done.context["done"].updated) == (2, 0)
+    operation = done.context["done"].operation
+    assert str(operation) in done["HX-Trigger"]
+    assert {(change.origin, change.actor) for change in Change.objects.filter(operation=operation)} == {("panel", user)}
+    client.post(reverse("admin:undo"), {"operations": operation})
+    assert {memory.status for memory in LongTermMemory.objects.all()} == {"rejected"}
+
+
+@pytest.mark.parametrize("plan", ["", "0" * 64])
+def test_nothing_is_done_that_was_not_shown(client: Client, plan: str) -> None:
+    answer = send(client, "confirm", [row()], plan=plan)
+    assert answer.context["has_changed"]
+    assert not LongTermMemory.objects.exists()
+
+
+def test_what_changed_meanwhile_is_shown_anew(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    content = [row(id=str(memory.pk))]
+    shown = send(client, "preview", content)
+    update_memory(user=user, memory_id=memory.pk, changes={"value": "广州"}, now=NOW)
+    answer = send(client, "confirm", content, plan=digest(shown))
+    assert "Something has changed since." in answer.content.decode()
+    memory.refresh_from_db()
+    assert memory.value == "广州"
+    send(client, "confirm", content, plan=digest(answer))
+    memory.refresh_from_db()
+    assert memory.value == "北京"
+
+
+def test_another_file_than_the_one_shown_is_not_imported(client: Client) -> None:
+    shown = send(client, "preview", [row()])
+    assert send(client, "confirm", [row(value="伦敦")], plan=digest(shown)).context["has_changed"]
+
+
+def test_atomic_memories_are_imported_too(client: Client, user: User) -> None:
+    content = [{"content": "用户住在北京。", "tags": ["城市"]}]
+    shown = send(client, "preview", content, kind="atomic")
+    send(client, "confirm", content, kind="atomic", plan=digest(shown))
+    assert AtomicMemory.objects.get(user=user).tags == ["城市"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"{", "The file is not JSON."),
+        (b"\xff", "The file is not UTF-8 text."),
+        (b'{"data": {}}', "This is an export of everything."),
+        (b"", "The file is not JSON."),
+    ],
+)
+def test_a_file_that_is_none(client: Client, content: bytes, problem: str) -> None:
+    shown = send(client, "preview", content)
+    assert problem in shown.context["problem"]
+
+
+def test_without_a_file_or_kind(client: Client) -> None:
+    address = reverse("admin:transfer_preview")
+    assert "Choose a file first." in client.post(address, {"kind": "long-term"}).content.decode()
+    assert "Choose what kind" in client.post(address, {"kind": "x"}).content.decode()
+    assert client.get(address).status_code == 405
+    assert client.get(reverse("admin:transfer_confirm")).status_code == 405
+
+
+def test_hostile_text_is_text(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="k", value=HOSTILE)
+    hostile_field = {**row(), HOSTILE: 1}
+    shown = send(client, "preview", [row(key=HOSTILE, value=HOSTILE), hostile_field], show="all").content.decode()
+    shown += send(client, "preview", [row(id=str(memory.pk), key=f"k {HOSTILE}")]).content.decode()
+    assert "<script>alert" not in shown
+    assert "{{ 7|add:7 }}" in shown
+
+
+def test_whose_memories_they_are_is_said_and_kept(client: Client, user: User, staff: User) -> None:
+    client.force_login(staff)
+    page = client.get(reverse("admin:transfer"), {"name": "li"})
+    assert page["Location"] == f"{reverse('admin:transfer')}?user={user.pk}"
+    shown = client.get(page["Location"]).content.decode()
+    assert "You are working on the memories of" in shown
+    assert f'name="user" value="{user.pk}"' in shown
+    assert "Nobody has this user name." in client.get(reverse("admin:transfer"), {"name": "x"}).content.decode()
+    preview = send(client, "preview", [row()], user=user.pk)
+    assert "Import into the memories of li" in preview.content.decode()
+    send(client, "confirm", [row()], user=user.pk, plan=digest(preview))
+    memory = LongTermMemory.objects.get()
+    assert memory.user == user
+    assert Change.objects.get().actor == staff
+
+
+def test_nobody_else_imports_for_another(client: Client, user: User, staff: User) -> None:
+    session = SessionFactory(user=staff)
+    content = [row(session_id=str(session.pk))]
+    shown = send(client, "preview", content, user=staff.pk)
+    send(client, "confirm", content, user=staff.pk, plan=digest(shown))
+    memory = LongTermMemory.objects.get()
+    assert (memory.user, memory.session) == (user, None)
+    assert 'name="name"' not in client.get(reverse("admin:transfer")).content.decode()
+
+
+def test_long_files_are_shown_in_pages(client: Client, django_assert_max_num_queries: Any) -> None:
+    content = [row(id=str(uuid4()), key=f"key {number}") for number in range(250)]
+    with django_assert_max_num_queries(20):
+        shown = send(client, "preview", content, page=3)
+    assert (shown.context["pages"], shown.context["rows"][0].number) == (3, 201)
+    assert len(send(client, "preview", content, page="9").context["rows"]) == 50
+
+
+def test_the_page_is_there_without_scripts(client: Client) -> None:
+    page = client.get(reverse("admin:transfer")).content.decode()
+    assert f'action="{reverse("admin:transfer_preview")}"' in page
+    file = SimpleUploadedFile("memories.json", json.dumps([row()]).encode())
+    whole = client.post(reverse("admin:transfer_preview"), {"kind": "long-term", "file": file}).content.decode()
+    assert "<html" in whole
+    assert "Import into the memories of li" in whole
