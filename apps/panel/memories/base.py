@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.panel.memories.detail.pages import DetailPages
-from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
+from apps.panel.memories.kinds import CHANGEABLE
 
 
 class MemoryAdmin(DetailPages):
     """The pages of one kind. Active and pending memories can be changed; a deletion takes the history along."""
-
-    kind: ClassVar[MemoryKind]
 
     def get_urls(self) -> list[Any]:
         return [*self.list_parts(), *super().get_urls()]

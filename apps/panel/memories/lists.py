@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -21,6 +21,9 @@ from apps.panel.memories.rows import Page, Row, count_choices, read_page, read_r
 from apps.panel.owned import OwnedAdmin, sees_everybody
 
 LOOK_COOKIE = "panel_look"
+NOBODY = "0"
+"""The ID of no account."""
+
 MAX_NEWS = 100
 """Changes told at once; with more, the page says that there are many."""
 
@@ -28,7 +31,7 @@ MAX_NEWS = 100
 class ListPages(OwnedAdmin):
     """`changelist_view` and its parts, each also an address of its own for htmx."""
 
-    kind: MemoryKind
+    kind: ClassVar[MemoryKind]
 
     def list_parts(self) -> list[URLPattern]:
         """The addresses of the list's parts, below its own."""
@@ -44,6 +47,10 @@ class ListPages(OwnedAdmin):
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
         query = self.read_query(request)
+        if sees_everybody(request) and (name := request.GET.get("person", "").strip()):
+            person = User.objects.filter(username=name).first()
+            there = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+            return HttpResponseRedirect(there + query.encode(user=str(person.pk) if person else NOBODY))
         memories = self.get_queryset(request)
         # First: what comes after it is told as news.
         cursor = self._get_cursor(request, query)

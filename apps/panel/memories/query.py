@@ -48,10 +48,11 @@ class ListQuery:
         return not (self.q or self.tag or self.days)
 
     def encode(self, **changes: Any) -> str:
-        """Return the address of this list with changes, from its first page on, as a query string: "?…"."""
+        """Return the address of this list with changes, from its first page on, as a query string: "?…", or ""."""
         wanted = asdict(replace(self, **{"page": 1, **changes}))
         plain = asdict(ListQuery())
-        return "?" + urlencode({name: value for name, value in wanted.items() if value != plain[name]})
+        told = urlencode({name: value for name, value in wanted.items() if value != plain[name]})
+        return f"?{told}" if told else ""
 
 
 def read_query(parameters: Mapping[str, str], kind: MemoryKind, *, staff: bool) -> ListQuery:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.services import create_memory
+from apps.memory.services import create_memory, forget_memories
 
 LIST = "/admin/memory/longtermmemory/"
 ATOMIC = "/admin/memory/atomicmemory/"
@@ -51,3 +52,114 @@ def test_the_list_as_cards_and_as_table(
     inspect(page, f"cards-{name}")
     page.locator('[data-look-button="table"]').click()
     inspect(page, f"table-{name}")
+
+
+@pytest.mark.spec("M5")
+@pytest.mark.parametrize("look", [{"language": "zh-CN"}, {"language": "en-US", "dark": True, "size": (390, 844)}])
+def test_atomic_memories(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, look: dict[str, Any]
+) -> None:
+    now = timezone.now()
+    create_atomic_memory(
+        user=mei, content="用户和妹妹去爬了香山，看到了红叶。", tags=["家人", "旅行"], now=now, event_start=now
+    )
+    create_atomic_memory(user=mei, content="The user adopted a cat called Mochi.", tags=["pets"], now=now)
+    create_atomic_memory(user=mei, content=HARM, tags=["<i>"], now=now)
+    page = open_panel(staff, ATOMIC, **look)
+    expect(page.locator("tbody .memory")).to_have_count(3)
+    inspect(page, "atomic")
+
+
+@pytest.mark.spec("M3", "L7")
+def test_editing_in_place_with_the_keyboard_and_undoing(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
+) -> None:
+    memory = remember(mei, "allergies", "peanuts")
+    page = open_panel(mei, LIST, language="en-US")
+    row = page.locator(f"#memory-{memory.id}")
+    row.get_by_role("button", name="Edit allergies").press("Enter")
+    value = row.get_by_label("Value")
+    expect(row.get_by_label("Key")).to_be_focused()
+    value.fill('["peanuts", "mango"')
+    expect(row.get_by_text("not JSON yet")).to_be_visible()
+    value.press("Control+Enter")
+    expect(row.get_by_role("alert")).to_contain_text("line 1, column 20")
+    expect(row.get_by_label("Value")).to_be_focused()
+    inspect(page, "editor")
+    row.get_by_label("Value").press("End")
+    row.get_by_label("Value").press_sequentially("]")
+    row.get_by_label("Value").press("Control+Enter")
+    expect(row).to_contain_text("peanuts, mango")
+    expect(row.get_by_role("button", name="Edit allergies")).to_be_focused()
+    inspect(page, "saved")
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_contain_text("Undone.")
+    expect(row.locator(".memory__value")).to_have_text("peanuts")
+    row.get_by_role("button", name="Edit allergies").click()
+    row.get_by_label("Value").press("Escape")
+    expect(row.locator(".memory__value")).to_have_text("peanuts")
+
+
+@pytest.mark.spec("M1", "M3")
+def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
+    tea = remember(mei, "tea", "green")
+    page = open_panel(mei, LIST, language="en-US")
+    remember(mei, "cat", "Mochi")
+    expect(page.locator("tbody .memory")).to_have_count(2)
+    expect(page.locator("tbody .memory").first).to_contain_text("Mochi")
+    page.get_by_label("Select tea").check()
+    remember(mei, "dog", "Rex")
+    expect(page.get_by_role("button", name="1 new memory")).to_be_visible()
+    expect(page.locator("tbody .memory")).to_have_count(2)
+    forget_memories(user=mei, ids=[tea.id], now=timezone.now())
+    expect(page.locator(f"#memory-{tea.id}")).to_have_class(re.compile("memory--gone"))
+    page.get_by_role("button", name="1 new memory").click()
+    expect(page.locator("tbody .memory__key")).to_have_text(["dog", "cat"])
+
+
+@pytest.mark.spec("M3")
+def test_adding_selecting_deleting_and_clearing(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
+) -> None:
+    remember(mei, "code word", "xylophone")
+    remember(mei, "instrument", "xylophone")
+    page = open_panel(mei, LIST, language="zh-CN")
+    page.get_by_role("link", name="添加", exact=True).click()
+    page.get_by_label("键", exact=True).fill("颜色")
+    page.get_by_label("值").fill("蓝色")
+    page.get_by_label("值").press("Control+Enter")
+    expect(page.get_by_role("status")).to_contain_text("已记住。")
+    expect(page.locator("tbody .memory")).to_have_count(3)
+    page.get_by_label("选择 code word").check()
+    page.get_by_role("region", name="所选记忆").get_by_role("button", name="删除…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("xylophone")
+    inspect(page, "delete")
+    dialog.get_by_label("也一并删除").check()
+    dialog.get_by_role("button", name="永久删除").click()
+    expect(page.locator("tbody .memory__key")).to_have_text(["颜色"])
+    page.get_by_role("button", name="删除这里的全部记忆…").click()
+    button = dialog.get_by_role("button", name="全部删除")
+    expect(button).to_be_disabled()
+    inspect(page, "clear")
+    dialog.get_by_label("输入 mei 以确认").fill("mei")
+    button.click()
+    expect(page.get_by_text("还没有记忆。")).to_be_visible()
+    inspect(page, "empty")
+
+
+@pytest.mark.spec("M1")
+def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei: User) -> None:
+    fill(mei)
+    page = open_panel(mei, LIST, language="en-US")
+    page.keyboard.press("/")
+    page.keyboard.type("顏色")
+    expect(page.locator("tbody mark")).to_have_text(["颜色"])
+    expect(page).to_have_url(re.compile("q="))
+    page.get_by_title("Remove this filter").click()
+    expect(page.locator("tbody .memory")).to_have_count(6)
+    page.get_by_role("link", name="pattern").click()
+    expect(page.locator("tbody .memory__key")).to_have_text(["sleep"])
+    page.go_back()
+    expect(page.locator("tbody .memory")).to_have_count(6)
+    assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
