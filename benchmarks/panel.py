@@ -58,9 +58,22 @@ PAGES: tuple[tuple[str, str], ...] = (
     ("atomic search", f"{ATOMIC}?q=咖啡"),
     ("atomic search, nothing", f"{ATOMIC}?q=quantum"),
     ("overview", "/admin/"),
+    ("conversations", "/admin/conversations/session/"),
+    ("messages", "/admin/conversations/message/"),
+    ("turns", "/admin/chat/turn/"),
     ("changes", "/admin/memory/change/"),
+    ("review queue", "/admin/review/"),
+    ("review queue by confidence", "/admin/review/?order=surest"),
+    ("playground", "/admin/playground/"),
 )
 """Name and address of every page that is measured."""
+
+FORMS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("playground, one hit in ten", "/admin/playground/try/", {"message": "我喜欢的咖啡是什么"}),
+    ("playground, two settings", "/admin/playground/try/", {"message": "我喜欢的咖啡是什么", "weight_keyword": "1"}),
+    ("playground, nothing", "/admin/playground/try/", {"message": "quantum"}),
+)
+"""Name, address and fields of what is asked by POST and changes nothing."""
 
 THINGS = ("咖啡", "茶", "tea", "coffee", "电影", "music", "跑步", "city", "书", "weekend")
 
@@ -99,28 +112,33 @@ def measure(*, memories: int, requests: int, only: str = "") -> list[Result]:
     owner = User.objects.create_user("owner")
     staff = User.objects.create_superuser("staff")
     fill(owner, memories)
-    pages = [(name, address) for name, address in PAGES if only in name]
+    everything = [*((name, address, None) for name, address in PAGES), *FORMS]
+    pages = [page for page in everything if only in page[0]]
     return [
-        _measure_page(name, address, who, requests)
+        _measure_page(name, address, form, who, requests)
         for who in (owner, staff)
-        for name, address in track(pages, description=f"as {who.username}")
+        for name, address, form in track(pages, description=f"as {who.username}")
     ]
 
 
-def _measure_page(name: str, address: str, who: Any, requests: int) -> Result:
+def _measure_page(name: str, address: str, form: dict[str, str] | None, who: Any, requests: int) -> Result:
     from django.db import connection
     from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
     client = Client(headers={"host": "localhost"})
     client.force_login(who)
-    client.get(address)
+
+    def ask() -> Any:
+        return client.get(address) if form is None else client.post(address, form)
+
+    ask()
     with CaptureQueriesContext(connection) as queries:
-        response = client.get(address)
+        response = ask()
     times = []
     for _ in range(requests):
         start = time.perf_counter()
-        client.get(address)
+        ask()
         times.append((time.perf_counter() - start) * 1_000)
     spread = get_spread(times)
     return Result(name, who.username, spread.p50, spread.p95, len(queries), response.status_code)

@@ -4,7 +4,9 @@ const form = document.getElementById("play");
 const result = document.getElementById("play-result");
 const DELAY_MS = 350;
 const TOAST_MS = 8_000;
+const narrow = matchMedia("(max-width: 40rem)");
 let waiting;
+let asked = false;
 
 const hasMessage = () => form.elements.message.value.trim() !== "";
 
@@ -13,6 +15,15 @@ function tryAgain() {
   waiting = setTimeout(() => hasMessage() && htmx.trigger(form, "try"), DELAY_MS);
 }
 
+function markChanged(control) {
+  const value = control.type === "checkbox" ? String(control.checked) : control.value;
+  control.closest(".play-control").classList.toggle("play-control--changed", !isSame(value, control.dataset.own));
+}
+
+const isSame = (one, other) => one === other || (one !== "" && other !== "" && Number(one) === Number(other));
+
+form.addEventListener("submit", () => (asked = true));
+
 form.addEventListener("input", (event) => {
   const { target } = event;
   if (target.dataset.slides) document.getElementById(target.dataset.slides).value = target.value;
@@ -20,6 +31,8 @@ form.addEventListener("input", (event) => {
     const slider = form.querySelector(`[data-slides="${target.id}"]`);
     if (slider) slider.value = target.value;
   }
+  const slid = target.dataset.slides ? document.getElementById(target.dataset.slides) : target;
+  if (slid.dataset.own !== undefined) markChanged(slid);
   if (target.closest("#play-controls")) tryAgain();
 });
 
@@ -34,6 +47,7 @@ form.addEventListener("click", (event) => {
     else control.value = control.dataset.own;
     const slider = form.querySelector(`[data-slides="${control.id}"]`);
     if (slider) slider.value = control.dataset.own;
+    markChanged(control);
   }
   tryAgain();
 });
@@ -57,4 +71,8 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target !== result) return;
   const toast = result.querySelector("[data-toast]");
   if (toast) setTimeout(() => toast.remove(), TOAST_MS);
+  if (asked && result.getBoundingClientRect().top > innerHeight / 2) result.scrollIntoView({ behavior: "smooth" });
+  asked = false;
 });
+
+if (narrow.matches) form.querySelector(".play-settings").open = false;

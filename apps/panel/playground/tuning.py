@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.accounts.types import PREFIX, MemorySettings, read_setting_problems
 
@@ -53,7 +53,7 @@ CONTROLS = (
     Control(
         name="semantic_min_similarity",
         title=gettext_lazy("Least similarity in meaning"),
-        unset=gettext_lazy("the embedder's own"),
+        unset=pgettext_lazy("value", "auto"),
         **_SHARE,  # type: ignore[arg-type]
     ),
     Control(
