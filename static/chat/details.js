@@ -9,14 +9,19 @@ import { bar, recalledCard } from "./recalled.js";
 import { rememberedItem } from "./remembered.js";
 
 const FORM_PREFIX = "hitl_";
+const REPLY_ID = "00000000-0000-0000-0000-000000000000";
 
-/** `getDraft()` returns what stands in the composer: the context section shows what that would be sent with. */
+/**
+ * `getDraft()` returns what stands in the composer: the context section shows what that would be sent with.
+ * `inspectorUrl`: the panel's page of a turn, with REPLY_ID in place of the reply's.
+ */
 export class DetailsPanel {
   #shown = null;
 
-  constructor({ body, getDraft }) {
+  constructor({ body, getDraft, inspectorUrl }) {
     this.body = body;
     this.getDraft = getDraft;
+    this.inspectorUrl = inspectorUrl;
   }
 
   /** Show the turn of a stored reply, or, without one, what will be here. */
@@ -56,7 +61,13 @@ export class DetailsPanel {
       strategy(turn.strategy),
       workingMemory(turn.working_memory),
       contextSection({ conversation, getMessage }),
+      this.#inspectorLink(row),
     ].filter(Boolean);
+  }
+
+  #inspectorLink(row) {
+    const href = this.inspectorUrl.replace(REPLY_ID, row.id);
+    return el("p", {}, el("a", { class: "inspector-link", href }, gettext("See all that happened in this turn")));
   }
 
   #recalled(conversation, row, turn) {

@@ -25,7 +25,7 @@ const running = new Map(); // conversations that a reply is on its way to, by se
 
 const panels = new Panels();
 const composer = new Composer({ onSend: (text) => say(text) });
-const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim() });
+const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim(), inspectorUrl: page.inspectorUrl });
 const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
 const sessions = new SessionList({
   container: byId("sessions"),

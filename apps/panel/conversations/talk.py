@@ -23,7 +23,8 @@ from apps.panel.values import show_value
 from apps.summaries.models import SessionSummary
 
 MESSAGES_PER_PAGE = 50
-_SHOWN_CHARACTERS = 20_000
+LONG_CHARACTERS = 1_500
+_SHOWN_CHARACTERS = 32_000
 _MEMORY_CHARACTERS = 120
 
 
@@ -48,6 +49,11 @@ class Said:
     emotion: Mapping[str, Any] | None
     learned: Sequence[LearnedMemory]
     covered: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is too long to be read without scrolling in itself."""
+        return len(self.text) > LONG_CHARACTERS
 
     @property
     def is_failed(self) -> bool:

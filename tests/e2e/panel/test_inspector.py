@@ -11,6 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.memory.services import forget_memories, update_memory
+from tests.e2e.chat_page import ChatPage
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
@@ -64,3 +65,10 @@ def test_the_list_of_turns_for_staff(
     inspect(page, "list")
     page.get_by_role("link", name="你喜欢的颜色").click()
     expect(page.get_by_role("heading", name="What the model was told")).to_be_visible()
+
+
+def test_the_chat_page_leads_to_the_turn(chat: ChatPage) -> None:
+    chat.say("我喜欢蓝色。")
+    chat.page.get_by_role("link", name="查看这一轮发生的一切").click()
+    expect(chat.page.get_by_role("heading", name="模型看到了什么")).to_be_visible()
+    expect(chat.page.locator(".bubble--user")).to_have_text("我喜欢蓝色。")
