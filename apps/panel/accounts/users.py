@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +16,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import set_active
@@ -35,8 +36,14 @@ LISTS = (
 )  # fmt: skip
 """The tables whose lists a person's page leads to."""
 
-POWERS = ("is_staff", "is_superuser", "groups", "user_permissions")
+POWERS = ("is_staff", "is_superuser", "user_permissions")
 """What only superusers give and take: with them one could give oneself everything."""
+
+PERMISSIONS = (
+    "change_setting", "add_apitoken", "add_user", "change_user", "delete_user", "add_strategy", "change_strategy",
+    "delete_strategy",
+)  # fmt: skip
+"""What staff need a permission for; all else they may, or nobody may."""
 
 
 @admin.register(User)
@@ -53,6 +60,12 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
     search_fields = ("username", "email", "external_id")
     list_per_page = 50
     show_full_result_count = False
+    filter_horizontal = ()
+    fieldsets = (
+        (None, {"fields": ("username", "password", "email")}),
+        (_("What they may do"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
+        (_("Where they come from"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
+    )
     readonly_fields = ("service", "external_id", "data_epoch", "last_login", "date_joined")
     actions = ("activate", "deactivate")
 
@@ -115,6 +128,12 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
         count = set_active(ids=changeable, is_active=is_active)
         text = ngettext("%(count)s account was changed.", "%(count)s accounts were changed.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "user_permissions":
+            named = Permission.objects.filter(codename__in=PERMISSIONS).select_related("content_type")
+            kwargs |= {"queryset": named, "widget": UnfoldAdminCheckboxSelectMultipleWidget}
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         fields = tuple(super().get_readonly_fields(request, obj))
