@@ -105,7 +105,7 @@ def _has_passed(old: Clause, new: Clause) -> bool:
 
 def _is_plain(old: Clause, new: Clause, before: Frame) -> bool:
     """Whether what a long text begins with is plainly ended: in a clause that is about nothing else."""
-    shared = _share(new.words, old.words)
+    shared = share(new.words, old.words)
     return old is before.clauses[0] and len(new.words - shared) < _FEW_WORDS and bool(shared)
 
 
@@ -113,7 +113,7 @@ def _is_exchanged(old: Clause, new: Clause) -> bool:
     """Whether a thing was given up for another: "from X to Y", or switched to another of its kind."""
     if "adding" in new.cues or _ends(old):
         return False
-    if _share(old.words, new.left):
+    if share(old.words, new.left):
         return True
     return "switch" in new.cues and bool(old.categories & new.categories) and bool(new.words - old.words)
 
@@ -122,13 +122,13 @@ def _is_gained(old: Clause, new: Clause) -> bool:
     """Whether somebody has, or can do, what they had not or could not."""
     if "negation" not in old.cues or "gain" not in new.cues or new.cues & {"negation", "adding"}:
         return False
-    shared = _share(old.words, new.words)
+    shared = share(old.words, new.words)
     return _likes(old) is None and not _ends(old) and shared == old.words and 0 < len(shared) <= _FEW_WORDS
 
 
 def _overlap(before: Frame, after: Frame) -> bool:
     """Whether the texts have enough words in common: one in passing ends nothing that is told at length."""
-    shared = _share(before.words, after.words)
+    shared = share(before.words, after.words)
     return len(shared) >= min(len(before.words), len(after.words)) // _IN_PASSING
 
 
@@ -149,7 +149,7 @@ def _differs(name: str, old: Value, new: Value) -> bool:
         return bool(old) != bool(new) and name in _STATES
     if old.numbers and new.numbers:
         return not _fit(old.numbers, new.numbers)
-    return not _share(old.words, new.words)
+    return not share(old.words, new.words)
 
 
 def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
@@ -157,7 +157,7 @@ def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
     return old <= new or new <= old
 
 
-def _share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
+def share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
     """The words of `old` that `new` has too, by itself or in a longer word: 咖啡 is in 喝咖啡."""
     return frozenset(
         word for word in old if word in new or any(_is_part(word, other) or _is_part(other, word) for other in new)
@@ -170,13 +170,13 @@ def _is_part(short: str, long: str) -> bool:
 
 
 def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
-    if "preference" in new.cues and "preference" not in old.cues and _likes(old) and _share(old.words, after.words):
-        return not _share(old.words, new.words)
+    if "preference" in new.cues and "preference" not in old.cues and _likes(old) and share(old.words, after.words):
+        return not share(old.words, new.words)
     if _ends(old):
-        return "restart" in new.cues and not _ends(new) and bool(_share(old.words, new.words))
+        return "restart" in new.cues and not _ends(new) and bool(share(old.words, new.words))
     if "negation" in old.cues and _likes(old) is None:
         return False  # "I don't smoke" is as true after "I quit smoking ten years ago"
-    return _ends(new) and bool(_share(old.words, _about(new, after)))
+    return _ends(new) and bool(share(old.words, _about(new, after)))
 
 
 def _ends(clause: Clause) -> bool:
@@ -193,7 +193,7 @@ def _about(clause: Clause, frame: Frame) -> frozenset[str]:
 
 def _is_turned(old: Clause, new: Clause) -> bool:
     """Whether liking has turned into disliking, or one preference into another."""
-    shared = _share(old.words, new.words)
+    shared = share(old.words, new.words)
     if not shared or "momentary" in new.cues or "adding" in new.cues:
         return False
     liked_before, liked_now = _likes(old), _likes(new)
@@ -214,7 +214,7 @@ def _likes(clause: Clause) -> bool | None:
 def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
     if "adding" in new.cues or ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
-    shared = _share(old.words, _about(new, after))
+    shared = share(old.words, _about(new, after))
     if not shared:
         return False
     if "correction" in new.cues:
@@ -232,7 +232,7 @@ def _compare_content(before: Frame, after: Frame, *, cosine: float | None) -> Re
     if not _fit(before.numbers, after.numbers):
         return Relation.NEW
     words = frozenset[str]().union(*(clause.words for clause in plain))
-    shared = _share(before.words, words)
+    shared = share(before.words, words)
     as_many = before.numbers == after.numbers
     if shared and as_many and (len(shared) >= _MOST_OVERLAP * len(before.words | words) or words <= before.words):
         return Relation.SAME
@@ -253,7 +253,7 @@ def _goes_on(words: frozenset[str], clause: Clause) -> bool:
 def _tell_more(before: Frame, clauses: Sequence[Clause]) -> bool:
     """Whether an attribute is given the same value, in more words or in fewer."""
     return any(
-        _share(old.attributes[key].words, new.attributes[key].words)
+        share(old.attributes[key].words, new.attributes[key].words)
         for new in clauses
         for old in before.clauses
         for key in old.attributes.keys() & new.attributes

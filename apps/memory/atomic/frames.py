@@ -225,6 +225,16 @@ def read_frame(text: str) -> Frame:
     )
 
 
+def list_cues() -> tuple[str, ...]:
+    """Return the names of all cues, in the order of the table."""
+    return tuple(_tables().cues)
+
+
+def list_attributes() -> tuple[str, ...]:
+    """Return the names of the attributes that have rules of their own, in the order of the table."""
+    return tuple(_tables().attributes)
+
+
 def may_pass(number: int, *, subject: str) -> bool:
     """Whether the new state of a transition may be told of `subject` where the old one is somebody else's."""
     return subject in _tables().transitions[number].of

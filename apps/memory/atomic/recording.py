@@ -18,6 +18,7 @@ from apps.core.text.keywords import extract_keywords
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import Relation, compare
+from apps.memory.atomic.ended import EndedMemories, group_contents
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
@@ -154,6 +155,9 @@ class _Recorder:
         self._vectors = dict(zip(contents, vectors, strict=True))
         active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
         self._active = list(active.order_by("-timestamp", "-create_time", "-id")[:COMPARED])
+        said = group_contents([(draft.message_id, draft.content) for draft in drafts])
+        self._endings = EndedMemories(rows=self._active, contents=said)
+        self._ended_by: dict[UUID, frozenset[UUID]] = {}
         self._before: dict[UUID, Snapshot] = {row.id: snapshot(row) for row in self._active}
         self._new: list[AtomicMemory] = []
         self._touched: dict[UUID, tuple[AtomicMemory, Change.Action, str]] = {}
@@ -191,6 +195,8 @@ class _Recorder:
             relation = compare(row.content, draft.content, cosine=cosines.get(row.id))
         else:
             relation = compare(draft.content, row.content, cosine=cosines.get(row.id))
+        if relation in (Relation.NEW, Relation.DOUBTFUL) and self._is_ended(row, draft):
+            return Relation.CONTRADICTS
         if relation is Relation.DOUBTFUL:
             return draft.relation if draft.target == row.id else Relation.NEW
         if (
@@ -200,6 +206,14 @@ class _Recorder:
         ):
             return Relation.NEW
         return relation
+
+    def _is_ended(self, row: AtomicMemory, draft: ExtractedMemory) -> bool:
+        """Whether the message as a whole has ended a memory of an earlier one."""
+        if row.timestamp >= draft.said_at or row.message_id == draft.message_id:
+            return False
+        if draft.message_id not in self._ended_by:
+            self._ended_by[draft.message_id] = self._endings.find(draft.message_id)
+        return row.id in self._ended_by[draft.message_id]
 
     @staticmethod
     def _is_outdated(draft: ExtractedMemory, row: AtomicMemory, relation: Relation) -> bool:

@@ -1,0 +1,222 @@
+"""Whether what somebody says ends an older memory of theirs, learned from labelled statements. Pure.
+
+Three small models read the vectors of the local embedder and what `frames` and `quantities` find in the words: whether
+the older text states something that can end, whether the new one says that anything has changed, and whether it is
+this that has. Each must agree: in diary prose, where thousands of pairs are compared, one of them alone would be wrong
+too often. ``python -m benchmarks.train_endings`` makes the weights from the statements in ``benchmarks/endings`` and
+the labelled conversations of ``tests/quality``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from apps.memory.atomic.compare import Relation, compare, share
+from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
+from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
+
+DIMENSIONS: Final = 512
+"""Of the local embedder's vectors; what follows in a stored one is padding."""
+
+MIN_STATE = 0.7
+MIN_CHANGE = 0.3
+MIN_END = 0.7
+"""Probabilities from which on each model agrees."""
+
+CANDIDATES = 100
+"""Older texts whose words are read: the likeliest by the vectors alone."""
+
+Floats = npt.NDArray[np.float32]
+
+_CHINESE_LENGTH = 3
+"""A character of Chinese says as much as so many of English."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A memory's text with its vector by the local embedder."""
+
+    text: str
+    vector: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A logistic regression."""
+
+    weights: Floats
+    bias: float
+
+    def score(self, rows: Floats) -> Floats:
+        """Return a probability for each row."""
+        return _squash(rows @ self.weights + self.bias)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A hidden layer over a pair: its vectors, their product and cosine, and its standardised features."""
+
+    means: Floats
+    scales: Floats
+    hidden: Floats
+    hidden_bias: Floats
+    output: Floats
+    output_bias: float
+
+    def score(self, vectors: Floats, features: Floats) -> Floats:
+        """Return a probability for each pair: rows of `join_vectors` and of `read_pair`."""
+        inputs = np.concatenate([vectors, (features - self.means) / self.scales], axis=1)
+        active = np.maximum(inputs @ self.hidden + self.hidden_bias, 0)
+        return _squash(active @ self.output + self.output_bias)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The three models."""
+
+    state: Linear
+    change: Linear
+    end: Network
+
+
+def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
+    """Return the indexes of the older statements that are no longer true once `new` was said."""
+    models = load_models()
+    if not olds or models.change.score(read_new(new)[None, :])[0] < MIN_CHANGE:
+        return []
+    states = models.state.score(np.stack([read_old(old) for old in olds]))
+    left = np.flatnonzero(states >= MIN_STATE).tolist()
+    if not left:
+        return []
+    pairs = join_vectors(np.stack([olds[index].vector for index in left]), new.vector)
+    if len(left) > CANDIDATES:
+        likely = models.end.score(pairs, np.broadcast_to(models.end.means, (len(left), len(models.end.means))))
+        kept = np.argsort(-likely)[:CANDIDATES].tolist()
+        left, pairs = [left[index] for index in kept], pairs[kept]
+    features = np.stack([read_pair(olds[index].text, new.text) for index in left])
+    ends = models.end.score(pairs, features) >= MIN_END
+    return sorted(index for index, is_end in zip(left, ends, strict=True) if is_end)
+
+
+def join_vectors(olds: Floats, new: Floats) -> Floats:
+    """Return the rows that `Network` reads for older vectors (rows) and a new one, each part scaled to about one."""
+    news = np.broadcast_to(new, olds.shape)
+    product = olds * news
+    return np.concatenate([olds * 4, news * 4, product * 60, product.sum(axis=1, keepdims=True) * 3], axis=1)
+
+
+def read_old(statement: Statement) -> Floats:
+    """Return what tells a state from a remark: its vector, its length and how many clauses it has."""
+    length = min(len(statement.text), 300) / 100 * (1 if statement.text.isascii() else _CHINESE_LENGTH)
+    return np.append(statement.vector * 6, [length, len(read_frame(statement.text).clauses) / 4]).astype(np.float32)
+
+
+def read_new(statement: Statement) -> Floats:
+    """Return what tells a change from other news: its vector, the cues in it, its length and of whom it is."""
+    frame = read_frame(statement.text)
+    cues = _join_cues(frame)
+    others = any(clause.subject != USER for clause in frame.clauses)
+    told = [*(cue in cues for cue in list_cues()), min(len(frame.clauses), 6) / 6, others]
+    return np.append(statement.vector * 6, told).astype(np.float32)
+
+
+@lru_cache(maxsize=20_000)
+def read_pair(old: str, new: str) -> Floats:
+    """Return the features of a pair of texts: shared words, quantities, cues, of whom, attributes."""
+    before, after = read_frame(old), read_frame(new)
+    shared = share(before.words, after.words)
+    telling = max(after.clauses, key=lambda clause: len(share(before.words, clause.words)), default=None)
+    in_old, in_new = _join_cues(before), _join_cues(after)
+    in_telling = telling.cues if telling else frozenset[str]()
+    whose_old, whose_new = ([clause.subject for clause in frame.clauses] for frame in (before, after))
+    known_old, known_new = _join_attributes(before), _join_attributes(after)
+    found = [
+        bool(shared),
+        min(len(shared), 4) / 2,
+        len(shared) / max(1, len(before.words)),
+        len(shared) / max(1, len(after.words)),
+        *(cue in in_old for cue in list_cues()),
+        *(cue in in_new for cue in list_cues()),
+        *(cue in in_telling for cue in list_cues()),
+        bool({*whose_old} & {*whose_new}),
+        whose_old[:1] == whose_new[:1],
+        USER in whose_new,
+        USER in whose_old,
+        whose_new[:1] != [USER],
+        bool(before.mentioned & after.mentioned),
+        bool(after.mentioned - before.mentioned),
+        bool(known_old & known_new),
+        *(name in known_old for name in list_attributes()),
+        *(name in known_new for name in list_attributes()),
+        any(one.categories & other.categories for one in before.clauses for other in after.clauses),
+        compare(old, new) is Relation.CONTRADICTS,
+        old.isascii() and new.isascii(),
+        min(len(new), 200) / 100,
+        min(len(old), 200) / 100,
+        *_compare_quantities(list_quantities(make_comparable(old)), list_quantities(make_comparable(new))),
+    ]
+    return np.array(found, dtype=np.float32)
+
+
+def _join_cues(frame: Frame) -> frozenset[str]:
+    return frozenset[str]().union(*(clause.cues for clause in frame.clauses))
+
+
+def _join_attributes(frame: Frame) -> set[str]:
+    return {name for clause in frame.clauses for _whose, name in clause.attributes}
+
+
+def _compare_quantities(old: Sequence[Quantity], new: Sequence[Quantity]) -> list[float]:
+    """Whether both measure the same, and whether, and how far, it differs."""
+    both = {one.kind for one in old} & {one.kind for one in new}
+    known = both - {PLAIN}
+    equal = {one.value for one in old} & {one.value for one in new}
+    differ = any(
+        not {one.value for one in old if one.kind == kind} & {one.value for one in new if one.kind == kind}
+        for kind in known
+    )
+    near = max(
+        (
+            math.exp(-abs(math.log(one.value / other.value)))
+            for one in old
+            for other in new
+            if isinstance(one.value, float) and isinstance(other.value, float) and 0 < one.value != other.value > 0
+            if one.kind == other.kind or PLAIN in (one.kind, other.kind)
+        ),
+        default=0.0,
+    )
+    when = bool({"date", "weekday", "day", "hour"} & both) and not equal
+    plain = PLAIN in both and not equal
+    counts = [min(len(old), 4) / 4, min(len(new), 4) / 4]
+    return [bool(old), bool(new), bool(both), bool(known), differ, bool(equal), near, plain, when, *counts]
+
+
+def _squash(logits: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), dtype=np.float32)
+
+
+@cache
+def load_models() -> Models:
+    """Return the models whose weights are in ``data/endings.npz``."""
+    with files(__package__).joinpath("data/endings.npz").open("rb") as file, np.load(file) as found:
+        values = {name: found[name].astype(np.float32) for name in found.files}
+    return Models(
+        state=Linear(weights=values["state"], bias=float(values["state_bias"])),
+        change=Linear(weights=values["change"], bias=float(values["change_bias"])),
+        end=Network(
+            means=values["means"],
+            scales=values["scales"],
+            hidden=values["hidden"],
+            hidden_bias=values["hidden_bias"],
+            output=values["output"],
+            output_bias=float(values["output_bias"]),
+        ),
+    )
