@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from apps.panel.owned import sees_everybody
+
 
 class CardList:
     """Mixed into a page before its base: the list shows cards.
 
     ``card_template`` gets each of what `describe_cards` returns as ``card``; ``empty_template`` says what to do while
-    there is nothing; ``intro_template``, if any, stands above the list.
+    there is nothing.
     """
 
     change_list_template = "panel/cards/list.html"
@@ -32,6 +34,7 @@ class CardList:
                 "cards": self.describe_cards(request, rows),
                 "card_template": self.card_template,
                 "empty_template": self.empty_template,
+                "sees_everybody": sees_everybody(request),
             }
         return response
 
@@ -48,5 +51,6 @@ class ReadingPage:
     ) -> HttpResponse:
         response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)  # type: ignore[misc]
         if isinstance(response, TemplateResponse) and response.context_data and response.context_data.get("original"):
+            response.context_data["sees_everybody"] = sees_everybody(request)
             response.context_data |= self.describe(request, response.context_data["original"])
         return response

@@ -99,16 +99,16 @@ def test_search_by_meaning_tells_how_near_the_nearest_first(client: Client, djan
     user = UserFactory()
     session = say(user, *SAID)
     say(UserFactory(), "我下周要去大理度假，谁也别告诉")
+    browser = browse(user)
     with django_assert_max_num_queries(12):
-        page = browse(user).get(reverse("admin:embeddings_search"), {"q": "去大理度假"})
+        page = browser.get(reverse("admin:embeddings_search"), {"q": "去大理度假"})
     matches = page.context["matches"]
     assert matches[0].content == SAID[0]
     assert [match.similarity for match in matches] == sorted((match.similarity for match in matches), reverse=True)
     assert {match.session for match in matches} == {session}
-    assert len(matches) == 3
     assert "谁也别告诉" not in page.text
     of = {"q": "cat", "user": user.pk}
-    assert len(client.get(reverse("admin:embeddings_search"), of).context["matches"]) == 3
+    assert client.get(reverse("admin:embeddings_search"), of).context["matches"][0].content == SAID[2]
     assert browse(UserFactory()).get(reverse("admin:embeddings_search"), of).context["matches"] == []
 
 
@@ -138,6 +138,7 @@ def test_the_list_takes_as_many_queries_with_many_rows(client: Client, django_as
         )
         for message in messages
     )  # fmt: skip
+    browser = browse(user)
     with django_assert_max_num_queries(12):
-        page = browse(user).get(reverse(LIST))
+        page = browser.get(reverse(LIST))
     assert len(page.content) < 300_000

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
 from apps.panel.cards import ReadingPage
-from apps.panel.owned import PartAdmin, StaffAdmin, sees_everybody
+from apps.panel.owned import PartAdmin, StaffAdmin
 from apps.panel.templatetags.ages import age
 
 START_CHARACTERS = 120
@@ -25,7 +25,7 @@ class ConversationEmbeddingAdmin(ReadingPage, PartAdmin):
 
     list_before_template = "panel/embeddings/before.html"
     change_form_template = "panel/embeddings/embedding.html"
-    list_display = ("start", "message_type", "user", "part", "model", "said")
+    list_display = ("start", "message_type", "user", "part_number", "model", "said")
     list_select_related = ("user", "model")
     list_filter = ("message_type", "model", "created_at")
     fields = readonly_fields = ("user", "chat", "part", "content", "message_type", "model", "created_at")
@@ -44,13 +44,17 @@ class ConversationEmbeddingAdmin(ReadingPage, PartAdmin):
     def start(self, row: ConversationEmbedding) -> str:
         return str(row.content_start)  # type: ignore[attr-defined]  # annotated
 
+    @admin.display(description=_("part"), ordering="part")
+    def part_number(self, row: ConversationEmbedding) -> int:
+        return row.part + 1
+
     @admin.display(description=_("said"), ordering="created_at")
     def said(self, row: ConversationEmbedding) -> SafeString | str:
         return age(row.created_at)
 
     def describe(self, request: HttpRequest, row: ConversationEmbedding) -> dict[str, Any]:
         parts = ConversationEmbedding.objects.filter(message=row.message_id, model=row.model_id).count()
-        return {"embedding": row, "parts": parts, "number": row.part + 1, "sees_everybody": sees_everybody(request)}
+        return {"embedding": row, "parts": parts, "number": row.part + 1}
 
 
 @admin.register(EmbeddingModel)
