@@ -93,6 +93,7 @@ class Message(models.Model):
         ]
         indexes = [
             models.Index(fields=["lease_until"], name="message_pending", condition=models.Q(status="pending")),
+            models.Index(fields=["user", "-create_time", "-id"], name="message_newest"),
             models.Index(
                 fields=["session", "position"],
                 name="message_unsummarized",
