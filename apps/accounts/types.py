@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -14,6 +15,12 @@ PREFIX = "memory."
 def _(text: str) -> str:
     """Marks a text for the catalogues; it is translated where it is shown. (This module does without Django.)"""
     return text
+
+
+@lru_cache(maxsize=1)
+def list_timezones() -> frozenset[str]:
+    """The names of all time zones; reading them takes a walk through the file system."""
+    return frozenset(available_timezones())
 
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
@@ -88,7 +95,7 @@ class MemorySettings(BaseModel):
     @field_validator("timezone")
     @classmethod
     def known_timezone(cls, value: str) -> str:
-        if value not in available_timezones():
+        if value not in list_timezones():
             raise ValueError("Not an IANA time zone such as Asia/Shanghai.")
         return value
 

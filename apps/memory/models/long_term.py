@@ -123,6 +123,7 @@ class LongTermMemory(models.Model):
             models.Index(
                 fields=["user", "-created_at"], condition=models.Q(status="pending"), name="long_term_memory_pending"
             ),
+            models.Index(fields=["user", "status", "category", "source"], name="long_term_memory_kinds"),
             GinIndex(fields=["search_vector"], name="long_term_memory_search"),
         ]
 

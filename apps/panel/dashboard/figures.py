@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Sum, Value
+from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Model, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
 
@@ -55,12 +55,11 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class UsedMemory:
-    """A memory that replies rested on most often; `text` is None once it was deleted."""
+    """A memory that replies rested on most often; `named`: its table and text, None once it was deleted."""
 
     id: UUID
-    kind: str
     uses: int
-    text: str | None
+    named: tuple[type[Model], str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +135,11 @@ def measure_latency(scope: Scope) -> Latency:
 
 def list_most_used(scope: Scope) -> list[UsedMemory]:
     """The memories that replies of the period rested on most often."""
-    elements = Func(F("memories_used"), function="jsonb_array_elements")
-    rows = (
-        _turns(scope)
-        .annotate(used=elements)
-        .values_list(KeyTextTransform("id", "used"), KeyTextTransform("kind", "used"))
-        .annotate(n=Count("*"))
-        .order_by("-n")[:MOST_USED]
-    )
-    used = [(UUID(memory), kind, number) for memory, kind, number in rows]
-    texts = _read_texts(scope, used)
-    return [UsedMemory(id=memory, kind=kind, uses=number, text=texts.get(memory)) for memory, kind, number in used]
+    memory = Func(F("memories_used"), function="jsonb_array_elements")
+    rows = _turns(scope).annotate(memory=memory).values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
+    used = {UUID(found): number for found, number in rows.order_by("-n")[:MOST_USED]}
+    named = _read_texts(scope, list(used))
+    return [UsedMemory(id=found, uses=number, named=named.get(found)) for found, number in used.items()]
 
 
 def measure_tables() -> list[TableSize]:
@@ -174,11 +167,12 @@ def _fill(scope: Scope, found: Mapping[date, int]) -> list[int]:
     return [found.get(day, 0) for day in scope.list_days()]
 
 
-def _read_texts(scope: Scope, used: Iterable[tuple[UUID, str, int]]) -> dict[UUID, str]:
-    ids = [memory for memory, _kind, _number in used]
+def _read_texts(scope: Scope, ids: list[UUID]) -> dict[UUID, tuple[type[Model], str]]:
     if not ids:
         return {}
     long_term = scope.rows(LongTermMemory).filter(id__in=ids).values_list("id", "key", "value")
     atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
-    texts = {memory: f"{key} = {show_value(value)}"[:SHOWN_CHARACTERS] for memory, key, value in long_term}
-    return texts | dict(atomic)
+    named: dict[UUID, tuple[type[Model], str]] = {
+        memory: (LongTermMemory, f"{key} = {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term
+    }
+    return named | {memory: (AtomicMemory, content) for memory, content in atomic}

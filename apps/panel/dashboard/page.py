@@ -162,17 +162,12 @@ def _draw(scope: Scope, found: Found, emotions: dict[str, list[int]], named: Use
 
 def _rank(used: list[figures.UsedMemory]) -> list[dict[str, Any]]:
     most = max((memory.uses for memory in used), default=1)
-    models = {"long_term": LongTermMemory, "atomic": AtomicMemory}
-    return [
-        {
-            "text": memory.text,
-            "uses": memory.uses,
-            "share": round(memory.uses / most, 3),
-            "link": reverse(f"admin:memory_{models[memory.kind]._meta.model_name}_change", args=[memory.id]),
-        }
-        for memory in used
-        if memory.kind in models
-    ]
+    rows = []
+    for memory in used:
+        table, text = memory.named or (None, None)
+        link = reverse(f"admin:memory_{table._meta.model_name}_change", args=[memory.id]) if table else ""
+        rows.append({"text": text, "uses": memory.uses, "share": round(memory.uses / most, 3), "link": link})
+    return rows
 
 
 def _scale(tables: list[figures.TableSize]) -> list[dict[str, Any]]:

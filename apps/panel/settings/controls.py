@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from zoneinfo import available_timezones
 
 from django.utils import formats
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic.fields import FieldInfo
 
-from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
+from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights, list_timezones
 
 GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     (
@@ -184,16 +183,16 @@ class Control:
 
 def list_controls() -> dict[str, Control]:
     """Every setting's control, by its name, in the registry's order and the language of who asks."""
-    return {name: _make_control(name, field) for name, field in MemorySettings.model_fields.items()}
+    schemas = MemorySettings.model_json_schema()["properties"]
+    return {name: _make_control(name, field, schemas[name]) for name, field in MemorySettings.model_fields.items()}
 
 
 def list_zones() -> list[str]:
     """The names of time zones to choose from."""
-    return sorted(available_timezones())
+    return sorted(list_timezones())
 
 
-def _make_control(name: str, field: FieldInfo) -> Control:
-    schema = MemorySettings.model_json_schema()["properties"][name]
+def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Control:
     types = {option.get("type") for option in schema.get("anyOf", [schema])}
     limits: dict[str, Any] = next((option for option in schema.get("anyOf", [schema]) if "minimum" in option), {})
     kind = (
