@@ -9,6 +9,8 @@ const fileInput = form.querySelector('input[type="file"]');
 const fileName = form.querySelector("[data-file-name]");
 const noFile = fileName.textContent;
 
+// Unfold would write the file's name into a field beside it, which is not there.
+fileInput.hasChangeListener = true;
 fileInput.addEventListener("change", () => {
   fileName.textContent = fileInput.files[0]?.name ?? noFile;
   outcome.replaceChildren();
