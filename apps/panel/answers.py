@@ -40,4 +40,4 @@ def tell(
 
 def is_partial(request: Any) -> bool:
     """Whether htmx asks, for a part of a page."""
-    return request.headers.get("HX-Request") == "true"
+    return bool(request.headers.get("HX-Request") == "true")

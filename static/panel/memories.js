@@ -62,6 +62,19 @@ root.addEventListener("click", (event) => {
   if (event.target.closest("[data-select-none]")) selectRows(false);
 });
 
+/** A file comes by the browser itself, which htmx would show as a page. */
+function exportSelected() {
+  const form = find("#memory-selection");
+  const action = Object.assign(document.createElement("input"), { type: "hidden", name: "action", value: "export" });
+  form.append(action);
+  form.submit();
+  action.remove();
+}
+
+root.addEventListener("click", (event) => {
+  if (event.target.closest("[data-export]")) exportSelected();
+});
+
 // Editors
 
 const isEditing = () => find("[data-editor]") !== null;

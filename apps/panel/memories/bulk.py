@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
@@ -28,6 +29,7 @@ from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
 from apps.panel.memories.selection import Selection, read_selection
 from apps.panel.owned import sees_everybody
 from apps.panel.reasons import translate_reason
+from apps.panel.transfer.downloads import download_memories
 
 PORTION = 200
 SECONDS = 2.0
@@ -39,7 +41,7 @@ MAX_UNDOABLE = 2_000
 COPIES_OF = 50
 """For how many memories copies are looked for: each value is compared with every text there is."""
 
-ACTIONS = ("category", "accept", "reject", "delete")
+ACTIONS = ("category", "accept", "reject", "delete", "export")
 
 
 @dataclass(slots=True)
@@ -65,13 +67,15 @@ class BulkPages(EditingPages):
             path("clear/", view(self.clear_view), name=f"{name}_clear"),
         ]
 
-    def bulk_view(self, request: HttpRequest) -> HttpResponse:
+    def bulk_view(self, request: HttpRequest) -> HttpResponseBase:
         """Do ``action`` with the selection; a deletion asks first. Long ones answer with how far they are and go on."""
         action = request.POST.get("action", "")
         value = request.POST.get("value", "")
         if action not in ACTIONS or (action == "category" and (self.kind is not LONG_TERM or value not in Category)):
             return HttpResponseBadRequest(_("Choose what to do."))
         selection = read_selection(request, now=timezone.now())
+        if action == "export":
+            return download_memories(self._pick(request, selection))
         if action == "delete" and request.POST.get("confirmed") != "yes":
             return self._ask(request, selection)
         progress = _read_progress(request)
@@ -107,14 +111,16 @@ class BulkPages(EditingPages):
         return TemplateResponse(request, "panel/memories/delete_dialog.html", context)
 
     def _dialog_context(self, request: HttpRequest, selection: Selection) -> dict[str, Any]:
+        context = self._row_context(request, self.read_query(request))
+        return {**context, "selection": selection.fields, "memories": self._pick(request, selection)}
+
+    def _pick(self, request: HttpRequest, selection: Selection) -> QuerySet[Any]:
         query = self.read_query(request)
-        memories = selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
-        return {**self._row_context(request, query), "selection": selection.fields, "memories": memories}
+        return selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
 
     def _go_on(self, request: HttpRequest, selection: Selection, action: str, value: str, progress: Progress) -> bool:
         """Deal with portions, in the order of their IDs, until all are done or the time is up; returns whether all."""
-        query = self.read_query(request)
-        memories = selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
+        memories = self._pick(request, selection)
         if action in ("accept", "reject"):
             memories = memories.filter(status=Status.PENDING)
         elif action == "category":

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from apps.core.text.clean import clean_text
 from apps.memory.models import Category, Source, Status
@@ -101,7 +102,10 @@ def narrow_owner(memories: QuerySet[Any], query: ListQuery) -> QuerySet[Any]:
 
 
 def _order(query: ListQuery, kind: MemoryKind) -> tuple[Any, ...]:
-    field = kind.sorts[query.sort.removeprefix("-")]
-    if kind.model._meta.get_field(field).null:
-        return (F(field).desc(nulls_last=True) if query.sort.startswith("-") else F(field).asc(nulls_last=True), "-id")
-    return ("-" if query.sort.startswith("-") else "") + field, "-id"
+    name = kind.sorts[query.sort.removeprefix("-")]
+    # Found by the index of words, few rows are to be sorted. The planner takes them for many, and would rather go
+    # through all in order: over an expression it cannot.
+    field = Coalesce(F(name), F(name)) if query.q else F(name)
+    nulls_last = True if kind.model._meta.get_field(name).null else None
+    is_down = query.sort.startswith("-")
+    return field.desc(nulls_last=nulls_last) if is_down else field.asc(nulls_last=nulls_last), "-id"

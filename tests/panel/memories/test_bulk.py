@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -151,6 +152,20 @@ def test_atomic_memories_too(log_in: LogIn, mei: User) -> None:
     assert "Delete 2 memories?" in post(client, "delete", *made, address=ATOMIC).content.decode()
     assert toast(post(client, "delete", *made, address=ATOMIC, confirmed="yes"))["text"] == "2 memories were deleted."
     assert not AtomicMemory.objects.exists()
+
+
+@pytest.mark.spec("M4")
+def test_what_is_selected_is_exported(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    tea, city = remember(mei, "tea", {"种类": ["绿茶"]}), remember(mei, "city", "Berlin", category="pattern")
+    theirs = remember(UserFactory.create(), "theirs")
+
+    def read(response: Any) -> dict[str, Any]:
+        assert response["Content-Disposition"].startswith("attachment")
+        return {row["key"]: row["value"] for row in json.loads(b"".join(response.streaming_content))}
+
+    assert read(post(client, "export", tea, theirs)) == {"tea": {"种类": ["绿茶"]}}
+    assert read(post(client, "export", query="?category=pattern", all="1")) == {city.key: "Berlin"}
 
 
 @pytest.mark.spec("M7")
