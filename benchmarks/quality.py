@@ -1,12 +1,12 @@
 """How clean memory stays: the labelled conversations of ``tests/quality`` through the real extraction (A2, A3).
 
-    python -m benchmarks.quality [--half open frozen] [--cases FILE …] [--show] [--json FILE]
+    python -m benchmarks.quality [--half open frozen open_2 open_3] [--cases FILE …] [--show] [--json FILE]
 
 Every case is a person of their own on a database of this run's own: each message is stored as a turn was, at its time,
 and extracted by the configured model (without a key, the offline rules). Judged as ``tests/quality/README.md`` says.
 Only counts are printed: a case of the frozen half is nobody's to look at. ``--cases`` judges files of the same form
 instead (each begins with its language, as ``en_more.jsonl``), and ``--show`` prints what went wrong in the cases of
-those and of the open halves.
+those and of the open ones.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from tests.quality.cases import (
     FOLDER,
     RELATIONS,
     ContradictionCase,
-    Half,
     InvalidCase,
     Language,
+    Suite,
     load_case_file,
     load_cases,
     load_junk,
@@ -181,7 +181,7 @@ def _load(given: argparse.Namespace) -> dict[str, list[ContradictionCase]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit code: 1 where an open half misses the goal or an injection is active."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", nargs="+", choices=get_args(Half), default=list(get_args(Half)))
+    parser.add_argument("--half", nargs="+", choices=get_args(Suite), default=list(get_args(Suite)))
     parser.add_argument("--cases", nargs="+", type=Path, metavar="FILE", help="judge these instead of the suite")
     parser.add_argument("--show", action="store_true", help="print what went wrong, but of the frozen halves")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
@@ -213,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _print(console, figures, junk)
     if given.json:
         given.json.write_text(json.dumps(_report(figures, junk), ensure_ascii=False, indent=2) + "\n", "utf-8")
-    missed = [name for name, one in figures.items() if "open" in name and min(one.precision, one.recall) < GOAL]
+    missed = [name for name, one in figures.items() if name.endswith("open") and min(one.precision, one.recall) < GOAL]
     active = sum(counts["injection kept"] for counts in junk.values())
     return 1 if missed or active else 0
 

@@ -17,6 +17,8 @@ from apps.core.text.fold import fold
 
 Language = Literal["zh", "en"]
 Half = Literal["open", "frozen"]
+Suite = Literal["open", "frozen", "open_2", "open_3"]
+"""The halves, and the cases of others who never saw the rules (README.md)."""
 Relation = Literal["contradicts", "same", "refines", "adds", "unrelated"]
 
 FOLDER: Final = Path(__file__).parent
@@ -85,13 +87,13 @@ class JunkCase:
     reply: str | None
 
 
-def load_cases(*, language: Language, half: Half) -> list[ContradictionCase]:
-    """The cases of one half in file order.
+def load_cases(*, language: Language, half: Suite) -> list[ContradictionCase]:
+    """The cases of one half, or further suite, in file order.
 
     Raises:
         InvalidCase: a line is malformed, contradicts itself, or repeats an ID.
     """
-    _check(language in get_args(Language) and half in get_args(Half), f"there is no half {language}_{half}")
+    _check(language in get_args(Language) and half in get_args(Suite), f"there is no half {language}_{half}")
     return load_case_file(FOLDER / "contradictions" / f"{language}_{half}.jsonl", language=language)
 
 

@@ -26,6 +26,7 @@ from tests.quality.cases import (
     InvalidCase,
     Language,
     Message,
+    Suite,
     holds,
     load_cases,
     load_junk,
@@ -104,6 +105,15 @@ def test_the_halves_share_no_case_and_no_text(language: Language) -> None:
 
     assert repeated == []
     assert shared == 0
+
+
+@each_language
+@pytest.mark.parametrize("suite", sorted(set(get_args(Suite)) - set(HALVES)))
+def test_the_suites_of_others_have_cases_of_every_kind(language: Language, suite: Suite) -> None:
+    by_kind = Counter(case.kind for case in load_cases(language=language, half=suite))
+
+    assert by_kind.keys() == RELATIONS.keys()
+    assert min(by_kind.values()) >= 15
 
 
 @each_language
