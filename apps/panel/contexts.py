@@ -8,6 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import Count, Func, IntegerField, QuerySet, Sum
 from django.db.models.functions import Left
 from django.forms import ModelForm
@@ -20,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
+from apps.core.text.clean import find_forbidden
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.services import append_entry, create_context, forget_context
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
@@ -55,6 +57,23 @@ class ContextCard:
     size: Size
 
 
+class SharedContextForm(ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
+    """Checks what the service checks, so that the form shows the reasons."""
+
+    class Meta:
+        model = SharedContext
+        fields = ("user", "title", "content")
+
+    def clean_title(self) -> str:
+        return _check_characters(self.cleaned_data["title"])
+
+    def clean_content(self) -> str:
+        content = _check_characters(self.cleaned_data["content"])
+        if len(content.encode()) > MAX_CONTEXT_BYTES:
+            raise ValidationError(_("A shared context has at most 64 KiB of text."))
+        return content
+
+
 @admin.register(SharedContext)
 class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     """The background of cases, with what agents added. Nothing in it is changed; it is added to, or deleted whole."""
@@ -62,6 +81,8 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     card_template = "panel/contexts/card.html"
     empty_template = "panel/contexts/empty.html"
     change_form_template = "panel/contexts/context.html"
+    add_form_template = "admin/change_form.html"
+    form = SharedContextForm
     list_display = ("title", "user", "session", "created_at", "updated_at")
     list_select_related = ("user",)
     list_filter = ("created_at",)
@@ -159,6 +180,12 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SharedContext]) -> None:
         for context in queryset.select_related("user"):
             forget_context(user=context.user, context_id=context.id, now=timezone.now())
+
+
+def _check_characters(text: str) -> str:
+    if found := find_forbidden(text):
+        raise ValidationError(_("Must not contain %(found)s.") % {"found": found})
+    return text
 
 
 def _byte_length(field: str) -> Func:

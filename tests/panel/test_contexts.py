@@ -131,7 +131,10 @@ def test_a_context_is_made_for_oneself_and_by_staff_for_others(client: Client) -
     user = UserFactory()
     browser.force_login(user)
     url = reverse(f"{CONTEXT}_add")
+    assert browser.get(url).status_code == 200
     assert browser.post(url, {"title": "租赁", "content": "押金未退"}).status_code == 302
+    for odd in ({"title": "t" * 201, "content": "x"}, {"title": "t", "content": "长" * 22_000}):
+        assert browser.post(url, odd).context["errors"]
     assert client.post(url, {"user": user.pk, "title": "Lease", "content": "The deposit"}).status_code == 302
     made = SharedContext.objects.order_by("created_at").values_list("user", "title", "content")
     assert list(made) == [(user.pk, "租赁", "押金未退"), (user.pk, "Lease", "The deposit")]

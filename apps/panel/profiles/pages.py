@@ -56,10 +56,9 @@ class DocumentPage(PanelPage):
         owner = self.owner
         profile = UserProfile.objects.filter(user=owner).first()
         timeline, more = list_timeline(owner, limit=versions)
-        if is_partial(request):
-            self.template_name = "panel/profiles/document.html"
         return self.render(
             request,
+            template="panel/profiles/document.html" if is_partial(request) else "",
             profile=profile if profile and profile.version else None,
             sections=list_sections(profile, owner),
             timeline=timeline,
