@@ -11,7 +11,7 @@ from django.db import connection
 
 from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import DIMENSIONS, Floats, Statement, find_ended
+from apps.memory.atomic.endings import DIMENSIONS, Floats, Statement, find_ended, is_doubtful
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.memories import embed_memories
 from apps.memory.models import AtomicMemory
@@ -56,6 +56,11 @@ class EndedMemories:
         known = list(self._statements.items())
         ended = [known[index] for index in find_ended([statement for _memory, statement in known], said)]
         return frozenset(memory for memory, statement in ended if not self._is_said_again(statement.text, message))
+
+    def doubts(self, memory: UUID, message: UUID) -> bool:
+        """Whether a memory that a rule takes for ended by the message most likely is not."""
+        statement, said = self._statements.get(memory), self._said.get(message)
+        return statement is not None and said is not None and is_doubtful(statement, said)
 
     def _is_said_again(self, text: str, message: UUID) -> bool:
         return any(compare(text, content) in (Relation.SAME, Relation.REFINES) for content in self._contents[message])

@@ -31,6 +31,10 @@ MIN_CHANGE = 0.3
 MIN_END = 0.7
 """Probabilities from which on each model agrees."""
 
+LEAST_STATE = 0.1
+LEAST_END = 0.2
+"""Probabilities below which what the rules of `compare` take for an end is none."""
+
 CANDIDATES = 100
 """Older texts whose words are read: the likeliest by the vectors alone."""
 
@@ -104,6 +108,15 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
     features = np.stack([read_pair(olds[index].text, new.text) for index in left])
     ends = models.end.score(pairs, features) >= MIN_END
     return sorted(index for index, is_end in zip(left, ends, strict=True) if is_end)
+
+
+def is_doubtful(old: Statement, new: Statement) -> bool:
+    """Whether the models contradict a rule by which the new statement ends the older one: 2 of 3 such ends in prose."""
+    models = load_models()
+    if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:
+        return True
+    pair = join_vectors(old.vector[None, :], new.vector)
+    return bool(models.end.score(pair, read_pair(old.text, new.text)[None, :])[0] < LEAST_END)
 
 
 def join_vectors(olds: Floats, new: Floats) -> Floats:

@@ -195,8 +195,11 @@ class _Recorder:
             relation = compare(row.content, draft.content, cosine=cosines.get(row.id))
         else:
             relation = compare(draft.content, row.content, cosine=cosines.get(row.id))
-        if relation in (Relation.NEW, Relation.DOUBTFUL) and self._is_ended(row, draft):
-            return Relation.CONTRADICTS
+        if row.timestamp < draft.said_at and row.message_id != draft.message_id:
+            if relation in (Relation.NEW, Relation.DOUBTFUL) and self._is_ended(row, draft):
+                return Relation.CONTRADICTS
+            if relation is Relation.CONTRADICTS and self._endings.doubts(row.id, draft.message_id):
+                return Relation.NEW
         if relation is Relation.DOUBTFUL:
             return draft.relation if draft.target == row.id else Relation.NEW
         if (
@@ -208,9 +211,7 @@ class _Recorder:
         return relation
 
     def _is_ended(self, row: AtomicMemory, draft: ExtractedMemory) -> bool:
-        """Whether the message as a whole has ended a memory of an earlier one."""
-        if row.timestamp >= draft.said_at or row.message_id == draft.message_id:
-            return False
+        """Whether the message as a whole has ended the memory."""
         if draft.message_id not in self._ended_by:
             self._ended_by[draft.message_id] = self._endings.find(draft.message_id)
         return row.id in self._ended_by[draft.message_id]
