@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError, NotFound
@@ -247,11 +247,10 @@ def _read_count(text: Any) -> int:
 
 def _tell(decision: Decision, count: int) -> str:
     if decision is Decision.ACCEPT:
-        return ngettext("Accepted.", "%(count)s accepted.", count) % {"count": count}
-    text = ngettext(
-        "Rejected. It will not be proposed again.", "%(count)s rejected. They will not be proposed again.", count
-    )
-    return text % {"count": count}
+        return _("Accepted.") if count == 1 else _("%(count)s accepted.") % {"count": count}
+    if count == 1:
+        return _("Rejected. It will not be proposed again.")
+    return _("%(count)s rejected. They will not be proposed again.") % {"count": count}
 
 
 def _name_kind(kind: Kind) -> str:
