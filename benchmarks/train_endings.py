@@ -3,7 +3,7 @@
     python -m benchmarks.train_endings [--cases FILE...] [--output FILE]
 
 From the statements in ``benchmarks/endings`` (README.md there) and the labelled conversations of ``tests/quality`` that
-may be read (FILEs; by default all of them but the frozen halves). Takes some minutes; the same inputs give the same
+are for that (FILEs; by default the halves ``open`` and ``open_2``). Takes some minutes; the same inputs give the same
 weights.
 """
 
@@ -27,11 +27,10 @@ from benchmarks.fitting import fit_line, fit_network
 from tests.quality.cases import ContradictionCase, holds, load_case_file
 
 STATEMENTS = Path(__file__).parent / "endings"
-CASES = sorted(
-    path
-    for path in (Path(__file__).parents[1] / "tests" / "quality" / "contradictions").glob("*.jsonl")
-    if "frozen" not in path.name
-)
+_CONVERSATIONS = Path(__file__).parents[1] / "tests" / "quality" / "contradictions"
+CASES = [_CONVERSATIONS / f"{language}_{half}.jsonl" for half in ("open", "open_2") for language in ("zh", "en")]
+"""Of the halves that may be read, those that do not validate: ``open_3`` says what the models make of strangers' words."""
+
 OUTPUT = Path(__file__).parents[1] / "apps" / "memory" / "atomic" / "data" / "endings.npz"
 
 TOPICS = ("home", "work", "name", "number", "taste", "ended", "stays")
