@@ -37,7 +37,7 @@ from apps.panel.review.queue import Kind, Waiting
 
 _DONE = {
     "saved": gettext_lazy("Saved."),
-    "accepted": gettext_lazy("Accepted."),
+    "accepted": gettext_lazy("Accepted. It holds from now on."),
     "rejected": gettext_lazy("Rejected. It is not proposed again."),
     "restored": gettext_lazy("It is as it was then."),
     "back": gettext_lazy("It holds again."),
