@@ -117,9 +117,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset, is_active=True)
 
-    @admin.action(
-        description=_("Deactivate: they can no longer log in, their tokens no longer work"), permissions=["change"]
-    )
+    @admin.action(description=_("Deactivate: no more logging in, tokens no longer work"), permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset.exclude(username=request.user.get_username()), is_active=False)
 
