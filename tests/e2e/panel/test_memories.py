@@ -50,7 +50,11 @@ def test_the_list_as_cards_and_as_table(
     expect(page.locator("tbody .memory")).to_have_count(6)
     assert page.evaluate("window.harmed") is None
     inspect(page, f"cards-{name}")
-    page.locator('[data-look-button="table"]').click()
+    table = page.locator('[data-look-button="table"]')
+    if name == "phone":
+        expect(table).to_be_hidden()  # no room for one
+        return
+    table.click()
     inspect(page, f"table-{name}")
 
 
