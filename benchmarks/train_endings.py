@@ -29,7 +29,7 @@ from tests.quality.cases import ContradictionCase, holds, load_case_file
 STATEMENTS = Path(__file__).parent / "endings"
 _CONVERSATIONS = Path(__file__).parents[1] / "tests" / "quality" / "contradictions"
 CASES = [_CONVERSATIONS / f"{language}_{half}.jsonl" for half in ("open", "open_2") for language in ("zh", "en")]
-"""Of the halves that may be read, those that do not validate: ``open_3`` says what the models make of strangers' words."""
+"""The halves that may be read but for ``open_3``, which says what the models make of words they never saw."""
 
 OUTPUT = Path(__file__).parents[1] / "apps" / "memory" / "atomic" / "data" / "endings.npz"
 
