@@ -10,9 +10,9 @@ from apps.panel import (  # noqa: F401
 )
 from apps.panel.accounts import tokens, users  # noqa: F401
 from apps.panel.changes import pages  # noqa: F401
-from apps.panel.embeddings import tables as embedding_tables  # noqa: F401
 from apps.panel.conversations import messages as message_tables  # noqa: F401
 from apps.panel.conversations import sessions as conversation_tables  # noqa: F401
+from apps.panel.embeddings import tables as embedding_tables  # noqa: F401
 from apps.panel.memories import atomic, long_term  # noqa: F401
 from apps.panel.profiles import tables as profile_tables  # noqa: F401
 from apps.panel.work import queue  # noqa: F401

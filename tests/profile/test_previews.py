@@ -1,4 +1,4 @@
-"""Deciding about proposals for the profile: what accepting would do, in one's own words, and deciding again (U3, M6)."""
+"""Deciding about proposals for the profile: what accepting would do, in other words, and deciding again (U3, M6)."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class TryPage(PlaygroundPage):
     def answer(self, given: QueryDict, *, notice: str = "") -> HttpResponse:
         """Answer with the result of a form."""
         owner, own = self.owner, get_settings(self.owner)
-        changes = read_changes(given.dict(), own=own)
+        changes = read_changes({name: given.get(name, "") for name in given}, own=own)
         problems = list_problems(changes)
         if problems:
             return self._render(problem=_("Some values are out of range."), controls=_list(own, own, problems))

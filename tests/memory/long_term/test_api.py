@@ -314,7 +314,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     with django_assert_num_queries(2):
         assert len(client.get(MEMORIES).json()["results"]) == rows
     # settings, recall in a savepoint (two more), the active embedding model, neighbours, memories
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):
         assert client.get(f"{MEMORIES}/search", {"q": "value", "limit": 5}).json()["results"]
 
 
