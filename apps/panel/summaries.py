@@ -50,6 +50,9 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     fields = ("title", "snippet", "user", "session", "edited", "created_at", "updated_at")
     readonly_fields = ("user", "session", "edited", "created_at", "updated_at")
 
+    class Media:
+        css = {"all": ["panel/remembered.css"]}
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[SessionSummary]:
         return super().get_queryset(request).filter(deleted=False)
 

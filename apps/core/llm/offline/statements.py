@@ -333,6 +333,10 @@ def _tell_of_other(entry: Entry, subject: Subject, lexicon: Lexicon) -> Iterator
         yield replace(entry, key=whose, category="fact", about=subject.name)
 
 
+_INSTEAD = re.compile(r"[,，;；]?\s*\b(?:only|just|but|except)\b|[,，;；]\s*(?:只|就|但|不过|改)", re.IGNORECASE)
+"""After what somebody does not eat or drink: what they do ("no coffee any more, only green tea")."""
+
+
 def name_key(key: str, *, about: str, language: Language) -> str:
     """The key of what `key` is for the relative `about`: 妈妈的生日, 妹妹上学的地方, "mother's birthday"."""
     if language == "en":
@@ -346,7 +350,8 @@ def _read_groups(groups: dict[str, str], concept: Concept, lexicon: Lexicon) -> 
         return (constant,)
     if "no" in groups:
         no = "不" if lexicon.language == "zh" else "no "
-        return tuple(f"{no}{value}" for value in read_values(groups["no"], concept, lexicon))
+        told = _INSTEAD.split(groups["no"], maxsplit=1)[0]
+        return tuple(f"{no}{value}" for value in read_values(told, concept, lexicon))
     raw = groups["value"]
     if concept.value == "phrase" and "also" in groups:
         raw = (
