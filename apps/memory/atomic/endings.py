@@ -9,7 +9,6 @@ the labelled conversations of ``tests/quality``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -198,7 +197,7 @@ def _compare_quantities(old: Sequence[Quantity], new: Sequence[Quantity]) -> lis
     )
     near = max(
         (
-            math.exp(-abs(math.log(one.value / other.value)))
+            min(one.value, other.value) / max(one.value, other.value)
             for one in old
             for other in new
             if isinstance(one.value, float) and isinstance(other.value, float) and 0 < one.value != other.value > 0

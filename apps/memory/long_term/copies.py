@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -90,10 +91,14 @@ def _list_working(user: User, values: set[str], traces: Traces) -> Iterator[Memo
     earlier = WorkingMemoryRevision.objects.filter(user=user).order_by("-id")
     states = chain(*(rows.values_list("session_id", "context_variables").iterator() for rows in (live, earlier)))
     named = set()
+    looked_at: dict[tuple[UUID, str], str] = {}
     for session_id, variables in states:
         for name, value in variables.items():
-            if (session_id, name) in named:
+            text = json_text(value)
+            # A revision repeats what it leaves alone: of thousands, few say something else.
+            if (session_id, name) in named or looked_at.get((session_id, name)) == text:
                 continue
-            if any(normalize_value(text) in values or traces.stand_in(text) for text in _leaves(value)):
+            looked_at[session_id, name] = text
+            if any(normalize_value(leaf) in values or traces.stand_in(leaf) for leaf in _leaves(value)):
                 named.add((session_id, name))
-                yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=json_text(value))
+                yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=text)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token
+from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner
 
@@ -106,7 +107,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         owner = choose_owner(request)
         if owner != request.user and not request.user.has_perm("accounts.add_apitoken"):
             raise PermissionDenied
-        if owner.is_superuser and not getattr(request.user, "is_superuser", False):
+        if has_more_power(owner, request):
             raise PermissionDenied
         return owner
 

@@ -23,6 +23,7 @@ from apps.accounts.services import set_active
 from apps.conversations.models import Message, Session, Work
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
+from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
 from apps.profile.models import UserProfile
@@ -48,7 +49,7 @@ PERMISSIONS = (
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not subscriptable when it runs
-    """For staff, as far as Django's permissions go; who is no superuser changes no superuser and nobody's powers."""
+    """For staff, as far as Django's permissions go; who is no superuser changes no powers, and nobody with more."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -138,10 +139,10 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
         return fields if request.user.is_superuser else (*fields, *POWERS)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return _may_touch(request, obj) and super().has_change_permission(request, obj)
+        return not (obj and has_more_power(obj, request)) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return _may_touch(request, obj) and super().has_delete_permission(request, obj)
+        return not (obj and has_more_power(obj, request)) and super().has_delete_permission(request, obj)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -151,10 +152,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
         context = {**(extra_context or {}), "belongings": belongings}
         page: HttpResponse = super().change_view(request, object_id, form_url, context)
         return page
-
-
-def _may_touch(request: HttpRequest, user: User | None) -> bool:
-    return user is None or not user.is_superuser or bool(getattr(request.user, "is_superuser", False))
 
 
 def _count(rows: QuerySet[Any], *, by: str = "user") -> Coalesce:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 
 from apps.core.llm.embedding.local import LocalEmbedder
-from apps.memory.atomic.endings import DIMENSIONS, Statement, find_ended, is_doubtful, load_models
+from apps.memory.atomic.endings import DIMENSIONS, Statement, find_ended, is_doubtful, load_models, read_pair
 
 
 def read(text: str) -> Statement:
@@ -51,6 +52,12 @@ def test_what_is_still_true_has_not(old: str, new: str) -> None:
 def test_only_what_has_ended_of_many_is_named_by_its_index() -> None:
     olds = ["用户对榛子过敏。", "用户住在镇江。", "The user plays the harp."]
     assert find_ended([read(old) for old in olds], read("用户提到：终于搬进柳州的新家了，阳台能看见江。")) == [1]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, f"0.{'0' * 320}1", "〇" + "九" * 400])
+def test_no_number_is_too_long_to_be_compared(number: str) -> None:
+    features = read_pair("The user has 5 cats.", f"The user has {number} cats.")
+    assert np.isfinite(features).all()
 
 
 def test_nothing_to_compare_ends_nothing() -> None:

@@ -78,6 +78,25 @@ def test_who_is_no_superuser_makes_none(client: Client, staff: User) -> None:
     assert client.post(delete, {"post": "yes"}).status_code == 403
 
 
+@pytest.mark.parametrize("is_active", [True, False])
+def test_staff_do_not_become_others_with_more_power(client: Client, staff: User, is_active: bool) -> None:
+    """With another's password one may all that they may."""
+    staff.user_permissions.add(Permission.objects.get(codename="add_apitoken"))
+    lu = UserFactory.create(username="lu", is_staff=True, is_active=is_active)
+    lu.user_permissions.set(Permission.objects.filter(codename="change_setting"))
+    password = reverse("admin:auth_user_password_change", args=[lu.pk])
+    form = {"usable_password": "true", "password1": "correct horse 9", "password2": "correct horse 9"}
+    assert client.post(password, form).status_code == 403
+    assert client.post(page_of(lu), {"username": "lu", "email": "tang@example.org"}).status_code == 403
+    assert client.post(reverse("admin:accounts_apitoken_add") + f"?user={lu.pk}", {"name": "mine"}).status_code == 403
+    assert client.post(reverse("admin:accounts_user_delete", args=[lu.pk]), {"post": "yes"}).status_code == 403
+    client.post(reverse(LIST), {"action": "activate", "_selected_action": [lu.pk]})
+    lu.refresh_from_db()
+    assert (lu.is_active, lu.email, lu.check_password("correct horse 9")) == (is_active, lu.email, False)
+    lu.user_permissions.clear()
+    assert client.post(password, form).status_code == 302
+
+
 def test_an_account_is_added(client: Client, staff: User) -> None:
     form = {
         "username": "lin",
