@@ -213,8 +213,10 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "memory.AtomicEmbedding.user",
         "memory.AtomicMemory.user",
         "memory.ConversationEmbedding.user",
+        "memory.ForgottenKey.user",
         "memory.LongTermEmbedding.user",
         "memory.LongTermMemory.user",
         "memory.WorkingMemory.user",
+        "memory.WorkingMemoryRevision.user",
         "summaries.SessionSummary.user",
     }
