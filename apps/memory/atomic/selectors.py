@@ -35,14 +35,17 @@ def get_atomic_memories_by_id(user: User, ids: Collection[UUID]) -> dict[UUID, A
     return list_atomic_memories(user).in_bulk(list(ids))
 
 
-def search_content(memories: QuerySet[AtomicMemory], text: str) -> QuerySet[AtomicMemory]:
+def search_content(
+    memories: QuerySet[AtomicMemory], text: str, *, by_index: bool | None = None
+) -> QuerySet[AtomicMemory]:
     """Keep the memories in which every term of `text` occurs; without any, those that hold all of `text` as it stands.
 
     Chinese and English, traditional and simplified, whatever the case, inflection and punctuation. The first are found
-    by the index; only where it knows none, which takes a query to tell, are texts read.
+    by the index; only where it knows none, which takes a query to tell, are texts read. `by_index`: which of both, as
+    told before.
     """
     if terms := bm25_terms(text):
         indexed = memories.filter(terms__contains=list(dict.fromkeys(terms)))
-        if indexed.exists():
+        if indexed.exists() if by_index is None else by_index:
             return indexed
     return memories.filter(normalized_content__contains=normalize_content(text))

@@ -35,12 +35,15 @@ def list_memories(user: User) -> QuerySet[LongTermMemory]:
     return LongTermMemory.objects.filter(user=user).defer(*SEARCH_FIELDS).order_by("-created_at", "-id")
 
 
-def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongTermMemory]:
+def search_text(
+    memories: QuerySet[LongTermMemory], text: str, *, by_index: bool | None = None
+) -> QuerySet[LongTermMemory]:
     """Keep the memories that hold every keyword of `text` as the beginning of a word; without any, those that hold all
     of `text` as it stands.
 
     Chinese and English, traditional and simplified, whatever the case and punctuation (K3). The first are found by the
-    index; only where it knows none, which takes a query to tell, are texts read.
+    index; only where it knows none, which takes a query to tell, are texts read. `by_index`: which of both, as told
+    before.
     """
     if keywords := extract_keywords(text, limit=_MAX_SEARCH_KEYWORDS):
         query = Value(" & ".join(map(keyword_query, keywords)))
@@ -52,7 +55,7 @@ def search_text(memories: QuerySet[LongTermMemory], text: str) -> QuerySet[LongT
             output_field=BooleanField(),
         )
         indexed = memories.filter(matches)
-        if indexed.exists():
+        if indexed.exists() if by_index is None else by_index:
             return indexed
     whole = normalize_key(text)
     return memories.filter(Q(normalized_key__contains=whole) | Q(normalized_value__contains=whole))

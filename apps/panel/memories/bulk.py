@@ -73,7 +73,9 @@ class BulkPages(EditingPages):
         value = request.POST.get("value", "")
         if action not in ACTIONS or (action == "category" and (self.kind is not LONG_TERM or value not in Category)):
             return HttpResponseBadRequest(_("Choose what to do."))
-        selection = read_selection(request, now=timezone.now())
+        now = timezone.now()
+        there = self.get_queryset(request)
+        selection = read_selection(request, now=now).settle(there, self.read_query(request), self.kind, now=now)
         if action == "export":
             return download_memories(self._pick(request, selection))
         if action == "delete" and request.POST.get("confirmed") != "yes":

@@ -29,6 +29,12 @@ class Decide(Protocol):
     def __call__(self, *, user: User, memory_id: UUID, now: datetime) -> Any: ...
 
 
+class Search(Protocol):
+    """Narrow memories to those that hold what is looked for."""
+
+    def __call__(self, memories: Any, text: str, *, by_index: bool | None = None) -> QuerySet[Any]: ...
+
+
 class Update(Protocol):
     """Change fields of a memory."""
 
@@ -65,7 +71,7 @@ class MemoryKind:
     choices: tuple[str, ...]
     sorts: Mapping[str, str]
     tagged: bool
-    search: Callable[[QuerySet[Any], str], QuerySet[Any]]
+    search: Search
     create: Callable[..., tuple[Any, Any]]
     update: Update
     accept: Decide

@@ -80,8 +80,13 @@ def _is_id(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
-def narrow(memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> QuerySet[Any]:
-    """Return those of `memories` that the list shows, in its order. Looking for words takes a query of its own."""
+def narrow(
+    memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime, by_index: bool | None = None
+) -> QuerySet[Any]:
+    """Return those of `memories` that the list shows, in its order. Looking for words takes a query of its own.
+
+    `by_index`: whether the index of words answers, where that was told before.
+    """
     chosen = narrow_owner(memories, query)
     for name in kind.choices:
         wanted = getattr(query, name)
@@ -92,7 +97,7 @@ def narrow(memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: 
     if query.tag:
         chosen = chosen.filter(tags__contains=[query.tag])
     if query.q:
-        chosen = kind.search(chosen, query.q)
+        chosen = kind.search(chosen, query.q, by_index=by_index)
     return chosen.order_by(*_order(query, kind))
 
 

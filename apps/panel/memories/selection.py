@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,23 +18,37 @@ from apps.panel.memories.query import ListQuery, narrow
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """``ids``, or with ``until`` everything in the list that was stored by then: what came later was not seen."""
+    """``ids``, or with ``until`` everything in the list that was stored by then: what came later was not seen.
+
+    ``by_index``: how a search found it when it was selected. Once all of that is deleted, the same search would find
+    parts of words, which nobody selected.
+    """
 
     ids: tuple[UUID, ...] = ()
     until: datetime | None = None
+    by_index: bool | None = None
 
     def pick(self, memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> QuerySet[Any]:
         """Return the selected ones of `memories`, which who asks may see."""
         if self.until is None:
             return memories.filter(pk__in=self.ids)
-        return narrow(memories, query, kind, now=now).filter(**{f"{kind.made_at}__lte": self.until})
+        return narrow(memories, query, kind, now=now, by_index=self.by_index).filter(
+            **{f"{kind.made_at}__lte": self.until}
+        )
+
+    def settle(self, memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> Selection:
+        """Return the selection with ``by_index`` as it is now, unless it is known already or makes no difference."""
+        if self.until is None or self.by_index is not None or not query.q:
+            return self
+        return replace(self, by_index=narrow(memories, query, kind, now=now, by_index=True).exists())
 
     @property
     def fields(self) -> Mapping[str, Any]:
         """What a form repeats so that it means the same."""
         if self.until is None:
             return {"selected": [str(memory_id) for memory_id in self.ids]}
-        return {"all": "1", "until": self.until.isoformat()}
+        found = {} if self.by_index is None else {"by_index": "1" if self.by_index else "0"}
+        return {"all": "1", "until": self.until.isoformat(), **found}
 
 
 def read_selection(request: HttpRequest, *, now: datetime) -> Selection:
@@ -44,7 +58,8 @@ def read_selection(request: HttpRequest, *, now: datetime) -> Selection:
             until = parse_datetime(request.POST.get("until", ""))
         except ValueError:
             until = None
-        return Selection(until=min(until, now) if until is not None and until.tzinfo else now)
+        by_index = {"1": True, "0": False}.get(request.POST.get("by_index", ""))
+        return Selection(until=min(until, now) if until is not None and until.tzinfo else now, by_index=by_index)
     ids = []
     for text in request.POST.getlist("selected"):
         try:

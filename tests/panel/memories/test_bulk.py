@@ -236,3 +236,18 @@ def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) ->
     post(client, "delete", memory, confirmed="yes")
     assert not LongTermMemory.objects.exists()
     assert not LogEntry.objects.exists()
+
+
+@pytest.mark.spec("M3", "L6")
+def test_what_nobody_selected_is_not_deleted_once_all_that_a_search_found_is(log_in: LogIn, mei: User) -> None:
+    """Where the index knows no such word any more, the same search finds parts of words."""
+    client = log_in(mei)
+    remember(mei, "cat")
+    remember(mei, "education")
+    dialog = post(client, "delete", query="?q=cat", all="1").content.decode()
+    assert "Delete 1 memory?" in dialog
+    confirmed = {"all": "1", "by_index": "1", "confirmed": "yes"}
+    assert 'name="by_index" value="1"' in dialog
+    for _twice in range(2):
+        post(client, "delete", query="?q=cat", **confirmed)
+    assert keys() == {"education"}
