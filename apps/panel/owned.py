@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
@@ -156,11 +156,14 @@ class PartInline:
 def choose_owner(request: HttpRequest) -> User:
     """The person whose data a page that is not a list shows: who asks, or for staff whom ``?user=`` (an ID) names.
 
-    An unknown or malformed ID, and any for whoever is not staff, is who asks: nobody learns who exists.
+    An unknown or malformed ID, and any for whoever is not staff, is who asks: nobody learns who exists. Only what staff
+    change is not to become their own because somebody is gone: then it is 404.
     """
     named = request.GET.get("user", "") or request.POST.get("user", "")
     if sees_everybody(request) and named.isdecimal() and len(named) <= 18:
         found = User.objects.filter(pk=int(named)).first()
         if found is not None:
             return found
+    if sees_everybody(request) and named and request.method == "POST":
+        raise Http404
     return request.user  # type: ignore[return-value]  # the site lets nobody in who is not logged in

@@ -15,7 +15,7 @@ from django.contrib import admin
 from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver
 
-from apps.accounts.models import ApiToken, User
+from apps.accounts.models import ApiToken, Setting, User
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import SECRET, World, build_world, dump
@@ -90,7 +90,7 @@ class Person:
             assert rows, f"the world has no row of {address.model}: add one to tests/contracts/world.py"
             return rows[0]
         known = self.world.ids | {"turn_id": self.world.reply, "reply_id": self.world.reply, "kind": "long_term"}
-        known |= {"id": self.user.pk, "user_id": self.user.pk}
+        known |= dict.fromkeys(("id", "user_id"), str(self.user.pk))
         assert name in known, f"{address.template}: tell this test what {name} is"
         return str(known[name])
 
@@ -193,12 +193,12 @@ def test_nobody_sees_or_changes_what_is_somebody_elses(mei: Person, lin: Person)
         url = mei.fill(address)
         for ask in (lin.browser.get, _post):
             query = {**mei.ask(address), "user": str(mei.user.pk)}
-            answer = lin.browser.get(url, query) if ask is lin.browser.get else _post(lin, url, query, mei)
-            body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-            answer.close()
+            got: Any = lin.browser.get(url, query) if ask is lin.browser.get else _post(lin, url, query, mei)
+            body = b"".join(got.streaming_content) if got.streaming else got.content
+            got.close()
             told = holds(body.decode(), mei)
-            if told or (address.parameters and answer.status_code not in (302, 403, 404, 405)):
-                wrong[f"{address.name} {url}"] = answer.status_code
+            if told or (address.parameters and got.status_code not in (302, 403, 404, 405)):
+                wrong[f"{address.name} {url}"] = got.status_code
     assert wrong == {}
     after = dump(mei.user)
     assert {table for table in before if before[table] != after[table]} == set()
@@ -256,3 +256,9 @@ def test_autocompletion_and_the_search_of_the_menu_tell_of_nobody_else(mei: Pers
 @pytest.mark.parametrize("named", ["0", "x", "9" * 30, "-1", "１"])
 def test_staff_who_name_nobody_look_at_their_own(staff: Client, named: str) -> None:
     assert staff.get(_ROOT, {"user": named}).status_code == 200
+
+
+def test_what_staff_change_for_somebody_who_is_gone_is_not_changed_for_themselves(staff: Client) -> None:
+    for page in ("settings", "profile/section", "transfer/confirm", "erasure"):
+        assert staff.post(f"{_ROOT}{page}/?user=999999", {"memory.rag_top_n": "9"}).status_code == 404, page
+    assert not Setting.objects.exists()
