@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,12 @@ class HttpServer:
     def __enter__(self) -> HttpServer:
         self._thread.start()
         return self
+
+    def wait_until_idle(self, *, seconds: float = 5.0) -> None:
+        """Wait for requests that are under way, such as those of a page that was closed, but not for ever."""
+        deadline = time.monotonic() + seconds
+        while self._server.server_state.tasks and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def __exit__(self, *exc: object) -> None:
         self._server.should_exit = True
@@ -92,9 +99,10 @@ def _http_server() -> Iterator[HttpServer]:
 
 
 @pytest.fixture
-def http_server(transactional_db: None, _http_server: HttpServer) -> HttpServer:
-    """The running product; the database is emptied after the test."""
-    return _http_server
+def http_server(transactional_db: None, _http_server: HttpServer) -> Iterator[HttpServer]:
+    """The running product; the database is emptied after the test, and after the requests that are still under way."""
+    yield _http_server
+    _http_server.wait_until_idle()
 
 
 @pytest.fixture

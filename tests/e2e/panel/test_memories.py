@@ -100,6 +100,7 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
     expect(page.get_by_role("status")).to_contain_text("Undone.")
     expect(row.locator(".memory__value")).to_have_text("peanuts")
     row.get_by_role("button", name="Edit allergies").click()
+    expect(row.get_by_label("Key")).to_be_focused()
     row.get_by_label("Value").press("Escape")
     expect(row.locator(".memory__value")).to_have_text("peanuts")
 
