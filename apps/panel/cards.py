@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
+from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from apps.panel.owned import sees_everybody
@@ -54,3 +55,45 @@ class ReadingPage:
             response.context_data["sees_everybody"] = sees_everybody(request)
             response.context_data |= self.describe(request, response.context_data["original"])
         return response
+
+
+class ShownPage:
+    """Mixed into a page before its base: a row is read on a page of its own, which is no form (`show`).
+
+    What is sent to it, and adding, stay Django's.
+    """
+
+    def find(self, request: HttpRequest, key: UUID) -> Any:
+        """The row, if who asks may see it."""
+        raise NotImplementedError
+
+    def show(self, request: HttpRequest, row: Any) -> tuple[str, dict[str, Any]]:
+        """The template and what it needs beside the site's context."""
+        raise NotImplementedError
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        page: Any = super()
+        if object_id is None or request.method != "GET":
+            response: HttpResponse = page.changeform_view(request, object_id, form_url, extra_context)
+            return response
+        try:
+            row = self.find(request, UUID(object_id))
+        except ValueError:
+            row = None
+        if row is None:
+            raise Http404
+        template, needed = self.show(request, row)
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]  # the base's
+            "opts": self.opts,  # type: ignore[attr-defined]  # the base's
+            "sees_everybody": sees_everybody(request),
+            **needed,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, template, context)

@@ -8,22 +8,22 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
-from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.chat.models import Turn
+from apps.panel.cards import ShownPage
 from apps.panel.inspector.describe import describe_turn
 from apps.panel.labels import label_emotion, tone_of_emotion
-from apps.panel.owned import PartAdmin, sees_everybody
+from apps.panel.owned import PartAdmin
 
 LIST_CHARACTERS = 80
 
 
 @admin.register(Turn)
-class TurnAdmin(PartAdmin):
+class TurnAdmin(ShownPage, PartAdmin):
     """Every turn, newest first; its page is the context inspector. A turn goes with its session only."""
 
     list_display = (
@@ -49,39 +49,16 @@ class TurnAdmin(PartAdmin):
         rows: QuerySet[Turn] = super().get_queryset(request)
         return rows.defer("sources").annotate(beginning=Left("user_message__content", LIST_CHARACTERS))
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """The context inspector. A turn is found by either of its messages; one of somebody else's is none."""
-        if object_id is None or request.method != "GET":
-            response: HttpResponse = super().changeform_view(request, object_id, form_url, extra_context)
-            return response
-        turn = self._find(request, object_id)
-        if turn is None:
-            raise Http404
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("What happened in this turn"),
-            "opts": self.opts,
-            "page": describe_turn(turn),
-            "turn": turn,
-            "sees_everybody": sees_everybody(request),
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, "panel/inspector/turn.html", context)
-
-    def _find(self, request: HttpRequest, object_id: str) -> Turn | None:
-        try:
-            key = UUID(object_id)
-        except ValueError:
-            return None
+    def find(self, request: HttpRequest, key: UUID) -> Turn | None:
+        """A turn is found by either of its messages; one of somebody else's is none."""
         rows: QuerySet[Turn] = super().get_queryset(request)
         rows = rows.select_related("user_message", "assistant_message", "session", "user")
         return rows.filter(Q(pk=key) | Q(user_message_id=key)).first()
+
+    def show(self, request: HttpRequest, row: Turn) -> tuple[str, dict[str, Any]]:
+        """The context inspector."""
+        needed = {"title": _("What happened in this turn"), "page": describe_turn(row), "turn": row}
+        return "panel/inspector/turn.html", needed
 
     @admin.display(description=_("message"))
     def said(self, turn: Turn) -> SafeString:

@@ -9,8 +9,7 @@ from django.contrib import admin
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.forms import ModelForm
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -20,12 +19,13 @@ from django.utils.translation import gettext_lazy as _
 from apps.conversations.models import Message, Session
 from apps.conversations.services import delete_session, delete_sessions, rename_session
 from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.panel.cards import ShownPage
 from apps.panel.conversations.talk import read_talk
-from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.owned import OwnedAdmin
 
 
 @admin.register(Session)
-class SessionAdmin(OwnedAdmin):
+class SessionAdmin(ShownPage, OwnedAdmin):
     """Sessions can be read, renamed and deleted."""
 
     list_display = ("shown_title", "user", "message_count", "last_active_at", "created_at", "kind")
@@ -50,38 +50,18 @@ class SessionAdmin(OwnedAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """The conversation, and the form that renames it."""
-        if object_id is None or request.method != "GET":
-            response: HttpResponse = super().changeform_view(request, object_id, form_url, extra_context)
-            return response
-        session = self._find(request, object_id)
-        if session is None:
-            raise Http404
-        context = {
-            **self.admin_site.each_context(request),
-            "title": session.title or _("Untitled conversation"),
-            "opts": self.opts,
-            "session": session,
-            "talk": read_talk(session, page=request.GET.get("page"), at=request.GET.get("at"), now=timezone.now()),
-            "sees_everybody": sees_everybody(request),
-            **(extra_context or {}),
-        }
-        return TemplateResponse(request, "panel/conversations/session.html", context)
-
-    def _find(self, request: HttpRequest, object_id: str) -> Session | None:
-        try:
-            key = UUID(object_id)
-        except ValueError:
-            return None
+    def find(self, request: HttpRequest, key: UUID) -> Session | None:
         rows: QuerySet[Session] = super().get_queryset(request)
         return rows.select_related("user").filter(pk=key).first()
+
+    def show(self, request: HttpRequest, row: Session) -> tuple[str, dict[str, Any]]:
+        """The conversation, and the form that renames it."""
+        needed = {
+            "title": row.title or _("Untitled conversation"),
+            "session": row,
+            "talk": read_talk(row, page=request.GET.get("page"), at=request.GET.get("at"), now=timezone.now()),
+        }
+        return "panel/conversations/session.html", needed
 
     def save_model(self, request: HttpRequest, obj: Session, form: ModelForm[Session], change: bool) -> None:
         rename_session(user=obj.user, session_id=obj.id, title=obj.title)
