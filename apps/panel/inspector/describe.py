@@ -21,8 +21,9 @@ from apps.chat.selectors import get_turn_configuration
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
-from apps.panel.inspector.words import ACTIONS, COMPONENTS, KINDS, LAYERS, PHASES
+from apps.panel.inspector.words import ACTIONS, KINDS, LAYERS, PHASES
 from apps.panel.labels import label_emotion, label_formality, label_tone
+from apps.panel.scores import TITLES, list_kept
 from apps.panel.values import show_value
 
 _WEIGHTED = (
@@ -56,7 +57,6 @@ class UsedMemory:
     score: float
     parts: Sequence[Segment]
     components: Sequence[Segment]
-    topic_boost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +154,18 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
                 score=item["score"],
                 parts=list(_list_parts(item, weights)) if long_term else [],
                 components=[
-                    Segment(name=name, title=str(title), value=item[name], share=min(1.0, item[name] / _full(name)),
-                            about=str(about))
-                    for name, (title, about) in COMPONENTS.items()
-                    if isinstance(item.get(name), int | float)
+                    Segment(
+                        name=component.name,
+                        title=str(component.title),
+                        value=value,
+                        share=max(0.0, min(1.0, value / component.full)),
+                        about=str(component.about),
+                    )
+                    for component, value in list_kept(item)
                 ],
-                topic_boost=item.get("topic_boost"),
             )
-        )  # fmt: skip
+        )
     return used
-
-
-def _full(component: str) -> float:
-    """The highest value of a component under the default table."""
-    return {"category_boost": 1.5, "topic_boost": 1.3}.get(component, 1.0)
 
 
 def _list_parts(item: Mapping[str, Any], weights: ScoreWeights) -> Iterator[Segment]:
@@ -179,9 +177,9 @@ def _list_parts(item: Mapping[str, Any], weights: ScoreWeights) -> Iterator[Segm
     }
     start = 0.0
     highest = 1.3 * sum(getattr(weights, name) * (1.5 if name == "category" else 1) for name, _parts in _WEIGHTED)
-    for name, components in _WEIGHTED:
+    for name, _components in _WEIGHTED:
         share = values[name] / highest
-        yield Segment(name=name, title=str(COMPONENTS[components[0]][0]), value=values[name], share=share, start=start)
+        yield Segment(name=name, title=str(TITLES[name]), value=values[name], share=share, start=start)
         start += share
 
 

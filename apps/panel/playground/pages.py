@@ -29,8 +29,6 @@ from apps.core.text.time_expressions import find_times
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (
-    ATOMIC_COMPONENTS,
-    COMPONENTS,
     MAX_ROWS,
     Row,
     find_widest,
@@ -40,6 +38,7 @@ from apps.panel.playground.rows import (
 )
 from apps.panel.playground.run import Embedding, Try, embed_message, try_message
 from apps.panel.playground.tuning import apply_changes, list_controls, list_problems, read_changes
+from apps.panel.scores import ATOMIC_COMPONENTS, COMPONENTS
 
 MAX_MESSAGE = 32_000
 MOST_PEOPLE = 200

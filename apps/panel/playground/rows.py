@@ -14,6 +14,7 @@ from apps.accounts.types import ScoreWeights
 from apps.memory.retrieval.explain import Arm, ExplainedAtomicMemory, ExplainedMemory
 from apps.memory.types import Candidate
 from apps.panel.playground.run import Outcome, Try
+from apps.panel.scores import ATOMIC_COMPONENTS, COMPONENTS, Component
 from apps.panel.values import show_value
 
 MAX_SHOWN = 300
@@ -23,54 +24,6 @@ MAX_ROWS = 40
 """Of each kind in one column; the rest is counted."""
 
 Words = str | Promise
-
-COMPONENTS: tuple[tuple[str, Words, Words], ...] = (
-    (
-        "keyword",
-        gettext_lazy("Keyword match"),
-        gettext_lazy("How much of your message's keywords it holds. Rare words count more than common ones."),
-    ),
-    (
-        "semantic",
-        gettext_lazy("Meaning match"),
-        gettext_lazy(
-            "How near it is in meaning, even where no word is the same. The better of the two matches counts."
-        ),
-    ),
-    ("category", gettext_lazy("Category boost"), gettext_lazy("Preferences weigh 1.5, facts 1.2, habits 1.")),
-    (
-        "recency",
-        gettext_lazy("Recency"),
-        gettext_lazy("1 when it was just used; it halves with every half-life of rest."),
-    ),
-    (
-        "frequency",
-        gettext_lazy("Frequency"),
-        gettext_lazy("How often it was used, next to the most used of the candidates."),
-    ),
-    (
-        "confidence",
-        gettext_lazy("Confidence"),
-        gettext_lazy("How sure it is: what you said yourself is surer than what was concluded."),
-    ),
-    (
-        "topic",
-        gettext_lazy("Topic boost"),
-        gettext_lazy(
-            "The weighted sum of the above is multiplied by this: 1.3 when it fits the current topic, else 1."
-        ),
-    ),
-)
-"""Name, title, and what it says in one sentence: the words of the chat page (static/chat/recalled.js)."""
-
-ATOMIC_COMPONENTS: tuple[tuple[str, Words, Words], ...] = (
-    (
-        "keyword",
-        gettext_lazy("Words (BM25)"),
-        gettext_lazy("How well its words answer the message. Rare words count more, long texts a little less."),
-    ),
-    ("semantic", gettext_lazy("Meaning (cosine)"), gettext_lazy("How near it is in meaning, from 0 to 1.")),
-)
 
 _MODES = {
     1.0: gettext_lazy("whole word"),
@@ -84,9 +37,7 @@ _MODES = {
 class Part:
     """A part of a score. `points` of the score come from it; `width` in percent of the widest bar of the page."""
 
-    name: str
-    title: Words
-    about: Words
+    component: Component
     value: float
     weight: float | None
     points: float
@@ -194,15 +145,13 @@ def _split_score(memory: ExplainedMemory, *, weights: ScoreWeights, widest: floa
     values: dict[str, tuple[float, float | None]] = {**weighted, "topic": (scored.topic_boost, None)}
     return [
         Part(
-            name=name,
-            title=title,
-            about=about,
-            value=values[name][0],
-            weight=values[name][1],
-            points=points[name],
-            width=100 * points[name] / widest,
+            component=component,
+            value=values[component.name][0],
+            weight=values[component.name][1],
+            points=points[component.name],
+            width=100 * points[component.name] / widest,
         )
-        for name, title, about in COMPONENTS
+        for component in COMPONENTS
     ]
 
 
@@ -234,15 +183,13 @@ def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int,
         score=scored.score,
         parts=[
             Part(
-                name=name,
-                title=title,
-                about=about,
-                value=values[name][0],
+                component=component,
+                value=values[component.name][0],
                 weight=None,
-                points=memory.keyword if name == "keyword" else memory.semantic,
-                width=values[name][1],
+                points=memory.keyword if component.name == "keyword" else memory.semantic,
+                width=values[component.name][1],
             )
-            for name, title, about in ATOMIC_COMPONENTS
+            for component in ATOMIC_COMPONENTS
         ],
         outcome=tried.find_outcome(
             candidate.id,

@@ -129,7 +129,7 @@ def test_the_turns_that_used_it_and_with_what_score(client: Client, user: User) 
     uses = client.get(path(memory)).context["uses"]
     assert (uses.total, len(uses.rows), uses.is_more) == (12, 10, True)
     assert (uses.rows[0].snippet, uses.rows[0].score) == ("user 24", 0.625)
-    assert list(uses.rows[0].components) == [("keyword_score", 0.5)]
+    assert [(part.name, value) for part, value in uses.rows[0].components] == [("keyword", 0.5)]
     more = client.get(path(memory, "uses"), {"page": "2"})
     assert [row.snippet for row in more.context["uses"].rows] == ["user 4", "user 2"]
     assert client.get(path(memory, "uses"), {"page": "x"}).status_code == 200

@@ -69,7 +69,7 @@ def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Clie
     first, *others = column.long_term
     assert (first.rank, first.text, first.outcome) == (1, "喜欢的颜色: 蓝色", Outcome.USED)
     assert [row.text for row in others] == ["喜欢的菜: 麻婆豆腐", "颜色深浅: 浅"]
-    parts = {part.name: part for part in first.parts}
+    parts = {part.component.name: part for part in first.parts}
     assert list(parts) == ["keyword", "semantic", "category", "recency", "frequency", "confidence", "topic"]
     assert (parts["keyword"].value, parts["keyword"].weight, parts["keyword"].points) == (1.0, 0.4, 0.4)
     assert (parts["category"].value, parts["category"].points) == (1.5, pytest.approx(0.3))

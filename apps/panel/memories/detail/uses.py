@@ -15,6 +15,7 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from apps.chat.models import Turn
+from apps.panel.scores import Component, list_kept
 
 MAX_TURNS = 5_000
 """The newest that are looked at; a memory that is used more often is used all the time."""
@@ -32,22 +33,17 @@ WITH used AS MATERIALIZED (
 SELECT assistant_message_id, created_at FROM used ORDER BY created_at DESC, assistant_message_id LIMIT %(limit)s
 """
 
-_COMPONENTS = (
-    "keyword_score", "semantic_score", "category_boost", "recency_score", "frequency_score", "confidence",
-    "topic_boost",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One turn. ``components``: what the score was made of, by name, as far as they were kept."""
+    """One turn. ``components``: what the score was made of, as far as it was kept."""
 
     turn_id: UUID
     used_at: datetime
     session_title: str
     snippet: str
     score: float
-    components: Sequence[tuple[str, float]]
+    components: Sequence[tuple[Component, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,7 @@ def _make(row: dict[str, Any], memory_id: str) -> Use:
         session_title=row["session__title"] or "",
         snippet=row["snippet"] or "",
         score=float(used.get("score") or 0.0),
-        components=[(name, float(used[name])) for name in _COMPONENTS if isinstance(used.get(name), int | float)],
+        components=list(list_kept(used)),
     )
 
 
