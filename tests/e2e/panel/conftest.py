@@ -17,7 +17,30 @@ from apps.accounts.models import User
 from tests.e2e.conftest import SCREENSHOTS
 from tests.support.http_server import HttpServer
 
+_AXE_OPTIONS = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
+    "resultTypes": ["violations"],
+}
+_FIND_VIOLATIONS = """(options) => axe.run(options).then(({ violations }) => violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 5).map(({ target }) => target).join(", ")}`))"""
 _FIND_SIDEWAYS_SCROLL = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
+
+LOOKS = {
+    "zh": {"language": "zh-CN"},
+    "en": {"language": "en-US"},
+    "dark": {"language": "en-US", "dark": True},
+    "phone": {"language": "zh-CN", "size": (390, 844)},
+    "night": {"language": "en-US", "dark": True, "size": (390, 844)},
+}
+"""Options of `open_panel`."""
+
+
+@pytest.fixture(params=["zh", "dark", "phone"])
+def look(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """How a page is looked at: ``open_panel(user, path, **look)``. Whoever asks for it is run with each of these;
+    others of `LOOKS` are had by ``@pytest.mark.parametrize("look", ["zh", "en"], indirect=True)``."""
+    return LOOKS[request.param]
 
 
 @pytest.fixture
@@ -54,7 +77,7 @@ def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
     def inspect_page(page: Page, name: str = "") -> None:
         page.evaluate("() => document.fonts.ready.then(() => true)")
         stem = re.sub(r"[^\w-]+", "-", f"{request.node.name}-{name}").strip("-")
-        page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.png", full_page=True)
+        page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.jpg", full_page=True, type="jpeg", quality=70)
         assert not page.evaluate(_FIND_SIDEWAYS_SCROLL), "the page scrolls sideways"
         assert list_violations(page) == []
 
@@ -63,10 +86,5 @@ def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 def list_violations(page: Page) -> list[str]:
     """What axe finds serious or critical, a line for each kind: its name and the elements."""
-    options = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
-    found = Axe().run(page, options=options).response["violations"]
-    return [
-        f"{violation['id']}: {', '.join(str(node['target']) for node in violation['nodes'][:5])}"
-        for violation in found
-        if violation["impact"] in ("serious", "critical")
-    ]
+    page.evaluate(Axe().axe_script)
+    return list(page.evaluate(_FIND_VIOLATIONS, _AXE_OPTIONS))

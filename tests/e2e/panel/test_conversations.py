@@ -23,14 +23,6 @@ pytestmark = pytest.mark.spec("M5", "M7")
 HOSTILE = "<script>document.title='x'</script>{{ 7 }}]]>\u202e"
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        pytest.param({"language": "zh-CN"}, id="zh"),
-        pytest.param({"language": "en-US", "dark": True}, id="dark"),
-        pytest.param({"language": "zh-CN", "size": (390, 844)}, id="phone"),
-    ],
-)
 def test_a_conversation_is_read_and_renamed(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],

@@ -21,12 +21,6 @@ pytestmark = pytest.mark.spec("M2", "L7", "M7")
 
 HOSTILE = "<script>document.title = 'taken'</script> {{ 7|add:7 }} ]]> \u202eabc"
 
-LOOKS = [
-    pytest.param({"language": "zh-CN"}, id="zh"),
-    pytest.param({"language": "en-US", "dark": True}, id="dark"),
-    pytest.param({"language": "zh-CN", "size": (390, 844)}, id="phone"),
-]
-
 
 def fill(mei: User) -> LongTermMemory:
     """A memory that came from a conversation, was changed, replaced, and used for weeks."""
@@ -69,7 +63,6 @@ def path(memory: Any, part: str = "change") -> str:
     return f"/admin/memory/{memory._meta.model_name}/{memory.pk}/{part}/"
 
 
-@pytest.mark.parametrize("look", LOOKS)
 def test_how_it_looks(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
 ) -> None:

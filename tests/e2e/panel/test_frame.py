@@ -14,15 +14,8 @@ from tests.e2e.conftest import PASSWORD
 
 pytestmark = pytest.mark.spec("M7")
 
-LOOKS = [
-    pytest.param({"language": "zh-CN"}, id="zh"),
-    pytest.param({"language": "en-US"}, id="en"),
-    pytest.param({"language": "en-US", "dark": True}, id="dark"),
-    pytest.param({"language": "zh-CN", "size": (390, 844)}, id="phone"),
-]
 
-
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_menu_of_somebody_without_a_staff_account(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -66,20 +67,19 @@ def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable
 
 
 @pytest.mark.usefixtures("memories")
-@pytest.mark.parametrize(("size", "dark"), [((390, 844), False), ((1440, 900), True)], ids=["phone", "dark"])
+@pytest.mark.parametrize("look", ["dark", "night"], indirect=True)
 def test_for_staff(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],
     mei: User,
     staff: User,
-    size: tuple[int, int],
-    dark: bool,
+    look: dict[str, Any],
 ) -> None:
-    page = open_panel(staff, f"/admin/playground/?user={mei.pk}", language="en-US", size=size, dark=dark)
+    page = open_panel(staff, f"/admin/playground/?user={mei.pk}", **look)
     page.locator("#play-message").fill(f"喜欢的颜色 {HOSTILE}")
     page.get_by_role("button", name="Try", exact=True).click()
     expect(page.locator(".play-row").first).to_contain_text("颜色")
     inspect(page)
-    if size[0] < 640:
+    if "size" in look:
         page.get_by_text("Weights and settings").click()  # closed there, so that the result is near
     expect(page.get_by_role("button", name="Save as the settings of mei")).to_be_visible()
