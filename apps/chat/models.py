@@ -102,7 +102,7 @@ class Turn(models.Model):
         verbose_name_plural = _("turns")
         ordering = ["-created_at"]
         indexes = [
-            models.Index(fields=["user", "-created_at"], name="turn_user_created"),
+            models.Index(fields=["user", "-created_at", "-assistant_message"], name="turn_newest"),
             # Which turns used a memory: memories_used @> [{"id": …}].
             GinIndex(fields=["memories_used"], opclasses=["jsonb_path_ops"], name="turn_memories_used"),
         ]

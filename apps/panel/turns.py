@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.chat.models import Turn
+from apps.conversations.models import Message
 from apps.panel.cards import ShownPage
 from apps.panel.inspector.describe import describe_turn
 from apps.panel.labels import label_emotion, tone_of_emotion
@@ -47,7 +48,8 @@ class TurnAdmin(ShownPage, PartAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
         rows: QuerySet[Turn] = super().get_queryset(request)
-        return rows.defer("sources").annotate(beginning=Left("user_message__content", LIST_CHARACTERS))
+        message = Message.objects.filter(pk=OuterRef("user_message")).values(start=Left("content", LIST_CHARACTERS))
+        return rows.defer("sources").annotate(beginning=Subquery(message))
 
     def find(self, request: HttpRequest, key: UUID) -> Turn | None:
         """A turn is found by either of its messages; one of somebody else's is none."""

@@ -153,7 +153,7 @@ def _make_turn(
         session_id=said.session_id,
         user=user,
         model="scripted",
-        emotion={"primary": said.emotion, "confidence": 0.9, "intensity": 0.5, "indicators": []} if said.emotion else None,
+        emotion=said.emotion and {"primary": said.emotion, "category": "neutral", "confidence": 0.9, "indicators": []},
         strategy=strategy,
         memories_used=used,
         memory_updates=[{"id": memory, "action": "created"} for memory in learned],

@@ -20,9 +20,7 @@ STEPS = 200
 """Changes of the first memory; of the others there are few each."""
 
 
-def fill_long_term(
-    user: Any, count: int, messages: Sequence[Message], draw: random.Random
-) -> list[LongTermMemory]:
+def fill_long_term(user: Any, count: int, messages: Sequence[Message], draw: random.Random) -> list[LongTermMemory]:
     """Store long-term memories, each from a message of the person's."""
     rows = [_make_long_term(user, number, draw.choice(messages), draw) for number in range(count)]
     copy_rows(rows)
@@ -110,5 +108,3 @@ def _make_changes(user: Any, memories: Sequence[LongTermMemory], count: int, dra
             operation=operation,
             created_at=time_of(number / count),
         )
-
-

@@ -15,7 +15,8 @@ PERIOD = timedelta(days=700)
 
 def say(number: int, thing: str) -> str:
     """A message: most are short, every fiftieth is long."""
-    text = f"我今天又想起了{thing}，这是第{number}次。" if number % 2 else f"I was thinking of {thing} again, time {number}."
+    chinese, english = f"我今天又想起了{thing}，这是第{number}次。", f"I was thinking of {thing} again, time {number}."
+    text = chinese if number % 2 else english
     return text * 40 if number % 50 == 0 else text
 
 

@@ -27,35 +27,40 @@ _VECTORS = """
 WITH numbered AS (
     SELECT *, row_number() OVER (ORDER BY id) - 1 AS number FROM {table} WHERE user_id = %(user)s
 )
-INSERT INTO {embeddings}
-SELECT {columns}, l2_normalize(one.whole + other.part)
+INSERT INTO {embeddings} ({names}, embedding)
+SELECT {sources}, l2_normalize(one.whole + other.part)
 FROM numbered
 JOIN pool AS one ON one.number = numbered.number %% %(pool)s
 JOIN pool AS other ON other.number = numbered.number / %(pool)s %% %(pool)s
 """
 
+_OF_MEMORY = {"user_id": "user_id", "model_id": "%(model)s", "memory_id": "id"}
+_OF_MESSAGE = {
+    "id": "gen_random_uuid()",
+    "user_id": "user_id",
+    "model_id": "%(model)s",
+    "message_id": "id",
+    "chat_id": "session_id",
+    "part": "0",
+    "content": "content",
+    "digest": "sha256(convert_to(content, 'UTF8'))",
+    "message_type": "role",
+    "created_at": "create_time",
+}
+
 
 def fill_vectors(user: Any) -> None:
     """Give all of a person's messages and memories vectors of the active model."""
     (model,) = list_models_in_use()
-    embedded = get_embedder(model.name).embed([say(number, THINGS[number % len(THINGS)]) for number in range(1, POOL + 1)])
+    sentences = [say(number, THINGS[number % len(THINGS)]) for number in range(1, POOL + 1)]
+    embedded = get_embedder(model.name).embed(sentences)
     found = [vector for vector in embedded if vector is not None]
     values = {"user": user.pk, "model": model.id, "pool": len(found)}
-    targets = [
-        (f"{kind}_embedding (user_id, model_id, memory_id, embedding)", f"{kind}_memory", "user_id, %(model)s, id")
-        for kind in ("long_term", "atomic")
-    ]
-    said = ("content", "message_type", "created_at", "digest")
-    targets.append(
-        (
-            f"conversation_embeddings (id, user_id, model_id, message_id, chat_id, part, {', '.join(said)}, embedding)",
-            "conversation",
-            "gen_random_uuid(), user_id, %(model)s, id, session_id, 0, content, role, create_time, "
-            "sha256(convert_to(content, 'UTF8'))",
-        )
-    )
+    targets = [(f"{kind}_embedding", f"{kind}_memory", _OF_MEMORY) for kind in ("long_term", "atomic")]
+    targets.append(("conversation_embeddings", "conversation", _OF_MESSAGE))
     with connection.cursor() as cursor:
         cursor.execute(_POOL, [[to_sql(vector) for vector in found], [to_sql(MOVED * vector) for vector in found]])
         for embeddings, table, columns in targets:
-            cursor.execute(_VECTORS.format(embeddings=embeddings, table=table, columns=columns), values)
+            names, sources = ", ".join(columns), ", ".join(columns.values())
+            cursor.execute(_VECTORS.format(embeddings=embeddings, names=names, sources=sources, table=table), values)
         cursor.execute("DROP TABLE pool")

@@ -38,11 +38,11 @@ def count_vectors(*, user: User | None) -> list[ModelVectors]:
     of = {} if user is None else {"user": user}
     messages: dict[int, dict[str, int]] = defaultdict(dict)
     said = ConversationEmbedding.objects.filter(**of).order_by().values_list("model", "message_type")
-    for model_id, role, count in said.annotate(count=Count("id")):
+    for model_id, role, count in said.annotate(count=Count("*")):
         messages[model_id][role] = count
     memories: dict[int, dict[MemoryKind, int]] = defaultdict(dict)
     for kind, table in EMBEDDINGS.items():
-        for model_id, count in table.objects.filter(**of).order_by().values_list("model").annotate(count=Count("id")):
+        for model_id, count in table.objects.filter(**of).order_by().values_list("model").annotate(count=Count("*")):
             memories[model_id][kind] = count
     order = [State.ACTIVE, State.BUILDING, State.RETIRED]
     rows = sorted(EmbeddingModel.objects.all(), key=lambda row: order.index(State(row.state)))

@@ -95,6 +95,12 @@ class ConversationEmbedding(models.Model):
         indexes = [
             models.Index(fields=["user", "model", "chat", "message_type"], name="conversation_embedding_user"),
             models.Index(fields=["user", "model", "digest"], name="conversation_embedding_digest"),
+            # Rows are wide: what the panel lists them by is read from here alone.
+            models.Index(
+                fields=["user", "-created_at", "-id"],
+                include=["message_type", "model", "part"],
+                name="conversation_embedding_list",
+            ),
             models.Index(
                 fields=["user", "created_at"],
                 name="conversation_embedding_age",

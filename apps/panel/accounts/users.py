@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
@@ -26,6 +25,7 @@ from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
+from apps.panel.templatetags.ages import age
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 
@@ -59,8 +59,6 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
     list_select_related = ("service",)
     list_filter = ("is_active", "is_staff", ("service", admin.RelatedOnlyFieldListFilter))
     search_fields = ("username", "email", "external_id")
-    list_per_page = 50
-    show_full_result_count = False
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password", "email")}),
@@ -102,11 +100,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not s
 
     @admin.display(description=_("last active"), ordering="seen")
     def last_active(self, user: Any) -> SafeString | str:
-        if user.seen is None:
-            return "–"
-        exact = user.seen.isoformat(timespec="seconds")
-        ago = _("%(time)s ago") % {"time": timesince(user.seen)}
-        return format_html('<time datetime="{0}" title="{0}">{1}</time>', exact, ago)
+        return age(user.seen)
 
     @admin.display(description=_("end users"), ordering="served")
     def end_users_count(self, user: Any) -> SafeString | str:
