@@ -109,6 +109,20 @@ def test_the_document_has_its_sections_proposals_and_versions(
     ]
 
 
+def test_of_very_many_proposals_the_oldest_are_shown_and_the_others_told(own: Client, profile: UserProfile) -> None:
+    ProfileProposal.objects.bulk_create(
+        ProfileProposal(
+            user=profile.user, section="宠物", text=f"狗{number}", created_at=NOW + timedelta(hours=number + 1)
+        )
+        for number in range(11)
+    )
+    page = own.get(reverse("admin:profile"))
+    shown = {section.name: ([one.row.text for one in section.proposals], section.more)
+             for section in page.context["sections"] if section.proposals}  # fmt: skip
+    assert shown == {"reply_style": (["No emoji"], 0), "宠物": ([f"狗{number}" for number in range(9)], 2)}
+    assert "2 more proposals wait" in page.content.decode()
+
+
 def test_the_timeline_grows_on_request_at_the_same_number_of_queries(
     own: Client, profile: UserProfile, django_assert_max_num_queries: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,9 @@ from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.selectors import list_pending_proposals, list_versions
 from apps.profile.statements import merge_statement
 from apps.profile.types import TEXT_SECTIONS
+
+WAITING = 10
+"""Proposals shown at once, the oldest: each is compared with its section word by word."""
 
 DECIDED = 10
 """Proposals decided last that can be opened again."""
@@ -43,7 +47,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the document. Those that every document has are there without a text too."""
+    """A section of the document. Those that every document has are there without a text too.
+
+    ``more``: proposals for it beside those shown.
+    """
 
     name: str
     title: str
@@ -53,6 +60,7 @@ class Section:
     edited_at: datetime | None
     learned_at: datetime | None
     proposals: Sequence[Proposal]
+    more: int
 
     @property
     def lines(self) -> list[str]:
@@ -85,11 +93,12 @@ def title_section(name: str) -> str:
 def list_sections(profile: UserProfile | None, user: User) -> list[Section]:
     """The sections of a person's document, with what waits for a decision beside each; one query."""
     document = read_document(profile) if profile else {}
-    waiting: dict[str, list[Proposal]] = {}
-    for row in list_pending_proposals(user).select_related("message"):
+    rows = list(list_pending_proposals(user).select_related("message"))
+    waiting: dict[str, list[Proposal]] = {row.section: [] for row in rows}
+    for row in rows[:WAITING]:
         before = document.get(row.section, "")
-        proposal = Proposal(row=row, before=before, after=merge_statement(before, row.text))
-        waiting.setdefault(row.section, []).append(proposal)
+        waiting[row.section].append(Proposal(row=row, before=before, after=merge_statement(before, row.text)))
+    more = Counter(row.section for row in rows[WAITING:])
     edited, learned = (profile.edited_at, profile.learned_at) if profile else ({}, {})
     return [
         Section(
@@ -101,6 +110,7 @@ def list_sections(profile: UserProfile | None, user: User) -> list[Section]:
             edited_at=_read_time(edited, name),
             learned_at=_read_time(learned, name),
             proposals=waiting.get(name, []),
+            more=more[name],
         )
         for name in dict.fromkeys((*TEXT_SECTIONS, *document, *waiting))
     ]
