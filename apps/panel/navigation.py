@@ -41,6 +41,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
         return {"title": title[:1].upper() + title[1:], "icon": icon, "link": link, "permission": lambda _: seen}
 
     own_profile = page(_("Profile"), "account_box", "profile")
+    own_profile["active"] = request.path == own_profile["link"]  # and not below it, where the proposals are
     return [
         {
             "items": [page(_("Overview"), "dashboard", "index")],

@@ -21,6 +21,7 @@ from apps.accounts.services import create_token
 from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner
+from apps.panel.templatetags.ages import age
 
 OPENAI_DOOR = "/v1/chat/completions"
 
@@ -52,10 +53,10 @@ class TokenForm(forms.Form):
 class ApiTokenAdmin(ReadOnlyAdmin):
     """Everybody makes and revokes their own; staff see all, revoke all, and make them for others with permission."""
 
-    list_display = ("shown_name", "user", "shown_key", "created", "state")
+    list_display = ("shown_name", "user", "shown_key", "made", "state")
     list_select_related = ("user",)
     search_fields = ("name", "user__username")
-    fields = readonly_fields = ("name", "user", "shown_key", "created", "expiry")
+    fields = readonly_fields = ("shown_name", "user", "shown_key", "made", "state")
     ordering = ("-created",)
 
     class Media:
@@ -68,6 +69,10 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.display(description=_("begins with"), ordering="token_key")
     def shown_key(self, token: ApiToken) -> SafeString:
         return format_html("<code>{}…</code>", token.token_key)
+
+    @admin.display(description=_("created at"), ordering="created")
+    def made(self, token: ApiToken) -> SafeString | str:
+        return age(token.created)
 
     @admin.display(description=_("works"), ordering="expiry")
     def state(self, token: ApiToken) -> SafeString:

@@ -55,8 +55,7 @@ class MessageAdmin(PartAdmin):
     search_help_text = _("What it was about: messages are found by meaning, the nearest first.")
     ordering = ("-create_time",)
     fields = readonly_fields = (
-        "id", "session", "user", "role", "content", "create_time", "emotion", "status", "is_collected", "reply_to",
-        "summarized_by",
+        "conversation", "user", "role", "content", "create_time", "shown_emotion", "status", "is_collected",
     )  # fmt: skip
 
     class Media:

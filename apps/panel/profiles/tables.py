@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
@@ -147,7 +148,7 @@ class ProfileProposalAdmin(ReadingPage, PartAdmin):
     """What the machine would write where only the person writes."""
 
     change_form_template = "panel/profiles/proposal.html"
-    list_display = ("user", "section_title", "text", "status", "made")
+    list_display = ("user", "section_title", "text", "shown_status", "made")
     list_display_links = ("text",)
     list_select_related = ("user",)
     list_filter = ("status", "created_at")
@@ -161,6 +162,10 @@ class ProfileProposalAdmin(ReadingPage, PartAdmin):
     @admin.display(description=_("section"), ordering="section")
     def section_title(self, row: ProfileProposal) -> str:
         return title_section(row.section)
+
+    @admin.display(description=_("status"), ordering="status")
+    def shown_status(self, row: ProfileProposal) -> SafeString:
+        return format_html('<span class="chip chip--{}">{}</span>', row.status, row.get_status_display())
 
     @admin.display(description=_("created at"), ordering="created_at")
     def made(self, row: ProfileProposal) -> SafeString | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,12 @@ from django import template
 from apps.panel.labels import label_emotion, tone_of_emotion
 
 register = template.Library()
+
+
+@register.filter
+def has_name(row: object) -> bool:
+    """Whether a row's title says more than its ID, or the ID of what it is about."""
+    return re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", str(row)) is None
 
 
 @register.filter

@@ -35,8 +35,7 @@ class WorkAdmin(PartAdmin):
     search_fields = ("user__username", "session__id", "message__id", "error")
     ordering = ("-id",)
     fields = readonly_fields = (
-        "kind", "state", "error", "problem", "attempts", "postponements", "user", "session", "message", "recorded",
-        "due_at", "lease_until", "created_at",
+        "what", "shown_state", "problem", "tries", "user", "conversation", "due_at", "created_at",
     )  # fmt: skip
     actions = ("try_again",)
 
@@ -63,6 +62,14 @@ class WorkAdmin(PartAdmin):
             return ""
         text = '<div class="work-problem"><span>{}</span> <span class="muted">{}</span> <code>{}</code></div>'
         return format_html(text, explained.meaning, explained.advice, work.error)
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, work: Work) -> SafeString:
+        url = reverse("admin:conversations_session_change", args=[work.session_id])
+        title = work.session.title or _("Untitled conversation")
+        return format_html(
+            '<a href="{}?at={}#message-{}" dir="auto">{}</a>', url, work.message_id, work.message_id, title
+        )
 
     @admin.display(description=_("attempts"), ordering="attempts")
     def tries(self, work: Work) -> int:

@@ -41,7 +41,7 @@ def list_pages(page: Page) -> list[str]:
 
 def find_row(page: Page) -> str | None:
     """The address of the first row of a list, if the page has one."""
-    links = page.locator("#result_list a[href*='/change/'], main a[href*='/change/']")
+    links = page.locator("#content-main a[href*='/change/']")
     return links.first.get_attribute("href") if links.count() else None
 
 
