@@ -1,0 +1,48 @@
+"""What stands around every page: where one is, and the menu."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.memory.services import create_context
+from tests.support.factories import UserFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5")]
+
+
+@pytest.fixture
+def tang(client: Client) -> User:
+    user = UserFactory.create(username="tang", is_staff=True, is_superuser=True)
+    client.force_login(user)
+    return user
+
+
+def read_trail(client: Client, address: str) -> str:
+    """Where the page says one is."""
+    page = client.get(address).content.decode()
+    heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
+    assert heading is not None
+    words = re.sub(r"<span class=\"material-symbols-outlined.*?</span>", "›", heading[0], flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", "", words).split())
+
+
+def test_a_row_is_named_by_its_name_and_never_by_its_id(client: Client, tang: User) -> None:
+    now = timezone.now()
+    context = create_context(user=tang, title="Deposit", content="1,800 euros", now=now)
+    assert read_trail(client, reverse("admin:accounts_user_change", args=[tang.pk])) == "Accounts › Users › tang"
+    trail = read_trail(client, reverse("admin:memory_sharedcontext_change", args=[context.pk]))
+    assert trail == "Memory › Shared contexts"
+
+
+def test_one_page_of_the_menu_is_the_current_one(client: Client) -> None:
+    client.force_login(UserFactory.create())
+    for name in ("profile", "profile_profileproposal_changelist", "memory_longtermmemory_changelist", "index"):
+        address = reverse(f"admin:{name}")
+        groups = client.get(address).context["sidebar_navigation"]
+        assert [item["link"] for group in groups for item in group["items"] if item["active"]] == [address]
