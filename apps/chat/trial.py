@@ -16,7 +16,7 @@ from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
 from apps.chat.selectors import get_turn_configuration
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.types import Window
-from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
+from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory
 from apps.memory.working.variables import Variables
 
 
@@ -68,8 +68,10 @@ def _make_working_memory(now: datetime) -> WorkingMemorySnapshot:
     )
 
 
-def try_context(*, user: User, message: str, stage: Stage, settings: MemorySettings, now: datetime) -> Context:
-    """Return the context that `message` would get on this stage under `settings`."""
+def try_context(
+    *, user: User, message: str, stage: Stage, settings: MemorySettings, recalled: RecalledMemories, now: datetime
+) -> Context:
+    """Return the context that `message` would get on this stage under `settings`, which `recalled` is for, too."""
     window = Window()
     if stage.session_id is not None:
         window = get_window(user, stage.session_id, limit=settings.context_limit)
@@ -84,4 +86,5 @@ def try_context(*, user: User, message: str, stage: Stage, settings: MemorySetti
         settings=settings,
         now=now,
         recalls=stage.recalls,
+        recalled=recalled,
     )

@@ -7,7 +7,7 @@ from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
-from apps.memory.retrieval.recall import recall_memories
+from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
@@ -23,6 +23,7 @@ __all__ = [
     "ContextSnapshot",
     "FoundMemory",
     "QueryEmbedding",
+    "RecalledMemories",
     "TimeRange",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",

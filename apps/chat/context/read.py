@@ -23,7 +23,7 @@ from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import (
-    QueryEmbedding,
+    RecalledMemories,
     WorkingMemorySnapshot,
     list_session_contexts,
     recall_memories,
@@ -58,24 +58,30 @@ def read_context(
     recalls: bool,
     said_at: datetime | None = None,
     submitted: Form | None = None,
+    recalled: RecalledMemories | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
-    session, C7). `said_at`: when the message was said, if not now.
+    session, C7). `said_at`: when the message was said, if not now. `recalled`: what was recalled for the message
+    already, under the same settings.
     """
     remembers = recalls and strategy is not None
+    uses_memory = remembers and strategy is not None and strategy.use_memory
     wait_for_embedding = None
-    if remembers and strategy is not None and strategy.use_memory:
+    if uses_memory and recalled is None:
         wait_for_embedding = start_embedding(message)  # it goes on while PostgreSQL reads the layers before it
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
-    memories: list[RecalledMemory] = []
     if wait_for_embedding is not None:
-        query_embedding = wait_for_embedding()
-        memories = _recall(
-            user, message=message, query_embedding=query_embedding, working=working, settings=settings, now=now
+        recalled = recall_memories(
+            user=user,
+            message=message,
+            settings=settings,
+            query_embedding=wait_for_embedding(),
+            working_memory=working,
+            now=now,
         )
     return build_context(
         ContextInput(
@@ -92,7 +98,7 @@ def read_context(
             profile=profile,
             cases=cases,
             session_notes=session_notes,
-            memories=memories,
+            memories=_list_recalled(recalled, settings=settings) if uses_memory and recalled else [],
             rounds=window.rounds,
             summary=window.summary,
         )
@@ -133,27 +139,11 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
     ]
 
 
-def _recall(
-    user: User,
-    *,
-    message: str,
-    query_embedding: QueryEmbedding | None,
-    working: WorkingMemorySnapshot | None,
-    settings: MemorySettings,
-    now: datetime,
-) -> list[RecalledMemory]:
+def _list_recalled(found: RecalledMemories, *, settings: MemorySettings) -> list[RecalledMemory]:
     """What is remembered of the message's matter: long-term memories, best first, then atomic ones, best first.
 
     The two scores have different scales (K5, A4), so neither kind is ranked against the other.
     """
-    found = recall_memories(
-        user=user,
-        message=message,
-        settings=settings,
-        query_embedding=query_embedding,
-        working_memory=working,
-        now=now,
-    )
     return [
         *(_from_long_term(memory) for memory in found.long_term),
         *(_from_atomic(memory, settings=settings) for memory in found.atomic),

@@ -5,10 +5,12 @@ Everything is judged by the functions that a turn calls; what is added is only t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, TypeVar
 from uuid import UUID
 
 from apps.accounts.models import User
@@ -24,9 +26,16 @@ from apps.memory.retrieval.atomic.fusion import standardize
 from apps.memory.retrieval.atomic.retrieve import rank_recall
 from apps.memory.retrieval.candidates import recall_candidates
 from apps.memory.retrieval.preference import concerns_preference
+from apps.memory.retrieval.recall import RecalledMemories
 from apps.memory.retrieval.retrieve import HasTopic
 from apps.memory.retrieval.scoring import compute_idfs, match_keyword, rank_candidates, read_memory_text
 from apps.memory.types import Candidate, Recall, ScoredAtomicMemory, ScoredMemory
+
+T = TypeVar("T")
+
+
+COUNTED_HITS = 10_000
+"""How far the memories that hold a keyword are counted."""
 
 
 class Arm(StrEnum):
@@ -60,10 +69,12 @@ class ExplainedMemory:
 class LongTermExplanation:
     """A recall of long-term memories. The first `limit` of `ranked` are what a turn gets.
 
-    `hits`: memories that the full-text index finds, None when it could not be used. `unmatched`: candidates in which no
+    `milliseconds`: that the database took for what it is asked in a turn. `hits`: memories that the full-text index
+    finds, at most one more than `COUNTED_HITS`; None when it could not be used. `unmatched`: candidates in which no
     keyword occurs after all. `below_floor`: the nearest by meaning that are not near enough, with their cosines.
     """
 
+    milliseconds: float
     keywords: Sequence[KeywordWeight]
     memory_count: int | None
     hits: int | None
@@ -88,8 +99,12 @@ class ExplainedAtomicMemory:
 
 @dataclass(frozen=True, slots=True)
 class AtomicExplanation:
-    """A recall of atomic memories: the first `limit` of those that are near enough are what a turn gets."""
+    """A recall of atomic memories: the first `limit` of those that are near enough are what a turn gets.
 
+    `milliseconds`: that the database took for it.
+    """
+
+    milliseconds: float
     terms: Sequence[str]
     memory_count: int
     floor: float
@@ -104,6 +119,38 @@ class RecallExplanation:
     long_term: LongTermExplanation
     atomic: AtomicExplanation
 
+    @property
+    def milliseconds(self) -> float:
+        """How long the database took for what it is asked in a turn."""
+        return self.long_term.milliseconds + self.atomic.milliseconds
+
+    @property
+    def recalled(self) -> RecalledMemories:
+        """What a turn gets."""
+        near = [memory.scored for memory in self.atomic.ranked if memory.is_near_enough]
+        return RecalledMemories(
+            long_term=[memory.scored for memory in self.long_term.ranked[: self.long_term.limit]],
+            atomic=near[: self.atomic.limit],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the database answered about one message of one person, with one vector, and in how many milliseconds.
+
+    Under other settings most questions are the same: given to the next explanation, they are not asked again.
+    """
+
+    answers: dict[Hashable, tuple[Any, float]] = field(default_factory=dict)
+
+    def once(self, question: Hashable, ask: Callable[[], T]) -> tuple[T, float]:
+        """Return the answer and the milliseconds it took, asking only where `question` was not asked before."""
+        if question not in self.answers:
+            start = time.perf_counter()
+            answer = ask()
+            self.answers[question] = answer, (time.perf_counter() - start) * 1_000
+        return self.answers[question]
+
 
 _ARMS = """
 SELECT id, search_vector @@ %(recall)s::tsquery,
@@ -115,8 +162,11 @@ FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s::uuid[])
 """
 
 _HITS = """
-SELECT count(*) FROM long_term_memory
-WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+SELECT count(*) FROM (
+    SELECT FROM long_term_memory
+    WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+    LIMIT %(most)s
+) AS hit
 """
 
 
@@ -127,9 +177,14 @@ def explain_recall(
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     working_memory: HasTopic | None = None,
+    asked: Asked | None = None,
     now: datetime,
 ) -> RecallExplanation:
-    """Explain what `recall_memories` gives for the same arguments. At most five queries."""
+    """Explain what `recall_memories` gives for the same arguments. At most five queries.
+
+    `asked`: what an explanation of the same message under other settings has found out already.
+    """
+    known = asked or Asked()
     floor = settings.semantic_min_similarity
     if floor is None:
         floor = query_embedding.min_similarity if query_embedding else 1.0
@@ -141,9 +196,12 @@ def explain_recall(
             settings=settings,
             query_embedding=query_embedding if settings.semantic_candidates else None,
             floor=floor,
+            known=known,
             now=now,
         ),
-        atomic=_explain_atomic(user, message=message, settings=settings, query_embedding=query_embedding, floor=floor),
+        atomic=_explain_atomic(
+            user, message=message, settings=settings, query_embedding=query_embedding, floor=floor, known=known
+        ),
     )
 
 
@@ -155,18 +213,24 @@ def _explain_long_term(
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     floor: float,
+    known: Asked,
     now: datetime,
 ) -> LongTermExplanation:
     topic_keywords = extract_keywords(topic, limit=settings.max_keywords)
     keywords = list(dict.fromkeys([*extract_keywords(message, limit=settings.max_keywords), *topic_keywords]))
     preferences_first = concerns_preference(message)
-    recall = recall_candidates(
-        user,
-        keywords=keywords,
-        candidate_limit=settings.candidate_limit,
-        preferences_first=preferences_first,
-        query_embedding=query_embedding,
-        min_similarity=floor,
+    limit = settings.candidate_limit
+    question = (tuple(keywords), limit, query_embedding is None, floor)
+    recall, milliseconds = known.once(
+        ("long_term", question),
+        lambda: recall_candidates(
+            user,
+            keywords=keywords,
+            candidate_limit=limit,
+            preferences_first=preferences_first,
+            query_embedding=query_embedding,
+            min_similarity=floor,
+        ),
     )
     ranked = rank_candidates(
         recall,
@@ -177,16 +241,21 @@ def _explain_long_term(
         now=now,
     )
     modes = {candidate.id: _match(candidate, keywords=keywords) for candidate in recall.candidates}
-    arms = _find_arms(user, recall, keywords=keywords, modes=modes)
+    arms, _ = known.once(("arms", question), lambda: _find_arms(user, recall, keywords=keywords, modes=modes))
+    hits = None
+    if recall.statistics is not None:
+        hits, _ = known.once(("hits", tuple(keywords)), lambda: _count_hits(user, keywords=keywords))
+    nearest, _ = known.once(("nearest", limit), lambda: _list_nearest(user, query_embedding, limit=limit))
     scored = {memory.candidate.id for memory in ranked}
     return LongTermExplanation(
+        milliseconds=milliseconds,
         keywords=_weigh(keywords, topic_keywords=topic_keywords, recall=recall),
         memory_count=recall.statistics.memory_count if recall.statistics else None,
-        hits=_count_hits(user, keywords=keywords) if recall.statistics else None,
+        hits=hits,
         preferences_first=preferences_first,
         floor=floor,
         limit=settings.retrieval_limit,
-        candidate_limit=settings.candidate_limit,
+        candidate_limit=limit,
         ranked=[
             ExplainedMemory(
                 scored=memory,
@@ -196,9 +265,7 @@ def _explain_long_term(
             for memory in ranked
         ],
         unmatched=[candidate for candidate in recall.candidates if candidate.id not in scored],
-        below_floor=_list_below_floor(
-            user, query_embedding=query_embedding, floor=floor, candidate_limit=settings.candidate_limit
-        ),
+        below_floor=[(candidate, similarity) for candidate, similarity in nearest if similarity < floor],
     )
 
 
@@ -242,46 +309,42 @@ def _find_arms(
 def _count_hits(user: User, *, keywords: Sequence[str]) -> int:
     if not keywords:
         return 0
-    ((count,),) = fetch_rows(_HITS, {"user": user.pk, "recall": recall_query(keywords)})
+    ((count,),) = fetch_rows(_HITS, {"user": user.pk, "recall": recall_query(keywords), "most": COUNTED_HITS + 1})
     return int(count)
 
 
-def _list_below_floor(
-    user: User, *, query_embedding: QueryEmbedding | None, floor: float, candidate_limit: int
-) -> list[tuple[Candidate, float]]:
-    """The nearest memories that the floor keeps out, the nearest first."""
+def _list_nearest(user: User, query_embedding: QueryEmbedding | None, *, limit: int) -> list[tuple[Candidate, float]]:
+    """The memories nearest in meaning, near enough or not, with their cosines, the nearest first."""
     if query_embedding is None:
         return []
-    nearest = recall_candidates(
-        user,
-        keywords=[],
-        candidate_limit=candidate_limit,
-        query_embedding=query_embedding,
-        min_similarity=-1.0,
+    recall = recall_candidates(
+        user, keywords=[], candidate_limit=limit, query_embedding=query_embedding, min_similarity=-1.0
     )
-    below = [
-        (candidate, nearest.similarities[candidate.id])
-        for candidate in nearest.candidates
-        if nearest.similarities[candidate.id] < floor
-    ]
-    return sorted(below, key=lambda found: -found[1])
+    found = [(candidate, recall.similarities[candidate.id]) for candidate in recall.candidates]
+    return sorted(found, key=lambda each: -each[1])
 
 
 def _explain_atomic(
-    user: User, *, message: str, settings: MemorySettings, query_embedding: QueryEmbedding | None, floor: float
+    user: User,
+    *,
+    message: str,
+    settings: MemorySettings,
+    query_embedding: QueryEmbedding | None,
+    floor: float,
+    known: Asked,
 ) -> AtomicExplanation:
     terms = bm25_terms(message)
-    recall = recall_atomic(
-        user,
-        terms=terms,
-        query_embedding=query_embedding,
-        candidate_limit=max(settings.candidate_limit, settings.rag_top_n),
+    limit = max(settings.candidate_limit, settings.rag_top_n)
+    recall, milliseconds = known.once(
+        ("atomic", limit),
+        lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding, candidate_limit=limit),
     )
     ranked = rank_recall(recall)
     similarities = {memory.candidate.id: memory.similarity for memory in recall.candidates}
     keyword = standardize([memory.keyword_score for memory in ranked])
     semantic = standardize([similarities[memory.candidate.id] for memory in ranked])
     return AtomicExplanation(
+        milliseconds=milliseconds,
         terms=list(dict.fromkeys(terms)),
         memory_count=recall.corpus.memory_count,
         floor=floor,

@@ -26,6 +26,7 @@ from apps.core.http import read_uuid
 from apps.core.text.clean import clean_text
 from apps.core.text.keywords import Fate, explain_keywords
 from apps.core.text.time_expressions import find_times
+from apps.memory.retrieval.explain import COUNTED_HITS, Asked
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (
@@ -103,8 +104,17 @@ class TryPage(PlaygroundPage):
             raise Http404(error.message) from error
         vector, embedding = embed_message(message)
         settings = [own] if tried == own else [own, tried]
+        asked = Asked()
         tries = [
-            try_message(user=owner, message=message, stage=stage, settings=chosen, query_embedding=vector, now=now)
+            try_message(
+                user=owner,
+                message=message,
+                stage=stage,
+                settings=chosen,
+                query_embedding=vector,
+                asked=asked,
+                now=now,
+            )
             for chosen in settings
         ]
         return self._render(
@@ -119,6 +129,7 @@ class TryPage(PlaygroundPage):
             zone=own.zone,
             embedding=None if embedding is Embedding.USED else embedding.value,
             found=_count_arms(tries[-1]),
+            counted_hits=COUNTED_HITS,
             preferences=_count_preferences(tries[-1]),
             below=[
                 (show_candidate(candidate), similarity)

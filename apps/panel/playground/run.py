@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +13,7 @@ from apps.chat.context.build import MEMORIES
 from apps.chat.context.types import Context
 from apps.chat.trial import Stage, try_context
 from apps.memory.embeddings.active import find_active_model
-from apps.memory.retrieval.explain import RecallExplanation, explain_recall
+from apps.memory.retrieval.explain import Asked, RecallExplanation, explain_recall
 from apps.memory.selectors import QueryEmbedding, embed_query
 
 
@@ -38,12 +37,11 @@ class Embedding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """What a message gets under `settings`. `milliseconds`: of recalling, as the turn does it."""
+    """What a message gets under `settings`."""
 
     settings: MemorySettings
     explanation: RecallExplanation
     context: Context
-    milliseconds: float
 
     @property
     def layer(self) -> str:
@@ -81,22 +79,23 @@ def try_message(
     stage: Stage,
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
+    asked: Asked,
     now: datetime,
 ) -> Try:
-    """Recall for a message as a turn would under `settings`, with the reasons for everything."""
+    """Recall for a message as a turn would under `settings`, with the reasons for everything.
+
+    `asked`: what earlier tries of the message have asked the database.
+    """
     explanation = explain_recall(
         user=user,
         message=message,
         settings=settings,
         query_embedding=query_embedding,
         working_memory=stage.working,
+        asked=asked,
         now=now,
     )
-    start = time.perf_counter()
-    context = try_context(user=user, message=message, stage=stage, settings=settings, now=now)
-    return Try(
-        settings=settings,
-        explanation=explanation,
-        context=context,
-        milliseconds=(time.perf_counter() - start) * 1000,
+    context = try_context(
+        user=user, message=message, stage=stage, settings=settings, recalled=explanation.recalled, now=now
     )
+    return Try(settings=settings, explanation=explanation, context=context)

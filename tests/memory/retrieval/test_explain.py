@@ -16,7 +16,7 @@ from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.active import list_models_in_use
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.models import AtomicEmbedding, LongTermEmbedding
-from apps.memory.retrieval.explain import Arm, RecallExplanation, explain_recall
+from apps.memory.retrieval.explain import Arm, Asked, RecallExplanation, explain_recall
 from apps.memory.retrieval.recall import recall_memories
 from apps.memory.services import create_memory
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
@@ -38,7 +38,13 @@ def asked(*numbers: float) -> QueryEmbedding:
 
 
 def explain(
-    user: User, message: str, *, embedding: QueryEmbedding | None = None, topic: str = "", **settings: Any
+    user: User,
+    message: str,
+    *,
+    embedding: QueryEmbedding | None = None,
+    topic: str = "",
+    known: Asked | None = None,
+    **settings: Any,
 ) -> RecallExplanation:
     return explain_recall(
         user=user,
@@ -46,6 +52,7 @@ def explain(
         settings=MemorySettings(**settings),
         query_embedding=embedding,
         working_memory=Topic(topic or None),
+        asked=known,
         now=NOW,
     )
 
@@ -90,10 +97,7 @@ def test_what_is_explained_is_what_is_recalled(
         working_memory=Topic("颜色"),
         now=NOW,
     )
-    long_term = [memory.scored for memory in told.long_term.ranked]
-    assert long_term[: told.long_term.limit] == found.long_term
-    atomic = [memory.scored for memory in told.atomic.ranked if memory.is_near_enough]
-    assert atomic[: told.atomic.limit] == found.atomic
+    assert told.recalled == found
 
 
 @pytest.mark.usefixtures("memories")
@@ -153,3 +157,19 @@ def test_a_few_queries_and_nothing_of_another_person(user: User, django_assert_m
         [],
         0,
     )
+
+
+@pytest.mark.usefixtures("memories")
+def test_under_other_weights_the_database_is_asked_nothing_again(user: User, django_assert_num_queries: Any) -> None:
+    embedding, asked_already = asked(1.0), Asked()
+    first = explain(user, "我喜欢的颜色", embedding=embedding, known=asked_already)
+    other = {"score_weights": ScoreWeights(keyword=0.1, confidence=1.0), "retrieval_limit": 1}
+    with django_assert_num_queries(0):
+        second = explain(user, "我喜欢的颜色", embedding=embedding, known=asked_already, **other)
+    alone = explain(user, "我喜欢的颜色", embedding=embedding, **other)
+    assert (second.long_term.ranked, second.long_term.hits) == (alone.long_term.ranked, alone.long_term.hits)
+    assert (second.atomic.ranked, second.recalled) == (alone.atomic.ranked, alone.recalled)
+    assert first.long_term.ranked != second.long_term.ranked
+    fewer = explain(user, "我喜欢的颜色", embedding=embedding, known=asked_already, candidate_limit=1)
+    assert len(fewer.long_term.ranked) == 2  # one by keyword, one by meaning
+    assert fewer.long_term.milliseconds != first.long_term.milliseconds == second.long_term.milliseconds
