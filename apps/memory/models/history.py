@@ -90,5 +90,9 @@ class Change(models.Model):
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether undoing may be tried; it is refused still where the object has changed since."""
-        return self.action != self.Action.DELETE and self.after is not None and self.undone_by is None
+        """Whether undoing may be tried; it is refused still where the object has changed since.
+
+        Deletions are final, and a shared context is only ever deleted.
+        """
+        is_final = self.action == self.Action.DELETE or self.kind == self.Kind.CONTEXT
+        return not is_final and self.after is not None and self.undone_by is None

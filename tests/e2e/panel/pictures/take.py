@@ -1,0 +1,191 @@
+"""``make pictures``: lets two people live for six weeks and takes every picture of the documentation.
+
+No test, so no run of the tests collects it: pytest gives it a database, the running product and a browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from playwright.sync_api import Page, expect
+
+from apps.accounts.models import User
+from apps.accounts.services import update_settings
+from apps.chat.models import Turn
+from apps.conversations.models import Session
+from apps.memory.models import LongTermMemory, SharedContext, WorkingMemory
+from tests.e2e.panel.conftest import LOOKS
+from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
+from tests.e2e.panel.pictures.living import Living, leave_work
+from tests.support.factories import LongTermMemoryFactory
+from tests.support.http_server import HttpServer
+from tests.support.scripted_model import ScriptedModel
+
+FOLDER = Path(django_settings.BASE_DIR) / "docs" / "screenshots"
+QUALITY = 80
+WIDTH = 1280
+
+LONG_TERM = "/admin/memory/longtermmemory/"
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A picture: of which page, as whom, in which of `LOOKS`; `act`: what is done there first."""
+
+    name: str
+    path: str
+    who: str = "mel"
+    look: str = "en"
+    act: Callable[[Page], None] | None = None
+    height: int = 800
+
+
+def show_last_reply(page: Page) -> None:
+    """In the chat: open the latest conversation, and beside it what was recalled for its last reply."""
+    page.locator("#sessions li a").first.click()
+    page.locator("article.assistant .memory-chip").last.click()
+    expect(page.locator("#details [data-component]").first).to_be_visible()
+
+
+def show_table(page: Page) -> None:
+    page.locator('[data-look-button="table"]').click()
+
+
+def try_message(page: Page) -> None:
+    page.locator("#play-message").fill("Tea or cocoa on Saturday mornings in Hamburg, before work?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".play-row").first).to_be_visible()
+    page.locator("#play-weight_keyword").fill("1")
+    expect(page.locator(".play-moved").first).to_be_visible()
+    page.evaluate("() => document.querySelector('.play-reading').scrollIntoView()")
+
+
+def preview_import(page: Page) -> None:
+    active = LongTermMemory.objects.filter(user__username="mel", status="active")
+    kept, same = active.get(key="drink"), active.get(key="allergy")
+    rows = [
+        {"id": str(kept.id), "category": "preference", "key": "drink", "value": "green tea, and sometimes cocoa"},
+        {"category": "fact", "key": "shoe size", "value": 39},
+        {"id": str(same.id), "category": "fact", "key": "allergy", "value": "peanuts"},
+        {"category": "preference", "key": "holidays", "value": ["by the sea", "in the mountains"]},
+    ]
+    file = {"name": "memories.json", "mimeType": "application/json", "buffer": json.dumps(rows).encode()}
+    page.locator('input[type="file"]').set_input_files(file)  # type: ignore[arg-type]
+    page.locator("[data-preview]").click()
+    expect(page.locator(".plan__row")).to_have_count(4)
+
+
+def search_by_meaning(page: Page) -> None:
+    page.get_by_role("searchbox").first.fill("a week in Lisbon with my sister")
+    page.keyboard.press("Enter")
+    expect(page.locator(".vectors-found li").first).to_be_visible()
+
+
+def make_token(page: Page) -> None:
+    page.get_by_label("What is it for?").fill("Home automation")
+    page.get_by_role("button", name="Make the token").click()
+    expect(page.locator("#token")).to_be_visible()
+
+
+def erase(page: Page) -> None:
+    page.locator("input[name=confirm]").fill("mel")
+    page.get_by_role("button", name="Erase everything").click()
+    expect(page.get_by_role("link", name="Download the receipt")).to_be_visible()
+
+
+@pytest.fixture
+def people(http_server: HttpServer, scripted_model: ScriptedModel, settings: Any) -> dict[str, User]:
+    """Who is looked at, and who looks after everybody."""
+    living = Living(server=http_server, model=scripted_model, settings=settings)
+    people = {life.name: living.live(life) for life in (MEL, LIN)}
+    for number, name in enumerate(("alex", "noor", "samir", "yuki"), start=2):
+        user = User.objects.create_user(name)
+        for category, key, value in OTHERS[:number]:
+            LongTermMemoryFactory.create(user=user, category=category, key=key, value=value)
+    update_settings(user=people["mel"], changes={"memory.retrieval_limit": 6})
+    leave_work(people["mel"])
+    people["tang"] = User.objects.create_superuser("tang")
+    return people
+
+
+def list_shots(people: dict[str, User]) -> list[Shot]:
+    """Every picture; the last one erases what the others show."""
+    mel = people["mel"]
+    memory = LongTermMemory.objects.get(user=mel, key="home", status="active")
+    turn = Turn.objects.filter(user=mel).order_by("-created_at")[1]
+    talk = Session.objects.get(user=mel, title="A new town")
+    trip = WorkingMemory.objects.get(user=mel, session__title="A week in Lisbon")
+    context = SharedContext.objects.get(user=mel)
+    return [
+        Shot("chat", "/", act=show_last_reply),
+        Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
+        Shot("panel-overview", "/admin/", height=1300),
+        Shot("panel-memories", LONG_TERM),
+        Shot("panel-table", LONG_TERM, act=show_table),
+        Shot("panel-memory", f"{LONG_TERM}{memory.pk}/change/", height=1150),
+        Shot("panel-atomic", "/admin/memory/atomicmemory/"),
+        Shot("panel-review", "/admin/review/"),
+        Shot("panel-playground", "/admin/playground/", act=try_message),
+        Shot("panel-profile", "/admin/profile/"),
+        Shot("panel-proposals", "/admin/profile/profileproposal/", height=440),
+        Shot("panel-working", "/admin/memory/workingmemory/"),
+        Shot("panel-forms", f"/admin/memory/workingmemory/{trip.pk}/change/", height=700),
+        Shot("panel-contexts", "/admin/memory/sharedcontext/", height=440),
+        Shot("panel-context", f"/admin/memory/sharedcontext/{context.pk}/change/", height=700),
+        Shot("panel-summaries", "/admin/summaries/sessionsummary/"),
+        Shot("panel-changes", "/admin/memory/change/", height=900),
+        Shot("panel-transfer", "/admin/transfer/", act=preview_import, height=900),
+        Shot("panel-forgotten", "/admin/memory/forgottenkey/", height=600),
+        Shot("panel-conversations", "/admin/conversations/session/"),
+        Shot("panel-conversation", f"/admin/conversations/session/{talk.pk}/change/"),
+        Shot("panel-messages", "/admin/conversations/message/?q=Berlin", height=440),
+        Shot("panel-turns", "/admin/chat/turn/"),
+        Shot("panel-turn", f"/admin/chat/turn/{turn.pk}/change/", height=1900),
+        Shot("panel-embeddings", "/admin/memory/conversationembedding/", act=search_by_meaning),
+        Shot("panel-models", "/admin/memory/embeddingmodel/", "tang", height=600),
+        Shot("panel-work", "/admin/conversations/work/", "tang"),
+        Shot("panel-settings", "/admin/settings/"),
+        Shot("panel-strategies", "/admin/chat/strategy/", "tang", height=900),
+        Shot("panel-users", "/admin/accounts/user/", "tang", height=600),
+        Shot("panel-user", f"/admin/accounts/user/{mel.pk}/change/", "tang"),
+        Shot("panel-tokens", "/admin/accounts/apitoken/", height=440),
+        Shot("panel-token", "/admin/accounts/apitoken/add/", act=make_token, height=440),
+        Shot("panel-staff", LONG_TERM, "tang"),
+        Shot("panel-dark", "/admin/", look="dark"),
+        Shot("panel-zh", LONG_TERM, "linmei", "zh"),
+        Shot("panel-zh-review", "/admin/review/", "linmei", "zh"),
+        Shot("panel-phone", LONG_TERM, "linmei", "phone"),
+        Shot("panel-phone-dark", "/admin/review/", look="night"),
+        Shot("panel-erasure", "/admin/erasure/", height=1100),
+        Shot("panel-receipt", "/admin/erasure/", act=erase, height=900),
+    ]
+
+
+def take(page: Page, shot: Shot) -> None:
+    """Take a picture as WebP, for which playwright itself has no option."""
+    page.goto(shot.path)
+    if shot.act:
+        shot.act(page)
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+    client = page.context.new_cdp_session(page)
+    taken = client.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+    client.detach()
+    (FOLDER / f"{shot.name}.webp").write_bytes(base64.b64decode(taken["data"]))
+
+
+@pytest.mark.timeout(900)
+def test_take_all(open_panel: Callable[..., Page], people: dict[str, User]) -> None:
+    pages: dict[tuple[str, str], Page] = {}
+    for shot in list_shots(people):
+        look = {"size": (WIDTH, shot.height)} | LOOKS[shot.look]
+        page = pages.get((shot.who, shot.look)) or open_panel(people[shot.who], **look)
+        pages[shot.who, shot.look] = page
+        page.set_viewport_size({"width": look["size"][0], "height": look["size"][1]})
+        take(page, shot)
