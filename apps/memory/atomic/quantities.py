@@ -56,6 +56,10 @@ _WEEKDAY = re.compile(r"(?:周|星期|礼拜)([1-7一二三四五六日天])|\b(
 _DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
 _TENS = {"十": 10, "百": 100, "千": 1000}
 _CHINESE = re.compile(r"(?<!周)(?<!星期)(?<!礼拜)[零〇一二两三四五六七八九十百千万]+(?:点[零一二三四五六七八九]+)?")
+_HUNDREDS = re.compile(
+    r"(?<![周第几数好上零〇一二两三四五六七八九十百千万\d])(?=[一二两三四五六七八九十]+[百千万])[零〇一二两三四五六七八九十百千万]+(?![年分])"
+)
+_TEN_THOUSANDS = re.compile(r"(\d+(?:\.\d+)?)\s?[万w](?![a-z千百一])")
 _TEENS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -68,11 +72,16 @@ _FIRST = "|".join(name for name in _ENGLISH if name != "one")  # "one" mostly st
 _ENGLISH_NUMBER = re.compile(rf"\b(?:{_FIRST})(?:[ -](?:{'|'.join(_ENGLISH)}|hundred|thousand))*\b")
 
 
+_ONE = re.compile(
+    r"\bone(?= (?:\w+ )?(?:cups?|glass|pints?|packs?|cigarettes?|coffee|beer|hours?|minutes?|days? (?:a|per)|times?|nights? (?:a|per)|"
+    r"kids?|child|cats?|dogs?|meals?|shifts?|class|lessons?|sessions?|miles?|kilos?|pages?|employees?|bedrooms?|pills?|tablets?)\b)"
+)
+
+
 def list_quantities(text: str) -> tuple[Quantity, ...]:
     """Return the quantities of folded `text`: first weekdays, then dates, then the others in their order."""
     text = _ANNOTATION.sub(" ", text)
-    text = _ENGLISH_NUMBER.sub(lambda found: str(_read_english(found.group())), text)
-    text = _CHINESE.sub(lambda found: _read_chinese(found.group()), text)
+    text = write_digits(text)
     text = _METRES.sub(r"\1.\2m", text)
     found = [Quantity("weekday", match[1] or match[2]) for match in _WEEKDAY.finditer(text)]
     for match in _DATE.finditer(text):
@@ -82,6 +91,32 @@ def list_quantities(text: str) -> tuple[Quantity, ...]:
         found.append(Quantity("date", f"{number}-{day}"))
     text = _DATE.sub(" ", text)
     return (*found, *(_read(match, text[match.end() : match.end() + 10]) for match in _NUMBER.finditer(text)))
+
+
+def write_digits(text: str) -> str:
+    """Return folded `text` with its numerals in digits."""
+    text = _ENGLISH_NUMBER.sub(lambda found: str(_read_english(found.group())), text)
+    return _CHINESE.sub(lambda found: _read_chinese(found.group()), text)
+
+
+def write_english_digits(text: str) -> str:
+    """Return folded `text` with its English number words in digits; "one" only where it counts something."""
+    text = _ENGLISH_NUMBER.sub(lambda found: str(_read_english(found.group())), text)
+    return _ONE.sub("1", text)
+
+
+def write_thousands(text: str) -> str:
+    """Return folded `text` with its Chinese numerals from a hundred on in digits; 3.5万 is 35000."""
+    text = _HUNDREDS.sub(lambda found: _read_chinese(found.group()), text)
+    return _TEN_THOUSANDS.sub(lambda found: f"{float(found[1]) * 10_000:.0f}", text)
+
+
+def write_plainly(value: str) -> str:
+    """Return a number as people may also write it in one way: 7点半 as 7:30, 1米7 as 170."""
+    value = value.replace("点半", ":30").replace("点", ":").replace("个半", ".5").rstrip(":分码")
+    if metres := re.match(r"(\d)(?:米|\.(?=\d+米))(\d{1,2})", value):
+        return metres[1] + metres[2].ljust(2, "0")
+    return value
 
 
 def _read(match: re.Match[str], rest: str) -> Quantity:
