@@ -6,10 +6,13 @@ do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from apps.memory.atomic.chinese_names import gives_another_name
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
+from apps.memory.atomic.naming import is_renamed
 
 SAME_COSINE = 0.97
 """From here on two texts with the same numbers and nothing ended in either say the same."""
@@ -25,6 +28,11 @@ _FEW_WORDS = 3
 _FEW_CLAUSES = 3
 _STEM = 5
 _OPENING = 12
+_MOVES = re.compile(r"[搬迁租]|定居|落户|安家|常驻|mov|relocat|settl|rent|live")
+_PLANS = re.compile(r"打算|计划|准备|要去|\b(?:plan(?:s|ned|ning)?|going) to\b")
+"""What is told as a plan ends where it is dropped, though it never was a fact."""
+
+_NEGATIONS = ("不", "没", "未")
 _STATES = frozenset({"job", "relationship", "study", "name"})
 """Attributes that end, or turn out wrong, without a new value: "lost my job", 分手了, 名字打错了."""
 
@@ -75,11 +83,15 @@ def _concern_the_same(old: Clause, new: Clause, before: Frame, after: Frame) -> 
 
 
 def _contradicts(before: Frame, after: Frame) -> bool:
+    if gives_another_name(before.names, after.names, of_same=bool(share(before.words, after.words))):
+        return True
     near = _overlap(before, after)
     for old, new in _pairs(before, after):
-        if "unreal" in old.cues:
-            continue
         of_same = _concern_the_same(old, new, before, after)
+        if "unreal" in old.cues:
+            if of_same and _PLANS.search(old.text) and "unsure" not in new.cues and _is_ended(old, new, after):
+                return True
+            continue
         if "unsure" not in new.cues:
             if _has_passed(old, new):
                 return True
@@ -87,8 +99,12 @@ def _contradicts(before: Frame, after: Frame) -> bool:
                 return True
         if new.cues & {"unreal", "unsure"}:
             continue
+        if any(is_renamed(one, other) for one in old.namings for other in new.namings):
+            return True
         same = near and of_same
-        if _has_another_value(old, new) or (same and (_is_turned(old, new) or _is_changed(old, new, before, after))):
+        if _has_another_value(old, new, after) or (
+            same and (_is_turned(old, new) or _is_changed(old, new, before, after))
+        ):
             return True
         if of_same and (_is_exchanged(old, new) or (near and _is_gained(old, new))):
             return True
@@ -97,7 +113,9 @@ def _contradicts(before: Frame, after: Frame) -> bool:
 
 def _has_passed(old: Clause, new: Clause) -> bool:
     """Whether somebody's state has given way to one that never goes with it: in hospital, discharged."""
-    return not new.cues & {"momentary", "unreal"} and any(
+    if "unreal" in new.cues or ("momentary" in new.cues and not new.final):
+        return False
+    return any(
         old.subject == new.subject or may_pass(number, subject=new.subject)
         for number in old.states & new.passed - old.passed
     )
@@ -122,8 +140,9 @@ def _is_gained(old: Clause, new: Clause) -> bool:
     """Whether somebody has, or can do, what they had not or could not."""
     if "negation" not in old.cues or "gain" not in new.cues or new.cues & {"negation", "adding"}:
         return False
-    shared = share(old.words, new.words)
-    return _likes(old) is None and not _ends(old) and shared == old.words and 0 < len(shared) <= _FEW_WORDS
+    wanted = frozenset(word for word in old.words if not word.startswith(_NEGATIONS))
+    shared = share(wanted, new.words)
+    return _likes(old) is None and not _ends(old) and shared == wanted and 0 < len(shared) <= _FEW_WORDS
 
 
 def _overlap(before: Frame, after: Frame) -> bool:
@@ -132,24 +151,38 @@ def _overlap(before: Frame, after: Frame) -> bool:
     return len(shared) >= min(len(before.words), len(after.words)) // _IN_PASSING
 
 
-def _has_another_value(old: Clause, new: Clause) -> bool:
+def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
     if "adding" in new.cues and not new.cues & {"end", "no_more", "correction", "restart"}:
         return False
     if ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
+    is_moved = bool(_MOVES.search(new.text)) and "change" in new.cues
     return any(
-        _differs(name, old.attributes[whose, name], new.attributes[whose, name])
+        _differs(name, old.attributes[whose, name], new.attributes[whose, name], is_moved=is_moved)
         for whose, name in old.attributes.keys() & new.attributes
-        if not (name == "home" and "travel" in new.cues) and not (name in _HABITS and "momentary" in new.cues)
+        if not (name == "home" and _is_trip(new, after)) and not (name in _HABITS and "momentary" in new.cues)
+        if not new.attributes[whose, name].is_moved or new.cues & {"change", "correction"}
     )
 
 
-def _differs(name: str, old: Value, new: Value) -> bool:
+def _is_trip(clause: Clause, frame: Frame) -> bool:
+    """Whether somewhere is only visited: by the clause, or by another of the text where it tells of no move."""
+    if "travel" in clause.cues:
+        return True
+    return not _MOVES.search(clause.text) and any("travel" in other.cues for other in frame.clauses)
+
+
+def _differs(name: str, old: Value, new: Value, *, is_moved: bool) -> bool:
     if not old or not new:
         return bool(old) != bool(new) and name in _STATES
+    if old.about and new.about and not share(old.about, new.about):
+        return False
     if old.numbers and new.numbers:
         return not _fit(old.numbers, new.numbers)
-    return not share(old.words, new.words)
+    shared = share(old.words, new.words)
+    if name == "home" and is_moved and shared and len(new.words) < _FEW_WORDS:
+        return bool(old.words - shared) and bool(new.words - share(new.words, old.words))
+    return not shared
 
 
 def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
@@ -173,7 +206,7 @@ def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
     if "preference" in new.cues and "preference" not in old.cues and _likes(old) and share(old.words, after.words):
         return not share(old.words, new.words)
     if _ends(old):
-        return "restart" in new.cues and not _ends(new) and bool(share(old.words, new.words))
+        return "restart" in new.cues and not _ends(new) and bool(share(old.words, _about(new, after)))
     if "negation" in old.cues and _likes(old) is None:
         return False  # "I don't smoke" is as true after "I quit smoking ten years ago"
     return _ends(new) and bool(share(old.words, _about(new, after)))
@@ -181,7 +214,7 @@ def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
 
 def _ends(clause: Clause) -> bool:
     """Whether something stops being true; that one does not feel like it today is an exception."""
-    if "once" in clause.cues:
+    if "once" in clause.cues and not clause.final:
         return False
     return "end" in clause.cues or ("no_more" in clause.cues and "momentary" not in clause.cues)
 
@@ -229,7 +262,7 @@ def _compare_content(before: Frame, after: Frame, *, cosine: float | None) -> Re
     plain = [clause for clause in after.clauses if not clause.cues & {"unreal", "adding"}]
     if not plain or _ended(before) != _ended(after) or any("momentary" in clause.cues for clause in plain):
         return Relation.NEW
-    if not _fit(before.numbers, after.numbers):
+    if not _fit(before.numbers, after.numbers) or (_denies(before) and not _denies(after)):
         return Relation.NEW
     words = frozenset[str]().union(*(clause.words for clause in plain))
     shared = share(before.words, words)
@@ -268,6 +301,10 @@ def _agree(before: Frame, clauses: Sequence[Clause]) -> bool:
         for old in before.clauses
         for key in old.attributes.keys() & new.attributes
     )
+
+
+def _denies(frame: Frame) -> bool:
+    return any("negation" in clause.cues for clause in frame.clauses)
 
 
 def _ended(frame: Frame) -> bool:

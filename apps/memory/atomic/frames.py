@@ -6,33 +6,29 @@ The tables are in `data/attributes.toml`. Both languages are read alike, and a t
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Any
+from functools import lru_cache
 
 from apps.core.text.fold import fold
 from apps.core.text.keywords import load_stop_words
 from apps.core.text.matching import match_words, stem
 from apps.core.text.pronouns import NEUTRAL
+from apps.memory.atomic.chinese_names import Names, read_names
+from apps.memory.atomic.naming import Naming, concerns_self, find_head, find_proper, is_one_of_many, read_namings
+from apps.memory.atomic.quantities import write_digits, write_english_digits, write_plainly, write_thousands
+from apps.memory.atomic.tables import Tables, load_tables
 
 USER = "user"
 """The subject of what a person says of themselves."""
 
 _ANNOTATION = re.compile(r"[(（]\d{4}(?:-\d\d){0,2}(?:[–~]\d{4}(?:-\d\d){0,2})?[)）]")
-_NUMBER = r"(?:\d+(?:[.,:]\d+)*)"
 _DIGITS = "零一二三四五六七八九"
 _NUMERAL = re.compile(
     r"(?<![周第期拜])(?:[二两三四五六七八九]?十[一二三四五六七八九]?|[两二三四五六七八九])(?=[个只条岁点公斤杯本口次套辆家台间门天周年月号日楼块元万千度米包双瓶节遍场小分半人位,。了啦$]|$)"
+    r"|(?<=每周)[二两三四五六](?=[次回趟节遍])"
 )
-_ENGLISH_NUMBERS = {
-    name: str(value)
-    for value, name in enumerate(
-        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=2
-    )
-} | {"once": "1 times", "twice": "2 times", "thirty": "30", "forty": "40", "fifty": "50"}
+_TIMES = {"once": "1 times", "twice": "2 times"}
 _SPELLINGS = [
     (re.compile(r"[’‘`]"), "'"),
     (re.compile(r"用户(?:提到|说)[,:，：]?\s*|the user (?:mentioned|says?|said)[:,]?\s*(?:that\s+)?"), ""),
@@ -47,18 +43,77 @@ _SPELLINGS = [
         "me",
     ),
     (re.compile(r"\bthe user\b"), "i"),
+    # "the user eats" was "I eat" when it was said.
+    (re.compile(r"\bi ((?:\w+(?:ly|er)|also|just|still|always|often) )?(?:has|have)\b"), r"i \1have"),
+    (re.compile(r"\bi ((?:\w+ly|also|just|still|always|never|often) )?(do|go)es\b"), r"i \1\2"),
+    (re.compile(r"\bi doesn't\b"), "i don't"),
+    (re.compile(r"\bi ((?:\w+ly|also|just|still|always|never|often) )?(\w{2,}(?:ch|sh|ss|x|zz))es\b"), r"i \1\2"),
+    (re.compile(r"\bi ((?:\w+ly|also|just|still|always|never|often) )?(\w{2,})ies\b"), r"i \1\2y"),
+    (
+        re.compile(r"\bi ((?:\w+ly|also|just|still|always|never|often) )?(?!was\b|is\b|always\b)(\w+[^\Ws])s\b(?!')"),
+        r"i \1\2",
+    ),
+    # What holds from this week on is no exception of this week.
+    (
+        re.compile(
+            r"\b(?:from|as of|since|starting|effective) (?:this (?:\w+ )?(?:week(?:end)?|month|morning|\w+day|term)"
+            r"|today|tonight|tomorrow|last night)\b"
+        ),
+        "from now on",
+    ),
     (re.compile(r"\b(it|he|she|that|there)'s\b"), r"\1 is"),
+    # "My flat's in Leeds", "Mum's gone back to work"; any other 's says whose something is.
+    (re.compile(r"(?<=[a-z])'s (?=(?:gone|been|got|had|moved|started|left|taken|quit|become)\b)"), " has "),
+    (
+        re.compile(
+            r"(?<=[a-z])'s (?=(?:in|at|on|an?|the|my|our|called|named|now|not|no|over|dead|down|up|out|off|back|born"
+            r"|with|\d+)\b)"
+        ),
+        " is ",
+    ),
+    (re.compile(r"\b(name|surname|nickname)'s "), r"\1 is "),
     (re.compile(r"\b(we|they|you)'re\b"), r"\1 are"),
     (re.compile(r"\b(we|they|you)'ve\b"), r"\1 have"),
     (re.compile(r"用户的?|(?<![自敌忘])我们?的?(?=[家公])"), "我"),
     (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
     (re.compile(r"(?<=\d),(?=\d{3})"), ""),
 ]
+_CANTONESE = re.compile(r"[喺咗嘅佢唔冇睇啲]|屋企|而家")
+_MANDARIN = [
+    (re.compile(pattern), spelling)
+    for pattern, spelling in {
+        "而家": "现在",
+        "屋企": "家里",
+        "钟意": "喜欢",
+        "(?<=[我佢唔其实])系(?!统|列)": "是",
+        "返工": "上班",
+        "转(?:咗)?工": "换了工作",
+        "喺": "在",
+        "咗": "了",
+        "嘅": "的",
+        "佢": "他",
+        "唔": "不",
+        "冇": "没有",
+        "睇": "看",
+        "啲": "些",
+        "喇": "了",
+    }.items()
+]
+"""What Cantonese says otherwise than Mandarin, for which the tables are."""
+
 _SPELLED = r"(?! (?:with an? [a-z]\b|spelled))"
 """After the comma of "I'm John, with an h"."""
 
+_STOP = r"(?<!\bdr)(?<!\bmr)(?<!\bms)(?<!\bmrs)(?<!\bst)(?<!\bmt)(?<!\bprof)\.(?=\s|$)"
+"""A full stop, but in "Dr. Patel"."""
+
+_CONSEQUENCE = re.compile(
+    r" so (?=(?:i|we|my|our|he|she|they|it)\b)|(?<=\w{3} \w{3}) and (?=(?:i|we) (?!\w+$))(?<!\bwife and )"
+)
+_SENTENCE = re.compile(rf"[。!?;…\n]+|{_STOP}")
+_THESE_DAYS = re.compile(r"\b(?:now|today|these days|nowadays|currently|since then)\b|现在|如今|目前")
 _CLAUSE = re.compile(
-    rf"[。!?;…\n]+|,(?!\d{{3}}(?!\d)){_SPELLED}|(?<!\d),{_SPELLED}|:(?!\d)|\.(?=\s|$)|\s[-–—]\s|——"
+    rf"[。!?;…\n]+|,(?!\d{{3}}(?!\d)){_SPELLED}|(?<!\d),{_SPELLED}|:(?!\d)|{_STOP}|\s[-–—]\s|——"
     r"|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
 )
 _TIME_MARK = re.compile(
@@ -69,16 +124,24 @@ _PRONOUN = re.compile(r"(?:and |so |but |now )?(?:他|她|它|\b(?:he|she|his|he
 _NAMING = re.compile(r"(?:名|取名|起名|改名|改)?叫|(?:and )?(?:called|named)\b")
 """How a name goes on from the clause before: 我养了一只猫，叫咪咪."""
 
+_AND_I = re.compile(r" (?:\w+ )?and (?:i|me)\b|(?:和|跟|与)我")
+"""How "my wife" goes on where it is the person, too, of whom something is told."""
+
 _FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
 _OWN_NAME = re.compile(rf"{_FIRST_PERSON.pattern}|[名姓]|\bname")
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The value a clause gives an attribute: its telling words and numbers; both empty where it gives none."""
+    """The value a clause gives an attribute: its telling words and numbers; both empty where it gives none.
+
+    Of a measure, ``about``: what else the clause speaks of; ``is_moved``: only a clause of change gives another one.
+    """
 
     words: frozenset[str]
     numbers: frozenset[str]
+    about: frozenset[str] = frozenset()
+    is_moved: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.words or self.numbers)
@@ -90,7 +153,7 @@ class Clause:
 
     ``categories``: of the things in it, several of which nobody needs; ``left``: the words of what was given up for
     something else ("from X to Y"); ``states`` and ``passed``: the numbers of the transitions whose old state it tells,
-    and of those whose new one.
+    and of those whose new one; ``namings``: what it calls things; ``final``: what it ends does not come back.
     """
 
     text: str
@@ -103,6 +166,8 @@ class Clause:
     left: frozenset[str]
     states: frozenset[int]
     passed: frozenset[int]
+    namings: tuple[Naming, ...]
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,82 +179,20 @@ class Frame:
     mentioned: frozenset[str]
     words: frozenset[str]
     numbers: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Attribute:
-    tell: tuple[re.Pattern[str], ...]
-    unless: re.Pattern[str] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Transition:
-    old: re.Pattern[str]
-    new: re.Pattern[str]
-    of: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    attributes: Mapping[str, _Attribute]
-    cues: Mapping[str, re.Pattern[str]]
-    subjects: Mapping[str, re.Pattern[str]]
-    subject_start: re.Pattern[str]
-    aliases: Mapping[str, str]
-    generic: frozenset[str]
-    telling: frozenset[str]
-    lists: re.Pattern[str]
-    transitions: tuple[_Transition, ...]
-    categories: Mapping[str, re.Pattern[str]]
-
-
-@cache
-def _tables() -> _Tables:
-    table = _load("attributes")
-    names = "|".join(rf"(?P<s{index}>{pattern})(?![a-z])" for index, pattern in enumerate(table["subjects"].values()))
-    return _Tables(
-        attributes={
-            name: _Attribute(
-                tell=tuple(re.compile(pattern.replace("{n}", _NUMBER)) for pattern in row["tell"]),
-                unless=re.compile("|".join(row["not"])) if "not" in row else None,
-            )
-            for name, row in table["attributes"].items()
-        },
-        cues={name: re.compile("|".join(patterns)) for name, patterns in table["cues"].items()},
-        subjects={
-            name: re.compile("|".join(rf"(?<![a-z])(?:{part})(?![a-z])" for part in [pattern]))
-            for name, pattern in table["subjects"].items()
-        },
-        subject_start=re.compile(
-            r"(?:and |so |well |oh |saw )?(?:(?:那|然后|现在|其实|最近|昨天|今天|上周|上个?月|刚才|听)\s*)?"
-            rf"(?:(?:我|咱|俺)们?家?里?的?|(?:my|our|the|a|an) (?:\w+ )?)?(?:{names})"
-        ),
-        aliases=table["aliases"],
-        generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),
-        telling=frozenset(table["words"]["telling"]),
-        lists=re.compile(table["words"]["list"]),
-        transitions=tuple(
-            _Transition(old=re.compile(row["old"]), new=re.compile(row["new"]), of=frozenset(row.get("of", ())))
-            for row in _load("transitions")["transitions"]
-        ),
-        categories={
-            name: re.compile("|".join(rf"(?<![a-z]){re.escape(word)}(?![a-z])" for word in words.split()))
-            for name, words in _load("categories")["categories"].items()
-        },
-    )
-
-
-def _load(name: str) -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath(f"data/{name}.toml").read_text(encoding="utf-8"))
+    names: Names
 
 
 def make_comparable(text: str) -> str:
     """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
     text = fold(_ANNOTATION.sub("", text))
+    if _CANTONESE.search(text):
+        for pattern, spelling in _MANDARIN:
+            text = pattern.sub(spelling, text)
     for pattern, spelling in _SPELLINGS:
         text = pattern.sub(spelling, text)
+    text = write_thousands(text)
     text = _NUMERAL.sub(lambda found: _read_numeral(found.group()), text)
-    text = re.sub(r"\b[a-z]+\b", lambda found: _ENGLISH_NUMBERS.get(found.group(), found.group()), text)
+    text = re.sub(r"\b(?:once|twice)\b", lambda found: _TIMES[found.group()], write_english_digits(text))
     return " ".join(text.split())
 
 
@@ -205,47 +208,61 @@ def _read_numeral(text: str) -> str:
 def read_frame(text: str) -> Frame:
     """Return what `text`, a memory's content, says."""
     comparable = make_comparable(text)
-    tables = _tables()
+    tables = load_tables()
     clauses: list[Clause] = []
     subject = USER
     latest = ""
-    for part in _CLAUSE.split(comparable):
-        part = part.strip(" ,.:、~“”\"'!")
-        if not part:
-            continue
-        subject = _read_subject(part, before=subject, latest=latest, tables=tables)
-        latest = next(iter(_find_mentioned(part, tables)), latest)
-        clauses.append(_read_clause(part, subject=subject, tables=tables))
+    proper = find_proper(text)
+    named = ""
+    for sentence in _SENTENCE.split(_CONSEQUENCE.sub(", ", comparable)):
+        unreal = False
+        for part in _CLAUSE.split(sentence):
+            part = part.strip(" ,.:、~“”\"'!")
+            if not part:
+                continue
+            subject = _read_subject(part, before=subject, latest=latest, tables=tables)
+            latest = next(_list_mentioned(part, tables), latest)
+            unreal = (unreal or bool(tables.setting.search(part))) and not _THESE_DAYS.search(part)
+            namings = read_namings(part, sentence=sentence, proper=proper, latest=named)
+            named = next((naming.head for naming in namings), find_head(part) or named)
+            clauses.append(_read_clause(part, subject=subject, namings=namings, unreal=unreal, tables=tables))
     return Frame(
         normalized=re.sub(r"[\W_]+", "", comparable),
         clauses=tuple(clauses),
         mentioned=_find_mentioned(comparable, tables),
         words=frozenset[str]().union(*(clause.words for clause in clauses)),
         numbers=frozenset[str]().union(*(clause.numbers for clause in clauses)),
+        names=read_names(comparable),
     )
 
 
 def list_cues() -> tuple[str, ...]:
     """Return the names of all cues, in the order of the table."""
-    return tuple(_tables().cues)
+    return tuple(load_tables().cues)
 
 
 def list_attributes() -> tuple[str, ...]:
     """Return the names of the attributes that have rules of their own, in the order of the table."""
-    return tuple(_tables().attributes)
+    return tuple(load_tables().attributes)
 
 
 def may_pass(number: int, *, subject: str) -> bool:
     """Whether the new state of a transition may be told of `subject` where the old one is somebody else's."""
-    return subject in _tables().transitions[number].of
+    return subject in load_tables().transitions[number].of
 
 
-def _find_mentioned(text: str, tables: _Tables) -> frozenset[str]:
-    return frozenset(name for name, pattern in tables.subjects.items() if pattern.search(text))
+def _find_mentioned(text: str, tables: Tables) -> frozenset[str]:
+    return frozenset(_list_mentioned(text, tables))
 
 
-def _read_subject(part: str, *, before: str, latest: str, tables: _Tables) -> str:
+def _list_mentioned(text: str, tables: Tables) -> Iterator[str]:
+    return (name for name, pattern in tables.subjects.items() if pattern.search(text))
+
+
+def _read_subject(part: str, *, before: str, latest: str, tables: Tables) -> str:
     if found := tables.subject_start.match(part):
+        if _AND_I.match(part, found.end()):
+            return USER
         index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
         return list(tables.subjects)[index]
     if _PRONOUN.match(part) or (latest and _NAMING.match(part)):
@@ -255,9 +272,10 @@ def _read_subject(part: str, *, before: str, latest: str, tables: _Tables) -> st
     return before
 
 
-def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
+def _read_clause(part: str, *, subject: str, namings: tuple[Naming, ...], unreal: bool, tables: Tables) -> Clause:
     attributes: dict[tuple[str, str], Value] = {}
     named_subject = tables.subject_start.match(part)
+    own_name = all(map(concerns_self, namings))
     told = "" if named_subject is None else part[named_subject.end() :].lstrip("的 ")
     for name, attribute in tables.attributes.items():
         if attribute.unless and attribute.unless.search(part):
@@ -265,15 +283,19 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
         for pattern in attribute.tell:
             if found := pattern.search(part) or (pattern.search(told) if told else None):
                 groups = found.groupdict()
-                whose = next(iter(_find_mentioned(groups.get("of") or "", tables)), subject)
+                whose = next(_list_mentioned(groups.get("of") or "", tables), subject)
                 if subject not in (USER, whose):
                     whose = subject  # "my mother's dog is called …"
-                if name == "name" and whose == USER and not _OWN_NAME.search(part):
-                    break  # 学了一道菜，叫做清蒸鲈鱼; "the museum is called …"
+                if name == "name" and any(map(is_one_of_many, namings)):
+                    break  # "my friend is called …"
+                if name == "name" and whose == USER and not (own_name and _OWN_NAME.search(part)):
+                    break  # 学了一道菜，叫做清蒸鲈鱼; "the museum is called …", "my boat is named …"
                 attributes[whose, name] = _read_value(
                     " ".join(filter(None, (groups.get("v"), groups.get("w")))), tables
                 )
                 break
+    for measure, value in _read_measures(part, tables):
+        attributes[subject, measure] = value
     if named := _read_named(part, tables):
         attributes[subject, named[0]] = named[1]
     return Clause(
@@ -282,14 +304,58 @@ def _read_clause(part: str, *, subject: str, tables: _Tables) -> Clause:
         words=list_telling_words(part),
         numbers=frozenset(_TIME_MARK.findall(part)),
         attributes=attributes,
-        cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part)),
+        cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part))
+        | (frozenset({"unreal", "unsure"}) if unreal else frozenset()),
         categories=frozenset(name for name, pattern in tables.categories.items() if pattern.search(part)),
         left=frozenset[str]().union(
             *(list_telling_words(found["x"]) for pattern in _EXCHANGES if (found := pattern.search(part)))
         ),
         states=frozenset(number for number, row in enumerate(tables.transitions) if row.old.search(part)),
         passed=frozenset(number for number, row in enumerate(tables.transitions) if row.new.search(part)),
+        namings=namings,
+        final=bool(tables.final.search(part)),
     )
+
+
+_RISE = re.compile(r"(?:涨|加|升|降|减|多|少|长|胖|瘦|跌|掉)了$")
+"""What stands before a difference: 涨了500 says nothing of how much it is now."""
+
+
+def _read_measures(part: str, tables: Tables) -> Iterator[tuple[str, Value]]:
+    """The measures a clause gives, by their name and what of."""
+    text = write_digits(part)
+    for name, measure in tables.measures.items():
+        if measure.unless and measure.unless.search(text):
+            continue
+        found = next(filter(None, (pattern.search(text) for pattern in measure.tell)), None)
+        if found is None or _RISE.search(text[: found.start("v")]):
+            continue
+        of = found.groupdict().get("u") or ""
+        rest = text.replace(found["v"], " ").replace(of or " ", " ")
+        number = write_plainly(found["v"])
+        counted = any(map(str.isdigit, number))
+        yield (
+            f"{name} {tables.aliases.get(of, of)}",
+            Value(
+                words=frozenset() if counted else frozenset({number}),
+                numbers=frozenset({number}) if counted else frozenset(),
+                about=_read_topic(rest) if measure.is_topical else frozenset(),
+                is_moved=measure.is_moved,
+            ),
+        )
+
+
+_PERIOD = re.compile(r"(?:每|1|一)个?(?:天|日|周|星期|礼拜|月|年|季度|晚)|[加增减升降提改控缩]\w?[到成为]")
+_FILLERS = frozenset(
+    "我每只才都也就了到能可以现已经改成为共的在有是用去做打练吃喝量多少大概约差不左右个起最近从又还要得着过上里"
+)
+"""Characters that say nothing of what a number is of."""
+
+
+def _read_topic(text: str) -> frozenset[str]:
+    """What the rest of a clause that gives a number speaks of: its telling words, or whatever character is left."""
+    text = _PERIOD.sub(" ", text)
+    return list_telling_words(text) or frozenset(character for character in text if character > "一") - _FILLERS
 
 
 _EXCHANGES = (
@@ -330,7 +396,7 @@ _NAMED = (
 )
 
 
-def _read_named(part: str, tables: _Tables) -> tuple[str, Value] | None:
+def _read_named(part: str, tables: Tables) -> tuple[str, Value] | None:
     """The attribute a clause calls by its own name: "my shoe size is 9", 我的工号是1234."""
     for pattern in _NAMED:
         found = pattern.search(part)
@@ -343,7 +409,7 @@ def _read_named(part: str, tables: _Tables) -> tuple[str, Value] | None:
     return None
 
 
-def _read_value(text: str, tables: _Tables) -> Value:
+def _read_value(text: str, tables: Tables) -> Value:
     words = list_telling_words(text)
     numbers = frozenset(_TIME_MARK.findall(text))
     if not words and not numbers and (bare := re.sub(r"[\W_了的]+", "", text)):
@@ -354,7 +420,7 @@ def _read_value(text: str, tables: _Tables) -> Value:
 @lru_cache(maxsize=20_000)
 def list_telling_words(text: str) -> frozenset[str]:
     """The words of comparable `text` that say what it is about: no pronouns, numbers, nor words that fit anything."""
-    tables = _tables()
+    tables = load_tables()
     found: set[str] = set()
     for word in match_words(text):
         named = tables.aliases.get(word, word)

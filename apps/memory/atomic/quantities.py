@@ -73,8 +73,9 @@ _ENGLISH_NUMBER = re.compile(rf"\b(?:{_FIRST})(?:[ -](?:{'|'.join(_ENGLISH)}|hun
 
 
 _ONE = re.compile(
-    r"\bone(?= (?:\w+ )?(?:cups?|glass|pints?|packs?|cigarettes?|coffee|beer|hours?|minutes?|days? (?:a|per)|times?|nights? (?:a|per)|"
-    r"kids?|child|cats?|dogs?|meals?|shifts?|class|lessons?|sessions?|miles?|kilos?|pages?|employees?|bedrooms?|pills?|tablets?)\b)"
+    r"\bone(?= (?:\w+ )?(?:cups?|glass|pints?|packs?|cigarettes?|coffee|beer|hours?|minutes?|days? (?:a|per)|times?"
+    r"|nights? (?:a|per)|kids?|child|cats?|dogs?|meals?|shifts?|class|lessons?|sessions?|miles?|kilos?|pages?"
+    r"|employees?|bedrooms?|pills?|tablets?)\b)"
 )
 
 

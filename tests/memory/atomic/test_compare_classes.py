@@ -310,6 +310,29 @@ ENDED = [
     ("The user uses Chrome.", "The user has switched to Firefox."),
     ("The user is engaged.", "The user called off the engagement."),
     ("The user smokes.", "The user has quit smoking."),
+    # Names of people and things, told again as others.
+    ("The user's choir is called The Larks.", "The user voted, the choir's new name is Morning Chorus."),
+    ("The user reports to Alice in sales.", "Alice left, the user reports to Ben now."),
+    ("The user named the user's bonsai Kenji.", "The user has rechristened the bonsai, it's Hiro from here on."),
+    (
+        "The user's last name is Miller.",
+        "The divorce is final, the user has gone back to the user's maiden name, Brooks.",
+    ),
+    ("The user wants to be called Alex.", "Nobody at home says Alex, call the user Lexi please."),
+    ("The user's wife's name is Ann.", "Autocorrect, the user's wife is Anne, with an e."),
+    ("The user is Mrs. Taylor.", "The user has gone back to the user's maiden name, so the user is Ms. Quinn."),
+    # Homes without the word.
+    ("The user's flat's in Camden.", "The user gave the keys back on Friday, the user is in Whitstable now."),
+    ("The user has been in Denver for six years.", "Goodbye Denver, the user is a resident of Omaha as of last night."),
+    ("The user lives in Pune.", "The user mentioned: shifted to Nagpur last month."),
+    # Ended for good, though today.
+    ("The user owns a sailing boat.", "The user sold the boat this morning."),
+    ("The user has a food truck.", "The user and the user's brother closed the food truck for good."),
+    ("The user subscribes to Vogue.", "The user let the Vogue subscription run out."),
+    ("The user is on sick leave.", "The user is back at work."),
+    ("The user has no pets.", "The user mentioned: there's a kitten in the house since Sunday."),
+    ("The user finds crosswords brilliant.", "The user has come to loathe crosswords."),
+    ("The user loves coriander.", "Coriander tastes like soap to the user these days."),
 ]
 
 KEPT = [
@@ -505,6 +528,16 @@ KEPT = [
     ("The user has a Honda.", "The user hasn't sold the Honda yet."),
     ("The user is in hospital.", "The user has not been discharged."),
     ("The user smokes.", "The user hasn't quit smoking yet."),
+    ("The user's dog is called Bruno.", "The user's neighbour's dog is called Otto."),
+    ("The user's friend is called Anna.", "The user adopted a rabbit called Pepper."),
+    ("The user is Katherine.", "The user is Canadian."),
+    ("The user's boss is Karen.", "The user's boss is Jewish."),
+    ("The user wants to be called Max.", "In the user's quiz game the user's character is called Zorro."),
+    ("The user is a teacher.", "As a teenager the user worked in a cafe, they fired the user after a week."),
+    ("The user is married to Lena.", "In the show the user is watching, the main couple got divorced."),
+    ("The user is a smoker.", "The user's dentist says the user should quit smoking."),
+    ("The user loves jazz.", "The guy upstairs can't stand jazz."),
+    ("The user lives in Bath.", "The user gave the dog a bath and flooded the kitchen."),
 ]
 
 

@@ -11,7 +11,9 @@ from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
 
 _HIDDEN = "□"
 _BLANKS = re.compile(r"[^\S\n]+")
-_SENTENCE = re.compile(r"[^。!?;\n….]*(?:\.(?!\s|$)[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
+_TITLE = r"(?:(?<=\b(?:dr|mr|ms|st|mt)\.)|(?<=\bmrs\.)|(?<=\bprof\.))(?= [a-z])"
+"""After the full stop of "Dr. Patel", which ends no sentence."""
+_SENTENCE = re.compile(rf"[^。!?;\n….]*(?:\.(?:(?!\s|$)|{_TITLE})[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
 _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「」\n]{1,300})」|《([^《》\n]{1,100})》")
 _CJK = "\u3400-\u9fff□》」”"
 _BOUNDARY = re.compile(
