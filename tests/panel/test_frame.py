@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
@@ -10,7 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.services import create_context
+from apps.accounts.services import update_settings
+from apps.memory.services import create_atomic_memory, create_context
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5")]
@@ -46,3 +48,15 @@ def test_one_page_of_the_menu_is_the_current_one(client: Client) -> None:
         address = reverse(f"admin:{name}")
         groups = client.get(address).context["sidebar_navigation"]
         assert [item["link"] for group in groups for item in group["items"] if item["active"]] == [address]
+
+
+def test_times_are_those_of_who_asks(client: Client) -> None:
+    late = datetime(2026, 11, 8, 20, 30, tzinfo=UTC)
+    for zone, day in (("Asia/Shanghai", "Nov. 9, 2026, 4:30 a.m."), (None, "Nov. 8, 2026, 8:30 p.m.")):
+        user = UserFactory.create()
+        if zone:
+            update_settings(user=user, changes={"memory.timezone": zone})
+        create_atomic_memory(user=user, content="The user came home.", timestamp=late, now=late)
+        client.force_login(user)
+        assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
+        assert timezone.get_current_timezone_name() == "UTC"

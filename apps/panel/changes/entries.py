@@ -9,8 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Model
+from django.db.models import BooleanField, DateTimeField, Model
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
@@ -156,6 +159,10 @@ def _find_field(kind: str, name: str) -> Any:
 
 
 def _show(value: Any, field: Any) -> str:
-    """A value in words: those of a choice as the page calls them."""
+    """A value in words: those of a choice as the page calls them, yes and no, a time in the zone of who reads it."""
     choices = dict(getattr(field, "flatchoices", ()))
+    if isinstance(value, bool) and isinstance(field, BooleanField):
+        return _("yes") if value else _("no")
+    if isinstance(value, str) and isinstance(field, DateTimeField) and (time := parse_datetime(value)):
+        return date_format(timezone.localtime(time), "DATETIME_FORMAT")
     return str(choices[value]) if isinstance(value, str) and value in choices else show_value(value)

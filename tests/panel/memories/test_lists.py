@@ -279,11 +279,11 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     fill(mei, rows)
     client = log_in(UserFactory.create(is_staff=True) if staff else mei)
     for address in (LIST, ATOMIC):
-        # session, account, newest change, counts, IDs, rows
-        with django_assert_num_queries(6):
+        # session, account, settings, newest change, counts, IDs, rows
+        with django_assert_num_queries(7):
             assert len(shown(client.get(address))) == 50
         # and whether the index knows the words, and how many there are
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             assert len(shown(client.get(address, {"q": "tea"}))) == 50
         client.defaults["HTTP_HX_REQUEST"] = "false"
         with django_assert_max_num_queries(20):  # with the frame, whose menu counts what waits for review

@@ -119,7 +119,7 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
     """Every picture; the last one erases what the others show."""
     mel = people["mel"]
     memory = LongTermMemory.objects.get(user=mel, key="home", status="active")
-    turn = Turn.objects.filter(user=mel).order_by("-created_at")[1]
+    turn = Turn.objects.filter(user=mel).latest("created_at")
     talk = Session.objects.get(user=mel, title="A new town")
     trip = WorkingMemory.objects.get(user=mel, session__title="A week in Lisbon")
     context = SharedContext.objects.get(user=mel)
