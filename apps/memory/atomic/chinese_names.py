@@ -16,11 +16,11 @@ _TOLD = re.compile(
     rf"[叫为做成]?(?P<name>{_NAME}{{2,6}}?){_ENDS}"
 )
 _RENAMED = re.compile(
-    r"[改换]叫|改[名口姓]|更名|换成|换(?:了|个)+.{0,2}(?:名|外号|昵称)|不(?:能|再)?叫|别(?:再)?叫|(?:现在|以后|如今)(?:就)?叫"
+    r"[改换]叫|改[名口姓]|更名|换成|换(?:了|个)*.{0,2}(?:名|外号|昵称)|不(?:能|再)?叫|别(?:再)?叫|(?:现在|以后|如今)(?:就)?叫"
     r"|正名|登记的是|重新(?:取|起)|重名"
 )
 _MISTAKEN = re.compile(
-    r"[叫写打记听念说转拼敲登]\w{0,2}错|识别错|名字?.{0,4}(?:不对|有误)|改个?字|有个字|改姓|更正|口误|不是\w{2,4},?是"
+    r"[叫写打记听念说转拼敲登]\w{0,2}错|识别错|名字?.{0,4}(?:不对|有误)|改个?字|有个字|改姓|[更纠]正|口误|不是\w{2,4},?是"
 )
 _GIVEN = re.compile(rf"(?:[是叫为]|[改换写当作]成)(?P<name>[\u4e00-\u9fff]{{2,4}}){_ENDS}")
 _BEFORE_A_NAME = re.compile(
@@ -50,10 +50,13 @@ def read_names(text: str) -> Names:
     )
 
 
-def gives_another_name(before: Names, after: Names) -> bool:
-    """Whether what `before` calls something is called otherwise since `after`."""
-    if after.is_renamed and any(name in after.text and name not in after.told for name in before.told):
-        return True
+def gives_another_name(before: Names, after: Names, *, of_same: bool) -> bool:
+    """Whether what `before` calls something is called otherwise since `after`. `of_same`: they share a word."""
+    if after.is_renamed and before.told:
+        if any(name in after.text and name not in after.told for name in before.told):
+            return True
+        if of_same and after.told and not after.told & before.told:
+            return True
     return after.is_mistaken and any(
         name not in before.text and _is_near_one_in(before.text, name) for name in after.given | after.told
     )

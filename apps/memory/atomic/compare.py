@@ -32,6 +32,7 @@ _MOVES = re.compile(r"[搬迁租]|定居|落户|安家|常驻|mov|relocat|settl|
 _PLANS = re.compile(r"打算|计划|准备|要去|\b(?:plan(?:s|ned|ning)?|going) to\b")
 """What is told as a plan ends where it is dropped, though it never was a fact."""
 
+_DONE = re.compile(r"了$|(?:完|到|好|上|过|掉|下来|成)了|了(?:一|个|[0-9])")
 _NEGATIONS = ("不", "没", "未")
 _STATES = frozenset({"job", "relationship", "study", "name"})
 """Attributes that end, or turn out wrong, without a new value: "lost my job", 分手了, 名字打错了."""
@@ -138,11 +139,21 @@ def _is_exchanged(old: Clause, new: Clause) -> bool:
 
 def _is_gained(old: Clause, new: Clause) -> bool:
     """Whether somebody has, or can do, what they had not or could not."""
-    if "negation" not in old.cues or "gain" not in new.cues or new.cues & {"negation", "adding"}:
+    if "negation" not in old.cues or new.cues & {"negation", "adding"} or not _comes_about(old, new):
         return False
     wanted = frozenset(word for word in old.words if not word.startswith(_NEGATIONS))
     shared = share(wanted, new.words)
-    return _likes(old) is None and not _ends(old) and shared == wanted and 0 < len(shared) <= _FEW_WORDS
+    return (
+        _likes(old) is None
+        and (not _ends(old) or "没" in old.text)
+        and shared == wanted
+        and 0 < len(shared) <= _FEW_WORDS
+    )
+
+
+def _comes_about(old: Clause, new: Clause) -> bool:
+    """Whether the new clause tells of a gain, or that what had not happened (没) has (了)."""
+    return "gain" in new.cues or ("没" in old.text and "momentary" not in new.cues and bool(_DONE.search(new.text)))
 
 
 def _overlap(before: Frame, after: Frame) -> bool:
