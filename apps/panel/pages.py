@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -22,7 +23,7 @@ class PanelPage(View):
     title: ClassVar[Any]
     template_name: ClassVar[str]
 
-    @property
+    @cached_property
     def owner(self) -> User:
         """The person whose data the page shows (`choose_owner`)."""
         return choose_owner(self.request)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.postgres.search import SearchVectorField
@@ -32,9 +31,8 @@ def _prepare(field: Any, value: Any) -> Any:
     return field.get_db_prep_save(value, connection)
 
 
-@contextmanager
-def without_vector_indexes() -> Iterator[None]:
-    """Take the indexes of vectors away and build them afterwards, which is quicker than growing them row by row."""
+def drop_vector_indexes() -> list[str]:
+    """Drop the indexes of vectors, which grow slowly row by row; returns the statements that build them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE %s",
@@ -43,8 +41,13 @@ def without_vector_indexes() -> Iterator[None]:
         found = cursor.fetchall()
         for name, _definition in found:
             cursor.execute(f'DROP INDEX "{name}"')
-        yield
+    return [definition for _name, definition in found]
+
+
+def build_indexes(definitions: Iterable[str]) -> None:
+    """Build dropped indexes, with room for all of one in memory."""
+    with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '1GB'")
-        for _name, definition in found:
+        for definition in definitions:
             cursor.execute(definition)
         cursor.execute("RESET maintenance_work_mem")

@@ -13,6 +13,7 @@ from rich.progress import track
 
 from apps.accounts.models import User
 from benchmarks.figures import get_spread
+from benchmarks.panel.copying import build_indexes, drop_vector_indexes
 from benchmarks.panel.pages import Page, list_pages
 from benchmarks.panel.rows import Sizes, fill
 
@@ -33,7 +34,9 @@ def measure(*, memories: int, requests: int, only: str = "") -> list[Result]:
     """Make a person with that many memories of each kind, and ask for every page that many times."""
     owner = User.objects.create_user("owner")
     staff = User.objects.create_superuser("staff")
+    dropped = drop_vector_indexes()
     fill(owner, Sizes.with_memories(memories))
+    build_indexes(dropped)
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return [result for who in (owner, staff) for result in measure_pages(owner, who, requests=requests, only=only)]

@@ -20,14 +20,19 @@ STEPS = 200
 """Changes of the first memory; of the others there are few each."""
 
 
-def fill_long_term(user: Any, count: int, messages: Sequence[Message], draw: random.Random) -> list[LongTermMemory]:
-    """Store long-term memories, each from a message of the person's."""
-    rows = [_make_long_term(user, number, draw.choice(messages), draw) for number in range(count)]
+def fill_long_term(
+    user: Any, count: int, messages: Sequence[Message], *, pending: float, draw: random.Random
+) -> list[LongTermMemory]:
+    """Store long-term memories, each from a message of the person's; `pending`: the share that waits for review."""
+    rows = [
+        _make_long_term(user, number, draw.choice(messages), _draw_status(number, pending, draw), draw)
+        for number in range(count)
+    ]
     copy_rows(rows)
     return rows
 
 
-def _make_long_term(user: Any, number: int, message: Message, draw: random.Random) -> LongTermMemory:
+def _make_long_term(user: Any, number: int, message: Message, status: str, draw: random.Random) -> LongTermMemory:
     made_at = draw_time(draw)
     memory = LongTermMemory(
         user=user,
@@ -35,7 +40,7 @@ def _make_long_term(user: Any, number: int, message: Message, draw: random.Rando
         message_id=message.id,
         category=draw.choice(Category.values),
         source=draw.choice(Source.values),
-        status=_draw_status(draw) if number else "active",
+        status=status,
         confidence=round(draw.random(), 2),
         created_at=made_at,
         updated_at=made_at,
@@ -50,14 +55,19 @@ def _make_long_term(user: Any, number: int, message: Message, draw: random.Rando
     return memory
 
 
-def fill_atomic(user: Any, count: int, messages: Sequence[Message], draw: random.Random) -> list[AtomicMemory]:
-    """Store atomic memories, each from a message of the person's."""
-    rows = [_make_atomic(user, number, draw.choice(messages), draw) for number in range(count)]
+def fill_atomic(
+    user: Any, count: int, messages: Sequence[Message], *, pending: float, draw: random.Random
+) -> list[AtomicMemory]:
+    """Store atomic memories, each from a message of the person's; `pending`: the share that waits for review."""
+    rows = [
+        _make_atomic(user, number, draw.choice(messages), _draw_status(number, pending, draw), draw)
+        for number in range(count)
+    ]
     copy_rows(rows)
     return rows
 
 
-def _make_atomic(user: Any, number: int, message: Message, draw: random.Random) -> AtomicMemory:
+def _make_atomic(user: Any, number: int, message: Message, status: str, draw: random.Random) -> AtomicMemory:
     said_at = draw_time(draw)
     thing = draw.choice(THINGS)
     memory = AtomicMemory(
@@ -67,7 +77,7 @@ def _make_atomic(user: Any, number: int, message: Message, draw: random.Random) 
         tags=[thing],
         timestamp=said_at,
         event_start=said_at if number % 3 else None,
-        status=_draw_status(draw) if number else "active",
+        status=status,
         create_time=said_at,
         updated_at=said_at,
     )
@@ -76,8 +86,11 @@ def _make_atomic(user: Any, number: int, message: Message, draw: random.Random) 
     return memory
 
 
-def _draw_status(draw: random.Random) -> str:
-    return draw.choices(("active", "superseded", "pending", "rejected"), weights=(90, 7, 2, 1))[0]
+def _draw_status(number: int, pending: float, draw: random.Random) -> str:
+    """The first memory is active; of the others that do not wait nine in ten are."""
+    if number and draw.random() < pending:
+        return "pending"
+    return draw.choices(("active", "superseded", "rejected"), weights=(90, 8, 1))[0] if number else "active"
 
 
 def fill_changes(user: Any, memories: Sequence[LongTermMemory], count: int, draw: random.Random) -> None:

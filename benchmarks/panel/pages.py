@@ -14,18 +14,20 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import BooleanField, DateTimeField, Model
 from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts.models import User
-from apps.chat.models import Turn
+from apps.accounts.models import ApiToken, User
+from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.models import (
     AtomicMemory,
     Change,
     ConversationEmbedding,
+    EmbeddingModel,
     ForgottenKey,
     LongTermMemory,
     SharedContext,
@@ -64,7 +66,7 @@ MEMORY_LISTS: Mapping[type[Model], Mapping[str, Mapping[str, Any]]] = {
         "every status": {"status": "all"},
         "one category": {"category": "pattern"},
         "one source": {"source": "inferred"},
-        "last 30 days": {"days": 30},
+        "last 12 months": {"days": 365},
         "by confidence": {"sort": "-confidence"},
         "by uses": {"sort": "-uses"},
         "by last use": {"sort": "-used"},
@@ -81,7 +83,7 @@ MEMORY_LISTS: Mapping[type[Model], Mapping[str, Mapping[str, Any]]] = {
         "": {},
         "last page": {"page": 999_999},
         "every status": {"status": "all"},
-        "last 30 days": {"days": 30},
+        "last 12 months": {"days": 365},
         "by change": {"sort": "-updated"},
         "by event": {"sort": "-happened"},
         "a tag": {"tag": "茶"},
@@ -124,11 +126,19 @@ class Page:
     fields: Mapping[str, str] | None = None
 
 
-def list_pages(*, owner: User, who: User) -> list[Page]:
-    """Every page that `who` sees, with what `owner` has; of the things that have a page, one that has most in it."""
+def list_pages(*, owner: User, who: User, brief: bool = False) -> list[Page]:
+    """Every page that `who` sees, with what `owner` has; of the things that have a page, one that has most in it.
+
+    In `brief` lists are asked for on their first page in their own order, once with a search, and with each filter.
+    """
     request = RequestFactory().get("/")
     request.user = who
-    found = [*_list_memory_lists(), *_list_tables(request), *_list_others(owner, who), *_list_single(owner, request)]
+    found = [
+        *_list_memory_lists(),
+        *_list_tables(request, brief=brief),
+        *_list_others(owner, who),
+        *_list_single(owner, request),
+    ]
     for page in found:
         if len([other for other in found if other.name == page.name]) > 1:
             raise ValueError(f"two pages have the name {page.name}")
@@ -142,22 +152,25 @@ def _list_memory_lists() -> Iterator[Page]:
         yield _page(_title(model, "news"), f"{_name(model)}_news", {"after": 0})
 
 
-def _list_tables(request: Any) -> Iterator[Page]:
+def _list_tables(request: Any, *, brief: bool) -> Iterator[Page]:
     """Django's own lists: the last page, searches, a choice of each filter, each order."""
     for model, page in admin.site._registry.items():
         if isinstance(page, ListPages) or not page.has_view_permission(request):
             continue
         queries: dict[str, Mapping[str, Any]] = {"": {}}
-        queries["last page"] = {"p": page.get_changelist_instance(request).paginator.num_pages}
+        shown = page.get_changelist_instance(request)
+        if not brief:
+            queries["last page"] = {"p": shown.paginator.num_pages}
         if page.search_fields:
-            queries |= {f"search “{words}”": {"q": words} for words in SEARCHES[model._meta.label]}
+            words = SEARCHES[model._meta.label][: 1 if brief else None]
+            queries |= {f"search “{word}”": {"q": word} for word in words}
         for narrowing in page.list_filter or ():
             name = narrowing if isinstance(narrowing, str) else narrowing[0]
             queries[f"by {name}"] = _choose(model, name)
         if sees_everybody(request) and isinstance(page, OwnedAdmin):
             queries["of one person"] = {f"{page.owner}__id__exact": request.user.pk}
-        if not page.change_list_template:  # cards have no heads to sort by
-            queries |= _list_orders(model, page, request)
+        if not brief and not page.change_list_template:  # cards have no heads to sort by
+            queries |= _list_orders(shown)
         for name, query in queries.items():
             yield _page(_title(model, name), f"{_name(model)}_changelist", query)
 
@@ -175,13 +188,12 @@ def _choose(model: Any, name: str) -> dict[str, Any]:
     return {f"{name}__exact" if field.flatchoices else name: value}
 
 
-def _list_orders(model: Any, page: Any, request: Any) -> dict[str, dict[str, Any]]:
-    columns = list(page.get_list_display(request))
-    fields = {field.name for field in model._meta.concrete_fields}
+def _list_orders(shown: ChangeList) -> dict[str, dict[str, Any]]:
+    """The columns that have a head to sort by."""
     return {
         f"order {column}": {"o": f"-{number}"}
-        for number, column in enumerate(columns, start=1)
-        if column in fields or getattr(getattr(page, column, None), "admin_order_field", None)
+        for number, column in enumerate(shown.list_display)
+        if shown.get_ordering_field(column)
     }
 
 
@@ -209,7 +221,7 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
     }
     for model, memory in used.items():
         yield _page(_title(model, "one"), f"{_name(model)}_change", {}, memory.pk)
-        yield _page(_title(model, "uses of one"), f"{_name(model)}_uses", {"page": 2}, memory.pk)
+        yield _page(_title(model, "uses of one"), f"{_name(model)}_uses", {"page": 1}, memory.pk)
     yield _page(_title(Session, "one"), f"{_name(Session)}_change", {}, session.pk)
     yield _page(_title(Session, "one, its first messages"), f"{_name(Session)}_change", {"page": 1}, session.pk)
     yield _page(_title(Turn, "one"), f"{_name(Turn)}_change", {}, turn.pk)
@@ -224,10 +236,12 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
         Message.objects.all(),
         Change.objects.all(),
         Work.objects.all(),
+        ApiToken.objects.all(),
     ):
         yield _page(_title(rows.model, "one"), f"{_name(rows.model)}_change", {}, rows.filter(**mine)[:1].get().pk)
     if sees_everybody(request):
-        yield _page(_title(User, "one"), f"{_name(User)}_change", {}, owner.pk)
+        for row in (owner, Strategy.objects.order_by("pk")[0], EmbeddingModel.objects.order_by("pk")[0]):
+            yield _page(_title(row, "one"), f"{_name(row)}_change", {}, row.pk)
 
 
 def _title(model: Any, part: str) -> str:

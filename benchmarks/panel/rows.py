@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.panel import conversations, memories, people
-from benchmarks.panel.copying import without_vector_indexes
 from benchmarks.panel.vectors import fill_vectors
 
 SEED = 4
@@ -17,6 +16,7 @@ SEED = 4
 class Sizes:
     """How many rows there are: `memories` of each kind, each with a vector, as every message has one; `longest`
     messages of one session; `others` of everything else there is a list of, such as people, tokens and failed work.
+    `pending`: the share of memories that wait for review.
     """
 
     memories: int
@@ -26,6 +26,7 @@ class Sizes:
     turns: int
     changes: int
     others: int
+    pending: float
 
     @classmethod
     def with_memories(cls, count: int) -> Sizes:
@@ -38,11 +39,12 @@ class Sizes:
             turns=count // 2,
             changes=count,
             others=count // 50,
+            pending=0.02,
         )
 
     @classmethod
     def with_each(cls, count: int) -> Sizes:
-        """As many rows in every list, and about half as many messages in one session."""
+        """As many rows in every list (in those of memories with what waits for review), half as many in one session."""
         return cls(
             memories=count,
             messages=2 * count,
@@ -51,22 +53,22 @@ class Sizes:
             turns=count,
             changes=count,
             others=count,
+            pending=0.5,
         )
 
 
 def fill(user: Any, sizes: Sizes) -> None:
-    """Give `user` all of it, and people beside them. The caller has the tables analyzed."""
+    """Give `user` all of it, and people beside them. Quicker without indexes of vectors; analyze the tables then."""
     draw = random.Random(SEED)
-    with without_vector_indexes():
-        sessions, messages = conversations.fill_talk(
-            user, sessions=sizes.sessions, messages=sizes.messages, longest=sizes.longest, draw=draw
-        )
-        long_term = memories.fill_long_term(user, sizes.memories, messages, draw)
-        atomic = memories.fill_atomic(user, sizes.memories, messages, draw)
-        conversations.fill_turns(user, messages, sizes.turns, long_term, atomic, draw)
-        conversations.fill_work(user, messages, sizes.others)
-        conversations.fill_in_mind(user, sessions, sizes.others, draw)
-        memories.fill_changes(user, long_term, sizes.changes, draw)
-        people.fill_belongings(user, sessions, messages, sizes.others, draw)
-        people.fill_people(sizes.others)
-        fill_vectors(user)
+    sessions, messages = conversations.fill_talk(
+        user, sessions=sizes.sessions, messages=sizes.messages, longest=sizes.longest, draw=draw
+    )
+    long_term = memories.fill_long_term(user, sizes.memories, messages, pending=sizes.pending, draw=draw)
+    atomic = memories.fill_atomic(user, sizes.memories, messages, pending=sizes.pending, draw=draw)
+    conversations.fill_turns(user, messages, sizes.turns, long_term, atomic, draw)
+    conversations.fill_work(user, messages, sizes.others)
+    conversations.fill_in_mind(user, sessions, sizes.others, draw)
+    memories.fill_changes(user, long_term, sizes.changes, draw)
+    people.fill_belongings(user, sessions, messages, sizes.others, draw)
+    people.fill_people(sizes.others)
+    fill_vectors(user)

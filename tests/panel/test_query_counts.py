@@ -1,0 +1,91 @@
+"""However many rows there are, a page of the panel takes the same number of queries, and at most twenty (issue 4).
+
+The pages are those of the panel's benchmark, whose lists, filters and orders are found in the site; which addresses are
+no lists stands here, so that a list added later is counted or fails.
+"""
+
+from __future__ import annotations
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.test import Client
+
+from apps.accounts.models import User
+from benchmarks.panel.copying import drop_vector_indexes
+from benchmarks.panel.measuring import count_queries
+from benchmarks.panel.pages import list_pages
+from benchmarks.panel.rows import Sizes, fill
+from tests.panel.test_access import list_addresses
+
+FEW, MANY, MOST_QUERIES = 50, 5_000, 20
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M1", "M5")]
+
+NO_LISTS = {
+    # Parts of other pages, and what forms are sent to
+    "undo", "transfer_download", "transfer_preview", "transfer_confirm", "profile_section", "profile_proposal",
+    "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide", "review_undo",
+    "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
+    # Leads to the page of the profile
+    "profile_userprofile_change",
+    # One's own account, and somebody's password
+    "password_change", "password_change_done", "auth_user_password_change",
+}  # fmt: skip
+
+NO_LISTS_OF_TABLES = {
+    "add", "history", "delete", "row", "edit", "bulk", "clear", "decide", "restore", "undo", "supersede", "merge",
+}  # fmt: skip
+"""How the names of such addresses end that are about a table's rows."""
+
+Counts = dict[str, tuple[int, int]]
+"""Status and number of queries of every page, by who asks and its name."""
+
+
+@pytest.fixture
+def staff(db: None) -> User:
+    drop_vector_indexes()  # for this test: none of the pages takes another number of queries without
+    return User.objects.create_superuser("staff")
+
+
+def count_pages(owner: User, staff: User) -> Counts:
+    """Ask for every page as `owner` and as `staff`."""
+    ContentType.objects.get_for_models(*apps.get_models())  # which are kept from then on
+    found = {}
+    for role, who in (("owner", owner), ("staff", staff)):
+        browser = Client(raise_request_exception=False)
+        browser.force_login(who)
+        pages = list_pages(owner=owner, who=who, brief=True)
+        found |= {f"{role}: {page.name}": count_queries(browser, page) for page in pages}
+    return found
+
+
+def give(name: str, rows: int) -> User:
+    owner = User.objects.create_user(name)
+    fill(owner, Sizes.with_each(rows))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return owner
+
+
+@pytest.mark.timeout(300)
+def test_the_number_of_queries_does_not_grow_with_the_rows(staff: User) -> None:
+    few = count_pages(give("owner of few", FEW), staff)
+    many = count_pages(give("owner of many", MANY), staff)
+    assert {name: count for name, count in many.items() if count[0] != 200 or count[1] > MOST_QUERIES} == {}
+    assert few == many
+    assert len(many) > 200
+
+
+def test_every_list_and_search_is_counted(staff: User) -> None:
+    counted = {page.view for page in list_pages(owner=give("owner", 20), who=staff)}
+    tables = {f"{model._meta.app_label}_{model._meta.model_name}" for model in admin.site._registry}
+    uncounted = set()
+    for address in list_addresses():
+        table, _, end = address.name.rpartition("_")
+        is_no_list = address.name in NO_LISTS or (table in tables and end in NO_LISTS_OF_TABLES)
+        if address.name not in counted and not is_no_list:
+            uncounted.add(address.name)
+    assert uncounted == set()
