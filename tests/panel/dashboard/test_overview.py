@@ -52,15 +52,6 @@ def make_turns(user: User, *, number: int, memories: list[LongTermMemory], days_
     )
 
 
-def make_rows(user: User, number: int) -> None:
-    """Many memories, as if they had been learned."""
-    model = LongTermMemoryFactory.create(user=user)
-    fields = {f.attname: getattr(model, f.attname) for f in LongTermMemory._meta.concrete_fields if f.name != "id"}
-    LongTermMemory.objects.bulk_create(
-        LongTermMemory(**fields | {"normalized_key": f"copy {index}"}) for index in range(number)
-    )
-
-
 def look(client: Client, **asked: Any) -> Any:
     response = client.get(reverse("admin:index"), asked)
     assert response.status_code == 200
@@ -168,17 +159,6 @@ def test_what_failed_stands_out(client: Client, mei: User) -> None:
     work = tile(look(client), "pending_actions")
     assert (work.tone, work.note) == ("red", "1 failed")
     assert work.link.endswith("?state__exact=failed")
-
-
-@pytest.mark.parametrize("rows", [50, 5000])
-def test_it_costs_as_many_queries_however_much_there_is(
-    client: Client, mei: User, rows: int, django_assert_max_num_queries: Any
-) -> None:
-    make_rows(mei, rows)
-    make_turns(mei, number=rows, memories=list(LongTermMemory.objects.filter(user=mei)[:5]))
-    look(client)
-    with django_assert_max_num_queries(20):
-        look(client)
 
 
 def test_hostile_text_is_shown_as_text(client: Client, mei: User) -> None:
