@@ -32,7 +32,7 @@ _MOVES = re.compile(r"[搬迁租]|定居|落户|安家|常驻|mov|relocat|settl|
 _PLANS = re.compile(r"打算|计划|准备|要去|\b(?:plan(?:s|ned|ning)?|going) to\b")
 """What is told as a plan ends where it is dropped, though it never was a fact."""
 
-_DONE = re.compile(r"了$|(?:完|到|好|上|过|掉|下来|成)了|了(?:一|个|[0-9])")
+_DONE = re.compile(r"^(?!.*[租借]).*(?<![不为除])了(?![解得不])")
 _NEGATIONS = ("不", "没", "未")
 _STATES = frozenset({"job", "relationship", "study", "name"})
 """Attributes that end, or turn out wrong, without a new value: "lost my job", 分手了, 名字打错了."""
@@ -100,7 +100,7 @@ def _contradicts(before: Frame, after: Frame) -> bool:
                 return True
         if new.cues & {"unreal", "unsure"}:
             continue
-        if any(is_renamed(one, other) for one in old.namings for other in new.namings):
+        if any(is_renamed(one, other, said=after.words) for one in old.namings for other in new.namings):
             return True
         same = near and of_same
         if _has_another_value(old, new, after) or (
@@ -141,7 +141,7 @@ def _is_gained(old: Clause, new: Clause) -> bool:
     """Whether somebody has, or can do, what they had not or could not."""
     if "negation" not in old.cues or new.cues & {"negation", "adding"} or not _comes_about(old, new):
         return False
-    wanted = frozenset(word for word in old.words if not word.startswith(_NEGATIONS))
+    wanted = frozenset(word for word in old.words if not word.startswith(_NEGATIONS) and word[-1] != "过")
     shared = share(wanted, new.words)
     return (
         _likes(old) is None
@@ -167,11 +167,13 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
         return False
     if ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
+    once = any("once" in clause.cues for clause in after.clauses)  # a measure of one evening is none
     is_moved = bool(_MOVES.search(new.text)) and "change" in new.cues
     return any(
         _differs(name, old.attributes[whose, name], new.attributes[whose, name], is_moved=is_moved)
         for whose, name in old.attributes.keys() & new.attributes
         if not (name == "home" and _is_trip(new, after)) and not (name in _HABITS and "momentary" in new.cues)
+        if not (once and " " in name)
         if not new.attributes[whose, name].is_moved or new.cues & {"change", "correction"}
     )
 

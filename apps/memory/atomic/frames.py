@@ -22,8 +22,6 @@ from apps.memory.atomic.tables import Tables, load_tables
 USER = "user"
 """The subject of what a person says of themselves."""
 
-"""What Cantonese says otherwise than Mandarin, for which the tables are."""
-
 _SPELLED = r"(?! (?:with an? [a-z]\b|spelled))"
 """After the comma of "I'm John, with an h"."""
 
@@ -37,7 +35,7 @@ _SENTENCE = re.compile(rf"[。!?;…\n]+|{_STOP}")
 _THESE_DAYS = re.compile(r"\b(?:now|today|these days|nowadays|currently|since then)\b|现在|如今|目前")
 _CLAUSE = re.compile(
     rf"[。!?;…\n]+|,(?!\d{{3}}(?!\d)){_SPELLED}|(?<!\d),{_SPELLED}|:(?!\d)|{_STOP}|\s[-–—]\s|——"
-    r"|\b(?:but|because|so that)\b|(?:但是|不过|可是|而且|所以)"
+    r"|\b(?:but|because|so that)\b|(?:但是|不过(?!敏|分|时|关|问|夜|期|年|节|生日)|可是|而且|所以)"
 )
 _TIME_MARK = re.compile(
     r"\d[\d.,:k%-]*|周[一二三四五六日天]|(?:星期|礼拜)[一二三四五六日天]"
@@ -49,6 +47,13 @@ _NAMING = re.compile(r"(?:名|取名|起名|改名|改)?叫|(?:and )?(?:called|n
 
 _AND_I = re.compile(r" (?:\w+ )?and (?:i|me)\b|(?:和|跟|与)我")
 """How "my wife" goes on where it is the person, too, of whom something is told."""
+
+_DONE_TO_ME = re.compile(
+    r" (?:has |have |just |finally )*(?:moved|put|raised|increased|lowered|cut|made|promoted|transferred|changed"
+    r"|switched|pushed|rescheduled|fired|hired|prescribed|upped|doubled|reduced|extended|bumped|postponed|lifted|discharged|cleared"
+    r"|took) (?:me|us|my|our|the (?:rent|dose|appointment|price|hours|deadline|fee|date|time))\b"
+)
+"""How "the dentist" goes on where it is the person's own affairs that have changed."""
 
 _FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
 _OWN_NAME = re.compile(rf"{_FIRST_PERSON.pattern}|[名姓]|\bname")
@@ -162,7 +167,7 @@ def _list_mentioned(text: str, tables: Tables) -> Iterator[str]:
 
 def _read_subject(part: str, *, before: str, latest: str, tables: Tables) -> str:
     if found := tables.subject_start.match(part):
-        if _AND_I.match(part, found.end()):
+        if _AND_I.match(part, found.end()) or _DONE_TO_ME.match(part, found.end()):
             return USER
         index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
         return list(tables.subjects)[index]
@@ -294,6 +299,11 @@ _NAMED = (
         r"(?:我|他|她|它)(?:现在|如今|目前)?(?:的|最)?(?P<attribute>[^,是变]{2,12}?)(?:是|变成|改成|换成|变为|成了)(?P<value>.+)"
     ),
     re.compile(r"\b(?:my|our) (?P<attribute>[\w ]{2,30}?) (?:is|are) (?:now )?(?P<value>.+)"),
+    re.compile(
+        r"^(?P<value>.+?) (?:is|are|has become|have become|has overtaken .+ as|beats? .+ as|has replaced .+ as) "
+        r"(?:now )?(?:my|our) (?:all time |new |absolute |current )*(?P<attribute>favou?rite [\w ]{2,24}?)"
+        r"(?: now| these days| at the moment| by .+| of all time)*$"
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from apps.memory.atomic.quantities import write_english_digits, write_thousands
 _ANNOTATION = re.compile(r"[(（]\d{4}(?:-\d\d){0,2}(?:[–~]\d{4}(?:-\d\d){0,2})?[)）]")
 _DIGITS = "零一二三四五六七八九"
 _NUMERAL = re.compile(
-    r"(?<![周第期拜])(?:[二两三四五六七八九]?十[一二三四五六七八九]?|[两二三四五六七八九])(?=[个只条岁点公斤杯本口次套辆家台间门天周年月号日楼块元万千度米包双瓶节遍场小分半人位,。了啦$]|$)"
+    r"(?<![周第期拜])(?:[二两三四五六七八九]?十[一二三四五六七八九]?|[两二三四五六七八九])(?=[盆棵株把张幅支根匹头尾对双件罐盒箱袋桶碗盘片粒颗针册期章集页首局桌栋层户顿份趟名个只条岁点公斤杯本口次套辆家台间门天周年月号日楼块元万千度米包双瓶节遍场小分半人位,。了啦$]|$)"
     r"|(?<=每周)[二两三四五六](?=[次回趟节遍])"
 )
 _TIMES = {"once": "1 times", "twice": "2 times"}
@@ -38,6 +38,8 @@ _SPELLINGS = [
         re.compile(r"\bi ((?:\w+ly|also|just|still|always|never|often) )?(?!was\b|is\b|always\b)(\w+[^\Ws])s\b(?!')"),
         r"i \1\2",
     ),
+    # "an hour a day" is one hour.
+    (re.compile(r"\b(?:an?|one) (?=(?:hour|mile|pack|glass|cup|pint|litre|liter) (?:a|per|every|each|of)\b)"), "1 "),
     # What holds from this week on is no exception of this week.
     (
         re.compile(
@@ -84,6 +86,7 @@ _MANDARIN = [
         "喇": "了",
     }.items()
 ]
+"""What Cantonese says otherwise than Mandarin, for which the tables are."""
 
 
 def make_comparable(text: str) -> str:

@@ -10,6 +10,32 @@ import pytest
 from apps.memory.atomic.compare import Relation, compare
 
 ENDED = [
+    # Measures: the same one with another number, in other words, with numerals or units spelled.
+    ("用户散光一百五十度。", "用户提到：重新验光，散光两百度了。"),
+    ("用户存款三万。", "用户提到：攒到四万五了。"),
+    ("用户每周跑步四次。", "用户提到：减量了，一周跑两次。"),
+    ("用户月薪九千。", "用户提到：转正后工资涨到一万一。"),
+    ("用户的组会在周二。", "用户提到：组会挪到周四了。"),
+    ("用户婚礼定在6月3号。", "用户提到：婚期推迟到8月20号了。"),
+    ("用户奶奶今年七十九。", "用户提到：给奶奶过了八十岁大寿。"),
+    ("用户女儿身高一米三。", "用户女儿一米三六了。"),
+    ("用户工位在B12。", "用户提到：工位换到C07了。"),
+    ("用户公司单休。", "用户提到：公司改双休了。"),
+    # What had not happened, or was not so, has.
+    ("用户没有护照。", "用户的护照办下来了。"),
+    ("用户不敢开高速。", "用户现在敢开高速了。"),
+    ("用户论文没写完。", "用户提到：论文写完了。"),
+    ("用户未婚。", "用户上周和对象领证了。"),
+    ("用户没养宠物。", "用户提到：朋友搬家，用户收养了一只布偶猫。"),
+    # A name that replaces the older one, or corrects a character of it.
+    ("用户家的兔子叫团团。", "用户提到：团团现在改叫圆圆了。"),
+    ("用户的教练是赵志强。", "用户提到：名字写错了，教练是赵志祥。"),
+    ("用户公司叫蓝海科技。", "用户公司更名为蓝天科技。"),
+    # Somebody else is brought to another place; a plan is dropped; Cantonese.
+    ("用户爷爷住在乡下。", "用户把爷爷接到市区住了。"),
+    ("用户打算五一去西安。", "用户提到：西安不去了，票退了。"),
+    ("用户喺旺角住。", "用户搬咗去沙田。"),
+    ("用户在物流公司做调度。", "用户加入了一家车企做采购。"),
     ("用户住在武汉光谷。", "用户提到：上个礼拜举家迁到苏州了。"),
     ("用户在厦门租房住。", "用户已经离开厦门了，人在福州落脚。"),
     ("用户住在南京江宁。", "年后用户就定居扬州了。"),
@@ -333,9 +359,39 @@ ENDED = [
     ("The user has no pets.", "The user mentioned: there's a kitten in the house since Sunday."),
     ("The user finds crosswords brilliant.", "The user has come to loathe crosswords."),
     ("The user loves coriander.", "Coriander tastes like soap to the user these days."),
+    # States that give way, told by what follows.
+    ("The user is doing an apprenticeship as a baker.", "The user is a qualified baker now."),
+    ("The user works part time at a library.", "The user went full time at the library."),
+    ("The user is trying for a baby.", "The user is pregnant."),
+    ("The user lives alone.", "The user's boyfriend moved in with the user."),
+    ("The user owes the user's brother $500.", "The user has paid the user's brother back."),
+    ("The user works nights at the hospital.", "They put the user on day shifts from this week."),
+    # What others do to what is the person's own.
+    ("The user's appointment is at 3pm on Tuesday.", "The dentist moved the user's appointment to Thursday at 10."),
+    ("The user's rent is £850.", "The user's landlord put the rent up to £920."),
+    ("The user drinks four cups of coffee a day.", "The user has cut back to one cup of coffee a day."),
+    # Favourites, whichever way round.
+    ("The user's favourite season is autumn.", "Spring is the user's favourite season these days."),
+    ("Pasta is the user's favourite dinner.", "The user's favourite dinner is tacos."),
+    ("The user's cat is called Smokey.", "Smokey turned out to be a girl, so she's Cleo now."),
+    ("The user has a retainer.", "The user can stop wearing the retainer."),
+    ("The user's car is a Fiesta.", "The user bought a Yaris, the Fiesta went for scrap."),
 ]
 
 KEPT = [
+    ("用户每天喝两杯咖啡。", "用户每天喝八杯水。"),
+    ("用户每周健身三次。", "用户每周给爸妈打五次电话。"),
+    ("用户体重一百四十斤。", "用户提到：瘦了十斤。"),
+    ("用户每天六点下班。", "用户今晚十点才下班。"),
+    ("用户女儿身高一米三。", "用户儿子一米五了。"),
+    ("用户没打过疫苗。", "用户提到：疫苗今天没打成。"),
+    ("用户没有车。", "用户租了辆车去郊游。"),
+    ("用户的狗叫旺财。", "用户的猫改名叫咪咪了。"),
+    ("用户住在杭州。", "用户和女朋友一起住。"),
+    ("用户家在花莲。", "用户现在人在京都，住附近的饭店五天。"),
+    ("用户打算五一去西安。", "用户提到：西安的机票真贵。"),
+    ("用户在腾讯做后端。", "用户加入了公司的篮球社团。"),
+    ("用户不喝酒。", "用户昨天年会被灌了两杯红酒。"),
     ("用户提到：E old。", "用户提到：new  -> ended ; K -> kept。"),
     ("用户住在武汉。", "用户下周去苏州开会。"),
     ("用户住在南京。", "用户打算明年搬去扬州。"),
@@ -538,6 +594,12 @@ KEPT = [
     ("The user is a smoker.", "The user's dentist says the user should quit smoking."),
     ("The user loves jazz.", "The guy upstairs can't stand jazz."),
     ("The user lives in Bath.", "The user gave the dog a bath and flooded the kitchen."),
+    ("The user lives in Exeter.", "The user said goodbye to the user's cousin at Exeter station."),
+    ("The user drinks coffee every morning.", "The user finished the coffee and left."),
+    ("The user is 41.", "The user's house is 42 years old."),
+    ("The user plays guitar in a band.", "The user's favourite band split up."),
+    ("The user owns a small bakery.", "The bakery next to the user's house closed down."),
+    ("The user's friend is called Anna.", "The user's friend is called Tom."),
 ]
 
 
