@@ -21,6 +21,9 @@ CALLED = "called"
 SURNAME = "surname"
 """Heads of what the person is called: their name, what they want to be called, their last name."""
 
+UNKNOWN = "?"
+"""The head of "she is … now" where nobody was spoken of."""
+
 _MISSPELT = 0.7
 """How much alike two spellings of one name are at least."""
 
@@ -44,6 +47,8 @@ _NAMINGS = (
     re.compile(r"(?P<of>(?:my|our|the|\w+'s) [a-z][\w ]{1,24}?) is (?:now |actually |officially |called )*(?P<v>.+)"),
     re.compile(r"^(?P<v>.+?) is (?P<of>(?:my|our) (?:new )?[\w ]{2,24})$"),
     re.compile(r"\b(?P<of>report)(?:s|ing)? to (?P<v>.+)"),
+    re.compile(r"\bsettled on (?P<v>.+?) for (?P<of>(?:the|my|our) [\w ]+?)(?: in the end)?$"),
+    re.compile(r"^(?P<of>(?:my|our) [\w ]+?) (?:goes by|go by|wants to be|prefers|answers to) (?P<v>.+)"),
 )
 _CHANGED = re.compile(r"\bchanged (?P<of>(?:my|our|the) [\w ]+?)(?:'s)?(?: name)? to (?P<v>\w+)")
 """Of these even a name without a capital is one: "changed my username to …"."""
@@ -58,10 +63,16 @@ _PRONOUN = re.compile(
 )
 _WE = re.compile(r"(?:^|\bso )(?:we|i) (?:are|am) (?:called |now )*(?P<v>.+)")
 _OWN = (
-    (re.compile(r"\b(?:calling|called) me (?P<v>.+)|\b(?:wants?|like|prefer) to be called (?P<v2>.+)"), (CALLED,)),
+    (
+        re.compile(
+            r"\b(?:calling|called) me (?P<v>.+)|^i am called (?P<v3>.+)"
+            r"|\b(?:wants?|like|prefer) to be called (?P<v2>.+)"
+        ),
+        (CALLED,),
+    ),
     (re.compile(r"(?:^|^please |\b(?:you|everyone|everybody|people|they|can|just|to) )calls? me (?P<v>.+)"), (CALLED,)),
     (re.compile(r"\bi (?:am )?(?:go|goes|going|went) by (?P<v>.+)|\bput me down as (?P<v2>.+)"), (CALLED, OWN)),
-    (re.compile(r"\b(?:rather|want to|wants to) be (?P<v>.+)"), (CALLED,)),
+    (re.compile(r"^i (?:\w+ )?(?:rather|want to|prefer) (?:be )?(?P<v>.+)"), (CALLED,)),
     (re.compile(r"\bi am (?P<v>(?:mrs?|ms|miss|dr)\b.+)"), (CALLED, OWN)),
     (
         re.compile(r"^it is (?:now |spelled |spelt )?(?P<v>.+ (?:from (?:now|here) on|going forward|with an? \w)\b.*)"),
@@ -198,7 +209,7 @@ def _read_pronoun(part: str, *, proper: frozenset[str], latest: str, marked: boo
     """The naming in "it's Katya" or a bare "Katya" of what was spoken of before."""
     found = _PRONOUN.search(part) or (_WE.search(part) if latest in _load_words().groups and marked else None)
     words = _read_name(found["v"] if found else part, proper=proper, explicit=False)
-    head = latest or (find_head(part[: found.start()]) if found else "")
+    head = latest or (find_head(part[: found.start()]) if found else "") or (UNKNOWN if found and marked else "")
     if not words or not head or (not found and (not marked or words != frozenset(part.split()))):
         return None
     return Naming(head=head, words=words, definite=True, certain=False, marked=marked)
@@ -269,9 +280,12 @@ def is_one_of_many(naming: Naming) -> bool:
     return naming.head in _load_words().many
 
 
-def is_renamed(old: Naming, new: Naming) -> bool:
-    """Whether what `old` calls by one name has another now, or turns out to have."""
-    if old.head != new.head or not new.definite:
+def is_renamed(old: Naming, new: Naming, *, said: frozenset[str]) -> bool:
+    """Whether what `old` calls by one name has another now, or turns out to have.
+
+    `said`: the words of the new text; by its old name it tells what "she" is.
+    """
+    if not new.definite or (old.head != new.head and not (new.head == UNKNOWN and {*map(stem, old.words)} & said)):
         return False
     if not (old.words and new.words):
         return new.marked and bool(old.words)
