@@ -84,9 +84,10 @@ def _concern_the_same(old: Clause, new: Clause, before: Frame, after: Frame) -> 
 
 
 def _contradicts(before: Frame, after: Frame) -> bool:
-    if gives_another_name(before.names, after.names, of_same=bool(share(before.words, after.words))):
+    shared = share(before.words, after.words)  # one in passing ends nothing that is told at length
+    if gives_another_name(before.names, after.names, of_same=bool(shared)):
         return True
-    near = _overlap(before, after)
+    near = len(shared) >= min(len(before.words), len(after.words)) // _IN_PASSING
     for old, new in _pairs(before, after):
         of_same = _concern_the_same(old, new, before, after)
         if "unreal" in old.cues:
@@ -156,13 +157,10 @@ def _comes_about(old: Clause, new: Clause) -> bool:
     return "gain" in new.cues or ("没" in old.text and "momentary" not in new.cues and bool(_DONE.search(new.text)))
 
 
-def _overlap(before: Frame, after: Frame) -> bool:
-    """Whether the texts have enough words in common: one in passing ends nothing that is told at length."""
-    shared = share(before.words, after.words)
-    return len(shared) >= min(len(before.words), len(after.words)) // _IN_PASSING
-
-
 def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
+    known = old.attributes.keys() & new.attributes
+    if not known:
+        return False
     if "adding" in new.cues and not new.cues & {"end", "no_more", "correction", "restart"}:
         return False
     if ("weekday" in old.cues) != ("weekday" in new.cues):
@@ -171,7 +169,7 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
     is_moved = bool(_MOVES.search(new.text)) and "change" in new.cues
     return any(
         _differs(name, old.attributes[whose, name], new.attributes[whose, name], is_moved=is_moved)
-        for whose, name in old.attributes.keys() & new.attributes
+        for whose, name in known
         if not (name == "home" and _is_trip(new, after)) and not (name in _HABITS and "momentary" in new.cues)
         if not (once and " " in name)
         if not new.attributes[whose, name].is_moved or new.cues & {"change", "correction"}

@@ -230,11 +230,14 @@ _RISE = re.compile(r"(?:涨|加|升|降|减|多|少|长|胖|瘦|跌|掉)了$")
 def _read_measures(part: str, tables: Tables) -> Iterator[tuple[str, Value]]:
     """The measures a clause gives, by their name and what of."""
     text = write_digits(part)
+    has_digit = any(map(str.isdigit, text))
     for name, measure in tables.measures.items():
-        if measure.unless and measure.unless.search(text):
+        if measure.is_counted and not has_digit:
             continue
         found = next(filter(None, (pattern.search(text) for pattern in measure.tell)), None)
         if found is None or _RISE.search(text[: found.start("v")]):
+            continue
+        if measure.unless and measure.unless.search(text):
             continue
         of = found.groupdict().get("u") or ""
         rest = text.replace(found["v"], " ").replace(of or " ", " ")

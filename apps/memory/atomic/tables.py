@@ -20,13 +20,14 @@ _NUMBER = r"(?:\d+(?:[.,:]\d+)*)"
 class Attribute:
     """How one is told of (`tell`), and what a clause that only sounds like it has (`unless`).
 
-    The others are of measures only: `data/measures.toml` says what for.
+    The others are of measures only (`data/measures.toml`); ``is_counted``: only what has a number tells of it.
     """
 
     tell: tuple[re.Pattern[str], ...]
     unless: re.Pattern[str] | None
     is_topical: bool = False
     is_moved: bool = False
+    is_counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ def _compile(rows: Mapping[str, Any]) -> dict[str, Attribute]:
             unless=re.compile("|".join(row["not"]).replace("{n}", _NUMBER)) if "not" in row else None,
             is_topical=row.get("topical", False),
             is_moved=row.get("moved", False),
+            is_counted=all("{n}" in pattern for pattern in row["tell"]),
         )
         for name, row in rows.items()
     }
