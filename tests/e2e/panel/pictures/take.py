@@ -32,6 +32,12 @@ FOLDER = Path(django_settings.BASE_DIR) / "docs" / "screenshots"
 QUALITY = 80
 WIDTH = 1280
 
+_COME_TO_REST = """async () => {
+    await document.fonts.ready;
+    const moving = document.getAnimations().filter((each) => each.effect.getTiming().iterations !== Infinity);
+    await Promise.allSettled(moving.map(({ finished }) => finished));
+}"""
+
 LONG_TERM = "/admin/memory/longtermmemory/"
 
 
@@ -164,7 +170,7 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-phone", LONG_TERM, "linmei", "phone"),
         Shot("panel-phone-dark", "/admin/review/", look="night"),
         Shot("panel-erasure", "/admin/erasure/", height=1100),
-        Shot("panel-receipt", "/admin/erasure/", act=erase, height=900),
+        Shot("panel-receipt", "/admin/erasure/", act=erase, height=1150),
     ]
 
 
@@ -173,7 +179,7 @@ def take(page: Page, shot: Shot) -> None:
     page.goto(shot.path)
     if shot.act:
         shot.act(page)
-    page.evaluate("() => document.fonts.ready.then(() => true)")
+    page.evaluate(_COME_TO_REST)
     client = page.context.new_cdp_session(page)
     taken = client.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
     client.detach()
