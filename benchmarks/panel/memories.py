@@ -102,10 +102,12 @@ def _make_changes(user: Any, memories: Sequence[LongTermMemory], count: int, dra
     operation = uuid4()
     for number in range(count):
         memory = memories[0] if number % (count // min(STEPS, count)) == 0 else draw.choice(memories)
-        after = snapshot(memory)
-        action, before = Change.Action.CREATE, None
+        state = snapshot(memory)
+        before: Any = None
+        after: Any = state
+        action = Change.Action.CREATE
         if number % 10 == 1 or memory is memories[0]:
-            action, before = Change.Action.EDIT, {**after, "confidence": round(draw.random(), 2)}
+            action, before = Change.Action.EDIT, {**state, "confidence": round(draw.random(), 2)}
         elif number % 10 == 2:
             action, after = Change.Action.DELETE, None
         operation = operation if number % 10 == 1 else uuid4()

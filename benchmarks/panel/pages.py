@@ -154,6 +154,7 @@ def _list_memory_lists() -> Iterator[Page]:
 
 def _list_tables(request: Any, *, brief: bool) -> Iterator[Page]:
     """Django's own lists: the last page, searches, a choice of each filter, each order."""
+    page: Any
     for model, page in admin.site._registry.items():
         if isinstance(page, ListPages) or not page.has_view_permission(request):
             continue

@@ -48,7 +48,7 @@ PERMISSIONS = (
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[type-arg]  # not subscriptable when it runs
+class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  # typed otherwise; not subscriptable
     """For staff, as far as Django's permissions go; who is no superuser changes no powers, and nobody with more."""
 
     form = UserChangeForm
