@@ -1,7 +1,8 @@
-"""Logistic regression and a network with one hidden layer, fitted with numpy alone. Deterministic for a seed."""
+"""Logistic regressions and a network with one hidden layer, fitted with numpy alone. Deterministic for a seed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,42 @@ def fit_line(rows: Floats, labels: Floats, shares: Floats, *, penalty: float, st
         curve = (inputs * (shares * found * (1 - found))[:, None]).T @ inputs + np.diag(decay)
         weights -= np.linalg.solve(curve, slope)
     return weights[:-1].astype(np.float32), float(weights[-1])
+
+
+def fit_table(
+    codes: Sequence[npt.NDArray[np.int64]],
+    labels: Floats,
+    shares: Floats,
+    *,
+    size: int,
+    penalty: float,
+    passes: int,
+    rate: float,
+    least: int,
+    seed: int,
+) -> tuple[Floats, float]:
+    """Return a table of weights and the bias of a logistic regression over sets of `codes` below `size`.
+
+    By Adagrad (Duchi et al., 2011), a row at a time, drawn by `shares`. A row's sum is damped by the root of its
+    length. `least`: codes in fewer rows than that weigh nothing.
+    """
+    random = np.random.default_rng(seed)
+    counts = np.bincount(np.concatenate(codes), minlength=size)
+    kept = [row[counts[row] >= least] for row in codes]
+    weights, squares = np.zeros(size), np.full(size, 1e-6)
+    bias, bias_squares = 0.0, 1e-6
+    for _pass in range(passes):
+        for index in random.choice(len(kept), size=len(kept), p=shares / shares.sum()).tolist():
+            row = kept[index]
+            damping = 1 / np.sqrt(len(codes[index]) + 1)
+            odds = weights[row].sum() * damping + bias
+            wrong = 1 / (1 + np.exp(-np.clip(odds, -30, 30))) - labels[index]
+            slopes = wrong * damping + penalty * weights[row]
+            squares[row] += slopes * slopes
+            weights[row] -= rate * slopes / np.sqrt(squares[row])
+            bias_squares += wrong * wrong
+            bias -= rate * wrong / np.sqrt(bias_squares)
+    return weights.astype(np.float32), float(bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +114,16 @@ def fit_network(
                 true_mean, true_square = mean / (1 - _MEMORY**step), square / (1 - _SQUARES**step)
                 value -= (_RATE * true_mean / (np.sqrt(true_square) + 1e-8)).astype(np.float32)
     return Layers(hidden=values[0], hidden_bias=values[1], output=values[2], output_bias=float(values[3][0]))
+
+
+def average(networks: Sequence[Layers]) -> Layers:
+    """Return one network whose log-odds are the mean of those of several: their hidden units side by side."""
+    return Layers(
+        hidden=np.concatenate([layers.hidden for layers in networks], axis=1),
+        hidden_bias=np.concatenate([layers.hidden_bias for layers in networks]),
+        output=np.asarray(np.concatenate([layers.output for layers in networks]) / len(networks), np.float32),
+        output_bias=sum(layers.output_bias for layers in networks) / len(networks),
+    )
 
 
 def _find_slopes(values: list[Floats], rows: Floats, labels: Floats, *, penalty: float) -> list[Floats]:

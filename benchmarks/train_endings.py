@@ -2,18 +2,19 @@
 
     python -m benchmarks.train_endings [--cases FILE...] [--output FILE]
 
-From the statements in ``benchmarks/endings`` (README.md there) and the labelled conversations of ``tests/quality`` that
-are for that (FILEs; by default the halves ``open`` and ``open_2``). Takes some minutes; the same inputs give the same
-weights.
+From the statements, conversations and diaries in ``benchmarks/endings`` (README.md there) and the labelled
+conversations of ``tests/quality`` that are for that (FILEs; by default all of these). Takes some minutes; the same
+inputs give the same weights.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,27 @@ from typing import Any
 import numpy as np
 
 from apps.core.llm.embedding.local import LocalEmbedder
+from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
+from apps.core.text.sentences import split_sentences
+from apps.memory.atomic.compare import share
 from apps.memory.atomic.endings import DIMENSIONS, Floats, Statement, join_vectors, read_new, read_old, read_pair
-from benchmarks.fitting import fit_line, fit_network
+from apps.memory.atomic.frames import read_frame
+from apps.memory.atomic.phrases import SIZE, list_phrases
+from benchmarks.fitting import average, fit_line, fit_network, fit_table
 from tests.quality.cases import ContradictionCase, holds, load_case_file
 
 STATEMENTS = Path(__file__).parent / "endings"
 _CONVERSATIONS = Path(__file__).parents[1] / "tests" / "quality" / "contradictions"
-CASES = [_CONVERSATIONS / f"{language}_{half}.jsonl" for half in ("open", "open_2") for language in ("zh", "en")]
-"""The halves that may be read but for ``open_3``, which says what the models make of words they never saw."""
+CASES = [
+    *(
+        _CONVERSATIONS / f"{language}_{half}.jsonl"
+        for half in ("open", "open_2", "open_3")
+        for language in ("zh", "en")
+    ),
+    *(STATEMENTS / f"{language}_cases.jsonl" for language in ("zh", "en")),
+]
+"""The conversations that may be read but for ``open_4``, which says what the models make of words they never saw."""
 
 OUTPUT = Path(__file__).parents[1] / "apps" / "memory" / "atomic" / "data" / "endings.npz"
 
@@ -42,6 +55,14 @@ _PENALTY = 0.3
 _LINE_PENALTY = 1 / 0.3
 _UNITS = 64
 _PASSES = 14
+_NETWORKS = 2
+"""From different beginnings: their mean is steadier than one."""
+
+_TABLE_PENALTY, _TABLE_RATE, _TABLE_PASSES = 1e-4, 0.1, 6
+_LEAST = 3
+_STATEMENTS_SHARE = 0.3
+_HARD, _EASY, _DIARY_SHARE = 8, 4, 0.5
+"""Of the sentences said before a diary's entry: how many of those most like it, and of all others, and their share."""
 
 
 @dataclass(slots=True)
@@ -59,6 +80,14 @@ class Group:
     def is_pool(self) -> bool:
         """Whether it is a list of statements of its topic rather than of one thing."""
         return self.title == self.topic
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one person said on one day. `ends`: the places, from 0, of the entries before it that it has ended."""
+
+    text: str
+    ends: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +122,46 @@ def load_groups() -> list[Group]:
                 case _:
                     raise ValueError(f"{topic}.txt: a line begins with no mark")
     return groups
+
+
+def load_diaries() -> list[list[Entry]]:
+    """Read the diaries, each of one person, in their order."""
+    diaries: dict[str, list[Entry]] = {}
+    for language in ("zh", "en"):
+        for line in (STATEMENTS / f"{language}_diaries.jsonl").read_text("utf-8").splitlines():
+            row = json.loads(line)
+            ends = frozenset(number - 1 for number in row["ends"])
+            diaries.setdefault(row["person"], []).append(Entry(text=row["text"], ends=ends))
+    return list(diaries.values())
+
+
+def make_diary_rows(diaries: Sequence[Sequence[Entry]]) -> tuple[list[Row], list[Row], list[Row]]:
+    """Return the pairs, the older and the newer texts of diaries, in which almost nothing ends.
+
+    Of the pairs without an end those that share the most words are the hardest, so they are taken, and some others.
+    """
+    pairs: list[Row] = []
+    states: list[Row] = []
+    changes: list[Row] = []
+    chance = random.Random(6)
+    for diary in diaries:
+        ended = {number for entry in diary for number in entry.ends}
+        for place, entry in enumerate(diary):
+            states.append(Row(entry.text, "", int(place in ended), 1))
+            changes.append(Row("", entry.text, int(bool(entry.ends)), 2 if entry.ends else 1))
+            pairs.extend(Row(diary[number].text, entry.text, 1, 1) for number in sorted(entry.ends))
+            others = [
+                sentence
+                for number, earlier in enumerate(diary[:place])
+                if number not in entry.ends
+                for sentence in {earlier.text, *split_sentences(earlier.text)}
+            ]
+            words = read_frame(tell(entry.text)).words
+            others.sort(key=lambda text: (-len(share(read_frame(tell(text)).words, words)), text))
+            hard, rest = others[:_HARD], others[_HARD:]
+            chosen = [*hard, *chance.sample(rest, min(len(rest), _EASY))]
+            pairs.extend(Row(text, entry.text, 0, _DIARY_SHARE) for text in chosen)
+    return pairs, states, changes
 
 
 class Maker:
@@ -265,7 +334,7 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> tuple[list[Row], list[
 @cache
 def tell(text: str) -> str:
     """The text as the offline rules would store it."""
-    return tell_in_third_person(text, language="zh" if _is_chinese(text) else "en") or text
+    return tell_in_third_person(text, language=detect_language(text)) or text
 
 
 @cache
@@ -284,10 +353,13 @@ def read_statement(text: str) -> Statement:
 def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
     """Return the weights by name."""
     maker = Maker(load_groups(), seed=0)
-    pairs, states, changes = make_case_rows(cases)
-    pairs += maker.make_pairs()
-    states += maker.make_states()
-    changes += maker.make_changes()
+    statements = [list(rows) for rows in (maker.make_pairs(), maker.make_states(), maker.make_changes())]
+    pairs, states, changes = (
+        [*of_cases, *of_diaries, *(replace(row, share=row.share * _STATEMENTS_SHARE) for row in of_statements)]
+        for of_cases, of_diaries, of_statements in zip(
+            make_case_rows(cases), make_diary_rows(load_diaries()), statements, strict=True
+        )
+    )
     state, state_bias = fit_line(
         np.stack([read_old(read_statement(row.old)) for row in states]), *_labels(states), penalty=_LINE_PENALTY
     )
@@ -300,7 +372,22 @@ def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
     features = np.stack([read_pair(tell(row.old), tell(row.new)) for row in pairs])
     means, scales = features.mean(axis=0), 2 * (features.std(axis=0) + 0.1)
     rows = np.concatenate([vectors, (features - means) / scales], axis=1).astype(np.float32)
-    layers = fit_network(rows, *_labels(pairs), units=_UNITS, penalty=_PENALTY, passes=_PASSES, seed=0)
+    layers = average(
+        [
+            fit_network(rows, *_labels(pairs), units=_UNITS, penalty=_PENALTY, passes=_PASSES, seed=seed)
+            for seed in range(_NETWORKS)
+        ]
+    )
+    phrases, phrases_bias = fit_table(
+        [list_phrases(tell(row.old), tell(row.new)) for row in pairs],
+        *_labels(pairs),
+        size=SIZE,
+        penalty=_TABLE_PENALTY,
+        passes=_TABLE_PASSES,
+        rate=_TABLE_RATE,
+        least=_LEAST,
+        seed=0,
+    )
     return {
         "state": state,
         "state_bias": np.float32(state_bias),
@@ -312,6 +399,8 @@ def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
         "hidden_bias": layers.hidden_bias,
         "output": layers.output,
         "output_bias": np.float32(layers.output_bias),
+        "phrases": phrases,
+        "phrases_bias": np.float32(phrases_bias),
     }
 
 

@@ -1,10 +1,10 @@
-"""The two kinds of models that `benchmarks.train_endings` fits."""
+"""The three kinds of models that `benchmarks.train_endings` fits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.fitting import fit_line, fit_network
+from benchmarks.fitting import average, fit_line, fit_network, fit_table
 
 
 def test_a_line_finds_the_odds_of_each_side() -> None:
@@ -31,3 +31,30 @@ def test_a_network_learns_what_no_line_can_and_the_same_each_time() -> None:
     logits = np.maximum(rows[:4] @ first.hidden + first.hidden_bias, 0) @ first.output + first.output_bias
     assert (logits > 0).tolist() == [False, True, True, False]
     assert (first.hidden == second.hidden).all()
+
+
+def test_the_average_of_networks_answers_with_the_mean_of_their_log_odds() -> None:
+    random = np.random.default_rng(3)
+    rows, labels = random.random((60, 3)).astype(np.float32), random.integers(0, 2, 60).astype(np.float32)
+    networks = [
+        fit_network(rows, labels, np.ones(60, np.float32), units=4, penalty=0.1, passes=3, seed=seed) for seed in (0, 1)
+    ]
+    odds = [
+        np.maximum(rows @ layers.hidden + layers.hidden_bias, 0) @ layers.output + layers.output_bias
+        for layers in (*networks, average(networks))
+    ]
+    assert not np.allclose(odds[0], odds[1])
+    assert np.allclose((odds[0] + odds[1]) / 2, odds[2], atol=1e-5)
+
+
+def test_a_table_weighs_the_codes_that_tell_the_rows_apart_and_no_rare_one() -> None:
+    codes = [np.array(row) for row in [[0, 1], [0, 2], [0, 1], [0, 2], [0, 1], [0, 2], [0, 2, 3]]]
+    labels = np.array([1, 0, 1, 0, 1, 0, 0], np.float32)
+    weights, bias = fit_table(
+        codes, labels, np.ones(7, np.float32), size=8, penalty=1e-4, passes=60, rate=0.5, least=2, seed=0
+    )
+    assert weights[1] > 1
+    assert weights[2] < -1
+    assert weights[3:].tolist() == [0] * 5
+    damping = 1 / np.sqrt(3)
+    assert (weights[0] + weights[1]) * damping + bias > 0 > (weights[0] + weights[2]) * damping + bias

@@ -8,8 +8,12 @@ from uuid import UUID
 
 import numpy as np
 from django.db import connection
+from django.db.models.functions import Length
 
+from apps.conversations.models import Message
 from apps.core.llm.embedding.local import LOCAL_NAME
+from apps.core.llm.offline.language import detect_language
+from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.endings import DIMENSIONS, Floats, Statement, find_ended, is_doubtful
 from apps.memory.embeddings.active import find_active_model
@@ -23,12 +27,14 @@ WHERE model_id = %(model)s AND memory_id = ANY(%(memories)s)
 """
 _HEADER_BYTES = 4
 
+_LONGEST_CHARACTERS = 600
+
 
 class EndedMemories:
     """Finds, for messages of one person, the memories that each has ended.
 
-    A message counts as a whole: what it ends may be said in one of its memories and what is true now in another.
-    Without the local embedder's vectors nothing is found, and the rules stand alone.
+    A message counts as a whole: what it ends may be said beside what is taken from it. A very long one counts by what
+    is taken from it. Without the local embedder's vectors nothing is found, and the rules stand alone.
     """
 
     def __init__(self, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
@@ -43,10 +49,10 @@ class EndedMemories:
         self._statements = {
             memory: Statement(text=texts[memory], vector=vector) for memory, vector in _load(model.id, texts).items()
         }
-        joined = {message: " ".join(found) for message, found in contents.items()}
-        for message, vector in zip(joined, embed_memories(list(joined.values()), at_once=True).active, strict=True):
+        said = {message: " ".join(found) for message, found in contents.items()} | _load_said(list(contents))
+        for message, vector in zip(said, embed_memories(list(said.values()), at_once=True).active, strict=True):
             if vector is not None:
-                self._said[message] = Statement(text=joined[message], vector=vector[:DIMENSIONS])
+                self._said[message] = Statement(text=said[message], vector=vector[:DIMENSIONS])
 
     def find(self, message: UUID) -> frozenset[UUID]:
         """Return the IDs of the memories that the message has ended; those it says again stay."""
@@ -72,6 +78,16 @@ def group_contents(pairs: Sequence[tuple[UUID, str]]) -> dict[UUID, list[str]]:
     for message, content in pairs:
         grouped[message].append(content)
     return dict(grouped)
+
+
+def _load_said(messages: Sequence[UUID]) -> dict[UUID, str]:
+    """The messages in the third person, as memories are; without those that are too long to be about one thing."""
+    texts = Message.objects.alias(length=Length("content")).filter(id__in=messages, length__lte=_LONGEST_CHARACTERS)
+    return {
+        message: told
+        for message, text in texts.values_list("id", "content")
+        if (told := tell_in_third_person(text, language=detect_language(text)))
+    }
 
 
 def _load(model: int, memories: Mapping[UUID, str]) -> dict[UUID, Floats]:

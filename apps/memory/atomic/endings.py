@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
+from apps.memory.atomic.phrases import Codes, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 
 DIMENSIONS: Final = 512
@@ -27,14 +28,16 @@ DIMENSIONS: Final = 512
 
 MIN_STATE = 0.7
 MIN_CHANGE = 0.3
-MIN_END = 0.7
+MIN_END = 0.25
 """Probabilities from which on each model agrees."""
 
 LEAST_STATE = 0.1
-LEAST_END = 0.2
-"""Probabilities below which what the rules of `compare` take for an end is none."""
+"""Probability of a state below which, or of an end below `MIN_END`, what the rules of `compare` end is not ended."""
 
-CANDIDATES = 100
+MOST_ENDED = 4
+"""By one message: what would end more is about everything, and has ended nothing."""
+
+CANDIDATES = 40
 """Older texts whose words are read: the likeliest by the vectors alone."""
 
 Floats = npt.NDArray[np.float32]
@@ -74,20 +77,41 @@ class Network:
     output: Floats
     output_bias: float
 
-    def score(self, vectors: Floats, features: Floats) -> Floats:
-        """Return a probability for each pair: rows of `join_vectors` and of `read_pair`."""
+    def weigh(self, vectors: Floats, features: Floats) -> Floats:
+        """Return the log-odds of each pair: rows of `join_vectors` and of `read_pair`."""
         inputs = np.concatenate([vectors, (features - self.means) / self.scales], axis=1)
         active = np.maximum(inputs @ self.hidden + self.hidden_bias, 0)
-        return _squash(active @ self.output + self.output_bias)
+        return np.asarray(active @ self.output + self.output_bias, dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """A logistic regression over the phrases of a pair, longer texts damped by the root of how many they have."""
+
+    weights: Floats
+    bias: float
+
+    def weigh(self, phrases: Sequence[Codes]) -> Floats:
+        """Return the log-odds of each pair: codes of `list_phrases`."""
+        sums = [self.weights[codes].sum() / np.sqrt(len(codes) + 1) for codes in phrases]
+        return np.array(sums, dtype=np.float32) + np.float32(self.bias)
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The three models."""
+    """The models. Whether a pair is an end is said by two, whose log-odds add up: `end` and `phrases`."""
 
     state: Linear
     change: Linear
     end: Network
+    phrases: Phrases
+
+    def score_ends(self, olds: Sequence[Statement], new: Statement) -> Floats:
+        """Return for each older text the probability that the new one ends it."""
+        pairs = join_vectors(np.stack([old.vector for old in olds]), new.vector)
+        features = np.stack([read_pair(old.text, new.text) for old in olds])
+        phrases = [list_phrases(old.text, new.text) for old in olds]
+        return _squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
 
 
 def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
@@ -99,14 +123,13 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
     left = np.flatnonzero(states >= MIN_STATE).tolist()
     if not left:
         return []
-    pairs = join_vectors(np.stack([olds[index].vector for index in left]), new.vector)
     if len(left) > CANDIDATES:
-        likely = models.end.score(pairs, np.broadcast_to(models.end.means, (len(left), len(models.end.means))))
-        kept = np.argsort(-likely)[:CANDIDATES].tolist()
-        left, pairs = [left[index] for index in kept], pairs[kept]
-    features = np.stack([read_pair(olds[index].text, new.text) for index in left])
-    ends = models.end.score(pairs, features) >= MIN_END
-    return sorted(index for index, is_end in zip(left, ends, strict=True) if is_end)
+        pairs = join_vectors(np.stack([olds[index].vector for index in left]), new.vector)
+        likely = models.end.weigh(pairs, np.broadcast_to(models.end.means, (len(left), len(models.end.means))))
+        left = [left[index] for index in np.argsort(-likely)[:CANDIDATES].tolist()]
+    ends = models.score_ends([olds[index] for index in left], new)
+    likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
+    return sorted(left[place] for place in likeliest if ends[place] >= MIN_END)
 
 
 def is_doubtful(old: Statement, new: Statement) -> bool:
@@ -114,8 +137,7 @@ def is_doubtful(old: Statement, new: Statement) -> bool:
     models = load_models()
     if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:
         return True
-    pair = join_vectors(old.vector[None, :], new.vector)
-    return bool(models.end.score(pair, read_pair(old.text, new.text)[None, :])[0] < LEAST_END)
+    return bool(models.score_ends([old], new)[0] < MIN_END)
 
 
 def join_vectors(olds: Floats, new: Floats) -> Floats:
@@ -231,4 +253,5 @@ def load_models() -> Models:
             output=values["output"],
             output_bias=float(values["output_bias"]),
         ),
+        phrases=Phrases(weights=values["phrases"], bias=float(values["phrases_bias"])),
     )
