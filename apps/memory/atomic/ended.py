@@ -10,6 +10,7 @@ import numpy as np
 from django.db import connection
 from django.db.models.functions import Length
 
+from apps.accounts.models import User
 from apps.conversations.models import Message
 from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.core.llm.offline.language import detect_language
@@ -37,8 +38,8 @@ class EndedMemories:
     is taken from it. Without the local embedder's vectors nothing is found, and the rules stand alone.
     """
 
-    def __init__(self, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
-        """`rows`: the active memories; `contents`: what is taken from each message, by its ID."""
+    def __init__(self, user: User, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
+        """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID."""
         self._contents = contents
         self._statements: dict[UUID, Statement] = {}
         self._said: dict[UUID, Statement] = {}
@@ -49,7 +50,7 @@ class EndedMemories:
         self._statements = {
             memory: Statement(text=texts[memory], vector=vector) for memory, vector in _load(model.id, texts).items()
         }
-        said = {message: " ".join(found) for message, found in contents.items()} | _load_said(list(contents))
+        said = {message: " ".join(found) for message, found in contents.items()} | _load_said(user, list(contents))
         for message, vector in zip(said, embed_memories(list(said.values()), at_once=True).active, strict=True):
             if vector is not None:
                 self._said[message] = Statement(text=said[message], vector=vector[:DIMENSIONS])
@@ -80,9 +81,10 @@ def group_contents(pairs: Sequence[tuple[UUID, str]]) -> dict[UUID, list[str]]:
     return dict(grouped)
 
 
-def _load_said(messages: Sequence[UUID]) -> dict[UUID, str]:
-    """The messages in the third person, as memories are; without those that are too long to be about one thing."""
-    texts = Message.objects.alias(length=Length("content")).filter(id__in=messages, length__lte=_LONGEST_CHARACTERS)
+def _load_said(user: User, messages: Sequence[UUID]) -> dict[UUID, str]:
+    """The person's messages in the third person, as memories are; without those too long to be about one thing."""
+    own = Message.objects.filter(user=user, id__in=messages)
+    texts = own.alias(length=Length("content")).filter(length__lte=_LONGEST_CHARACTERS)
     return {
         message: told
         for message, text in texts.values_list("id", "content")

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
+from apps.core.text.fold import fold
 from apps.core.text.keywords import load_stop_words
 from apps.core.text.matching import match_words, stem
 from apps.core.text.pronouns import NEUTRAL
@@ -21,6 +23,10 @@ from apps.memory.atomic.tables import Tables, load_tables
 
 USER = "user"
 """The subject of what a person says of themselves."""
+
+LONGEST = 2_000
+MOST_CLAUSES = 100
+"""A text with more characters, or clauses, tells no facts but keeps something: it is read as saying nothing."""
 
 _SPELLED = r"(?! (?:with an? [a-z]\b|spelled))"
 """After the comma of "I'm John, with an h"."""
@@ -113,12 +119,30 @@ class Frame:
 @lru_cache(maxsize=20_000)
 def read_frame(text: str) -> Frame:
     """Return what `text`, a memory's content, says."""
+    if len(text) > LONGEST:
+        return _join("", text=fold(text), clauses=())
     comparable = make_comparable(text)
+    clauses = tuple(islice(_read_clauses(comparable, proper=find_proper(text)), MOST_CLAUSES + 1))
+    if len(clauses) > MOST_CLAUSES:
+        return _join("", text=comparable, clauses=())
+    return _join(comparable, text=comparable, clauses=clauses)
+
+
+def _join(told: str, *, text: str, clauses: tuple[Clause, ...]) -> Frame:
+    return Frame(
+        normalized=re.sub(r"[\W_]+", "", text),
+        clauses=clauses,
+        mentioned=_find_mentioned(told, load_tables()),
+        words=frozenset[str]().union(*(clause.words for clause in clauses)),
+        numbers=frozenset[str]().union(*(clause.numbers for clause in clauses)),
+        names=read_names(told),
+    )
+
+
+def _read_clauses(comparable: str, *, proper: frozenset[str]) -> Iterator[Clause]:
     tables = load_tables()
-    clauses: list[Clause] = []
     subject = USER
     latest = ""
-    proper = find_proper(text)
     named = ""
     for sentence in _SENTENCE.split(_CONSEQUENCE.sub(", ", comparable)):
         unreal = False
@@ -131,15 +155,7 @@ def read_frame(text: str) -> Frame:
             unreal = (unreal or bool(tables.setting.search(part))) and not _THESE_DAYS.search(part)
             namings = read_namings(part, sentence=sentence, proper=proper, latest=named)
             named = next((naming.head for naming in namings), find_head(part) or named)
-            clauses.append(_read_clause(part, subject=subject, namings=namings, unreal=unreal, tables=tables))
-    return Frame(
-        normalized=re.sub(r"[\W_]+", "", comparable),
-        clauses=tuple(clauses),
-        mentioned=_find_mentioned(comparable, tables),
-        words=frozenset[str]().union(*(clause.words for clause in clauses)),
-        numbers=frozenset[str]().union(*(clause.numbers for clause in clauses)),
-        names=read_names(comparable),
-    )
+            yield _read_clause(part, subject=subject, namings=namings, unreal=unreal, tables=tables)
 
 
 def list_cues() -> tuple[str, ...]:

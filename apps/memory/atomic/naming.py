@@ -41,7 +41,7 @@ _NAMINGS = (
     re.compile(rf"{_OF}'s (?:new |full |real |actual |proper |official )*(?:name|title)(?: is| reads) (?P<v>.+)"),
     re.compile(rf"new name (?:of|for) (?:the|my|our) {_OF} is (?P<v>.+)"),
     re.compile(
-        rf"{_OF} (?:(?:is|are|was|will be) )?(?:now |officially |actually )*"
+        rf"{_OF} (?:(?:is|are|was|will be) )?(?:now |officially |actually ){{0,3}}"
         r"(?:called|named|titled|renamed)(?: to)? (?P<v>.+)"
     ),
     re.compile(r"(?P<of>(?:my|our|the|\w+'s) [a-z][\w ]{1,24}?) is (?:now |actually |officially |called )*(?P<v>.+)"),

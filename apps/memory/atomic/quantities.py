@@ -59,7 +59,7 @@ _CHINESE = re.compile(r"(?<!周)(?<!星期)(?<!礼拜)[零〇一二两三四五�
 _HUNDREDS = re.compile(
     r"(?<![周第几数好上零〇一二两三四五六七八九十百千万\d])(?=[一二两三四五六七八九十]+[百千万])[零〇一二两三四五六七八九十百千万]+(?![年分])"
 )
-_TEN_THOUSANDS = re.compile(r"(\d+(?:\.\d+)?)\s?[万w](?![a-z千百一])")
+_TEN_THOUSANDS = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s?[万w](?![a-z千百一])")
 _TEENS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
@@ -69,7 +69,7 @@ _ENGLISH = {name: value for value, name in enumerate(_TEENS)} | {
     name: 10 * value for value, name in enumerate(_TIES, start=2)
 }
 _FIRST = "|".join(name for name in _ENGLISH if name != "one")  # "one" mostly stands for something else
-_ENGLISH_NUMBER = re.compile(rf"\b(?:{_FIRST})(?:[ -](?:{'|'.join(_ENGLISH)}|hundred|thousand))*\b")
+_ENGLISH_NUMBER = re.compile(rf"\b(?:{_FIRST})(?:[ -](?:{'|'.join(_ENGLISH)}|hundred|thousand)){{0,9}}\b")
 
 
 _ONE = re.compile(

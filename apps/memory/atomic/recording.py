@@ -156,7 +156,7 @@ class _Recorder:
         active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
         self._active = list(active.order_by("-timestamp", "-create_time", "-id")[:COMPARED])
         said = group_contents([(draft.message_id, draft.content) for draft in drafts])
-        self._endings = EndedMemories(rows=self._active, contents=said)
+        self._endings = EndedMemories(user, rows=self._active, contents=said)
         self._ended_by: dict[UUID, frozenset[UUID]] = {}
         self._before: dict[UUID, Snapshot] = {row.id: snapshot(row) for row in self._active}
         self._new: list[AtomicMemory] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.frames import make_comparable
+from apps.memory.atomic.frames import LONGEST, MOST_CLAUSES, make_comparable
 
 
 @pytest.mark.spec("A3")
@@ -145,3 +145,29 @@ def test_a_word_in_passing_ends_nothing_that_is_told_at_length(old: str, new: st
 def test_a_name_that_follows_an_animal_is_the_animals() -> None:
     assert compare("用户养了一只猫，叫咪咪。", "用户的猫改名叫豆豆了。") is Relation.CONTRADICTS
     assert compare("用户叫张伟。", "用户改名叫张强了。") is Relation.CONTRADICTS
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["1.1:1", "0", "Now ", "一", "with my a in an ", "我, "])
+@pytest.mark.parametrize("length", [600, LONGEST, 32_000])
+def test_no_text_takes_long_to_be_compared(unit: str, length: int) -> None:
+    """Without bounds the first takes 10 seconds at 600 characters."""
+    text = (unit * length)[:length]
+    assert compare(text, f"{text[1:]}用户住在北京") is not Relation.CONTRADICTS
+
+
+def test_a_numeral_without_end_is_read() -> None:
+    assert make_comparable(f"two{' hundred' * 3_000}").startswith("2000000")
+
+
+@pytest.mark.spec("A3")
+def test_what_is_too_long_for_a_statement_is_left_to_its_owner() -> None:
+    kept = "用户住在北京。" + "长" * LONGEST
+    assert compare(kept, "用户搬到上海了。") is Relation.NEW
+    assert compare("用户住在北京。", "用户搬到上海了。" + "长" * LONGEST) is Relation.NEW
+    assert compare(kept, f"{kept}！") is Relation.SAME
+    assert compare(kept, f"{kept}短") is Relation.NEW
+    listed = "，".join(f"用户有{number}号票" for number in range(MOST_CLAUSES + 1))
+    assert len(listed) < LONGEST
+    assert compare("用户住在北京。", f"{listed}，用户搬到上海了。") is Relation.NEW
+    assert compare("用户住在北京。", f"{listed[:500]}，用户搬到上海了。") is Relation.CONTRADICTS

@@ -237,3 +237,40 @@ def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     for thread in threads:
         thread.join(30)
     assert show(user) == [("active", "用户对虾过敏。")]
+
+
+MOVED = "I have moved into a new flat in Seville, the boxes are everywhere."
+
+
+def _hear(user: User, message: Message) -> list[tuple[str, str]]:
+    """What is known of a person in Antwerp after a memory that does not say what its message does."""
+    learn(user, "The user lives in Antwerp.", days_ago=3)
+    record(user, [draft(message, "The user feels tired.")])
+    return show(user)
+
+
+@pytest.mark.spec("A3")
+def test_a_memory_ends_by_what_was_said_beside_what_is_taken_from_it() -> None:
+    user = UserFactory()
+    assert _hear(user, say(user, MOVED)) == [
+        ("superseded", "The user lives in Antwerp."),
+        ("active", "The user feels tired."),
+    ]
+
+
+@pytest.mark.spec("A3")
+def test_a_very_long_message_ends_only_what_its_memories_end() -> None:
+    user = UserFactory()
+    assert _hear(user, say(user, MOVED.ljust(601, "."))) == [
+        ("active", "The user lives in Antwerp."),
+        ("active", "The user feels tired."),
+    ]
+
+
+@pytest.mark.spec("A3")
+def test_what_somebody_else_said_is_not_read() -> None:
+    user = UserFactory()
+    assert _hear(user, say(UserFactory(), MOVED)) == [
+        ("active", "The user lives in Antwerp."),
+        ("active", "The user feels tired."),
+    ]
