@@ -245,7 +245,9 @@ def _explain_long_term(
     hits = None
     if recall.statistics is not None:
         hits, _ = known.once(("hits", tuple(keywords)), lambda: _count_hits(user, keywords=keywords))
-    nearest, _ = known.once(("nearest", limit), lambda: _list_nearest(user, query_embedding, limit=limit))
+    nearest, _ = known.once(
+        ("nearest", limit, query_embedding is None), lambda: _list_nearest(user, query_embedding, limit=limit)
+    )
     scored = {memory.candidate.id for memory in ranked}
     return LongTermExplanation(
         milliseconds=milliseconds,

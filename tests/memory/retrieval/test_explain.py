@@ -173,3 +173,17 @@ def test_under_other_weights_the_database_is_asked_nothing_again(user: User, dja
     fewer = explain(user, "我喜欢的颜色", embedding=embedding, known=asked_already, candidate_limit=1)
     assert len(fewer.long_term.ranked) == 2  # one by keyword, one by meaning
     assert fewer.long_term.milliseconds != first.long_term.milliseconds == second.long_term.milliseconds
+
+
+@pytest.mark.usefixtures("memories")
+def test_settings_without_meaning_are_told_of_no_near_memories_and_others_are(user: User) -> None:
+    embedding = asked(1.0)
+    for order in ((True, False), (False, True)):
+        known = Asked()
+        below = {
+            semantic: explain(
+                user, "xyzzy", embedding=embedding, known=known, semantic_candidates=semantic
+            ).long_term.below_floor
+            for semantic in order
+        }
+        assert (len(below[True]), below[False]) == (4, [])
