@@ -9,14 +9,16 @@ from apps.core.llm.offline.third_person_english import USER, tell_english
 
 _ZH_PERSON = re.compile(r"(?:我们|我(?!国|党|军|方)|咱们?|俺们?|本人)(?!行我素)")
 _ZH_KEEP = re.compile(r"(?<=[自忘敌唯])我")
+_ZH_ADVERBS = r"(?:[还也都又就才刚已]|已经|终于|现在|目前|平时|经常|一般|通常|最近)*"
 _ZH_PREDICATE = re.compile(
     r"(?:(?:上|这|本|下|前|去|今|昨|明|[0-9一二两三几半]+)[^,，。]{0,7}?(?:[天晚早年月前日]|周[一二三四五六日末]?|星期[一二三四五六日天]?))?"
-    r"(?:[还也都又就才刚已从]|从.{1,8}|已经|终于|现在|目前|平时|经常|一般|通常|最近|从小)*"
+    rf"{_ZH_ADVERBS}(?:从.{{0,8}}{_ZH_ADVERBS}){{0,3}}"
     r"(?:是(?!的|不是|啊|吧)|有(?!人|的|点|时)|会|住|对.{1,8}过敏|喜欢|讨厌|爱|不(?:再|吃|喝|喜欢|爱|会|能)"
     r"|当|打算|计划|准备|正在|戒|养|买|卖|搬|学|每|跳槽|辞职|离职|退休|毕业|结婚|离婚|分手|考|加入|入职"
     r"|在(?=.{1,12}(?:工作|上班|住|读|上学|学习|做|当|生活)))"
 )
-"""How a clause begins that leaves the person out: what comes is said of them."""
+"""How a clause begins that leaves the person out: what comes is said of them. With 从 any number of times, thirty of it
+would be tried for minutes."""
 _EN_PREDICATE = re.compile(
     r"(?:(?:just|finally|recently|also|now) )*(?:moved|started|quit|bought|sold|lost|adopted|finished|graduated|joined"
     r"|switched|stopped|got (?:married|divorced|engaged|promoted|fired|a|an|my)|broke up|live in|work (?:at|as|for)"

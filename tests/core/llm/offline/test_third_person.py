@@ -167,3 +167,16 @@ def test_a_sentence_takes_less_than_a_millisecond() -> None:
     for text in sentences:
         tell_in_third_person(text, language="en")
     assert (time.process_time() - started) / len(sentences) < 0.001
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("unit", ["从", "从小", "今天从", "从就", "就", "I ", "I really ", "my "])
+def test_no_text_takes_long(unit: str) -> None:
+    text = unit * 600
+    assert tell_in_third_person(text, language="zh").startswith(("用户", "The user"))
+
+
+def test_whose_predicate_begins_with_from_is_the_users() -> None:
+    assert tell_in_third_person("今天从小镇搬到从化了。", language="zh") == "用户今天从小镇搬到从化了。"
+    assert tell_in_third_person("从小就从不从众，也会画画。", language="zh") == "用户从小就从不从众，也会画画。"
+    assert tell_in_third_person("从从容容。", language="zh") == "用户提到：从从容容。"
