@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -177,4 +178,5 @@ def _scale(tables: list[figures.TableSize]) -> list[dict[str, Any]]:
 
 def _read_changes(scope: Scope) -> list[Change]:
     rows = scope.rows(Change).order_by("-id").select_related("user", "actor").defer("before", "after")
+    rows = rows.annotate(is_kept=ExpressionWrapper(Q(after__isnull=False), BooleanField()))  # its object is not deleted
     return list(rows[:LAST_CHANGES])

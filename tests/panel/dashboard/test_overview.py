@@ -15,7 +15,9 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
+from apps.memory.long_term.forgetting import forget_memories
 from apps.memory.models import LongTermMemory
+from apps.memory.services import create_context, create_memory
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M6")]
@@ -169,3 +171,20 @@ def test_hostile_text_is_shown_as_text(client: Client, mei: User) -> None:
     assert "<script>alert" not in page
     assert "{{ 7*7 }}" in page
     assert "x" * 200 not in page
+
+
+def test_only_what_can_be_undone_offers_it(client: Client, mei: User) -> None:
+    now = timezone.now()
+    kept, gone = (
+        create_memory(user=mei, category="fact", key=key, value="yes", now=now)[0] for key in ("kept", "gone")
+    )
+    create_context(user=mei, title="Deposit", content="1,800 euros", now=now)
+    forget_memories(user=mei, ids=[gone.id], now=now)
+    page = client.get(reverse("admin:index"))
+    buttons = page.content.decode()
+    offered = [
+        change.object_id
+        for change in page.context["changes"]
+        if f'name="_selected_action" value="{change.pk}"' in buttons
+    ]
+    assert (len(page.context["changes"]), offered) == (4, [kept.id])
