@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from apps.core.text.places import find_places
 from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
 from apps.memory.atomic.phrases import Codes, list_phrases
@@ -28,7 +29,7 @@ DIMENSIONS: Final = 512
 
 MIN_STATE = 0.7
 MIN_CHANGE = 0.3
-MIN_END = 0.25
+MIN_END = 0.15
 """Probabilities from which on each model agrees."""
 
 LEAST_STATE = 0.1
@@ -195,7 +196,8 @@ def read_pair(old: str, new: str) -> Floats:
         old.isascii() and new.isascii(),
         min(len(new), 200) / 100,
         min(len(old), 200) / 100,
-        *_compare_quantities(list_quantities(make_comparable(old)), list_quantities(make_comparable(new))),
+        *_compare_places(_list_places(old), _list_places(new)),
+        *_compare_quantities(_list_quantities(old), _list_quantities(new)),
     ]
     return np.array(found, dtype=np.float32)
 
@@ -206,6 +208,21 @@ def _join_cues(frame: Frame) -> frozenset[str]:
 
 def _join_attributes(frame: Frame) -> set[str]:
     return {name for clause in frame.clauses for _whose, name in clause.attributes}
+
+
+@lru_cache(maxsize=4_000)
+def _list_places(text: str) -> frozenset[str]:
+    return find_places(text)
+
+
+@lru_cache(maxsize=4_000)
+def _list_quantities(text: str) -> tuple[Quantity, ...]:
+    return list_quantities(make_comparable(text))
+
+
+def _compare_places(old: frozenset[str], new: frozenset[str]) -> list[bool]:
+    """Whether either names a place, both the same, and the newer another."""
+    return [bool(old), bool(new), bool(old & new), bool(old) and bool(new - old)]
 
 
 def _compare_quantities(old: Sequence[Quantity], new: Sequence[Quantity]) -> list[float]:
