@@ -29,7 +29,7 @@ DIMENSIONS: Final = 512
 
 MIN_STATE = 0.7
 MIN_CHANGE = 0.3
-MIN_END = 0.15
+MIN_END = 0.3
 """Probabilities from which on each model agrees."""
 
 LEAST_STATE = 0.1
