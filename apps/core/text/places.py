@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 
 from apps.core.text.fold import fold
 
@@ -22,6 +22,7 @@ def is_place_name(name: str) -> bool:
     return folded in _load_names() or (folded.endswith(_SUFFIXES) and folded[:-1] in _load_names())
 
 
+@lru_cache(maxsize=4_000)
 def find_places(text: str) -> frozenset[str]:
     """Return the folded names of places in `text`: Chinese ones of the dictionary, English ones by what precedes them.
 

@@ -204,11 +204,11 @@ def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
 def share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
     """The words of `old` that `new` has too, by itself or in a longer word: 咖啡 is in 喝咖啡."""
     return frozenset(
-        word for word in old if word in new or any(_is_part(word, other) or _is_part(other, word) for other in new)
+        word for word in old if word in new or any(is_part(word, other) or is_part(other, word) for other in new)
     )
 
 
-def _is_part(short: str, long: str) -> bool:
+def is_part(short: str, long: str) -> bool:
     """Whether one word is in another: anywhere in Chinese, as a stem of some length in English (allerg, allergi)."""
     return long.startswith(short) and len(short) >= _STEM if long.isascii() else short in long
 

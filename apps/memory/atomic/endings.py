@@ -196,7 +196,7 @@ def read_pair(old: str, new: str) -> Floats:
         old.isascii() and new.isascii(),
         min(len(new), 200) / 100,
         min(len(old), 200) / 100,
-        *_compare_places(_list_places(old), _list_places(new)),
+        *_compare_places(find_places(old), find_places(new)),
         *_compare_quantities(_list_quantities(old), _list_quantities(new)),
     ]
     return np.array(found, dtype=np.float32)
@@ -208,11 +208,6 @@ def _join_cues(frame: Frame) -> frozenset[str]:
 
 def _join_attributes(frame: Frame) -> set[str]:
     return {name for clause in frame.clauses for _whose, name in clause.attributes}
-
-
-@lru_cache(maxsize=4_000)
-def _list_places(text: str) -> frozenset[str]:
-    return find_places(text)
 
 
 @lru_cache(maxsize=4_000)

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.text.matching import stem
-from apps.memory.atomic.compare import share
-from apps.memory.atomic.frames import make_comparable, read_frame
+from apps.memory.atomic.compare import is_part, share
+from apps.memory.atomic.frames import read_frame
+from apps.memory.atomic.spelling import make_comparable
 
 SIZE: Final = 1 << 16
 """Of the table."""
@@ -29,7 +30,6 @@ _NUMBER = re.compile(r"\d[\d.,:]*")
 _SHARED, _SAME_NUMBER, _OTHER_NUMBER, _NUMBER_ALONE = "S", "N", "M", "0"
 """What stands for a word, or a number, that both texts have; for another number; for one where the older has none."""
 
-_STEM = 5
 _LONGEST, _LONGEST_AROUND = 3, 4
 """Tokens of a phrase, and of one with something shared in it."""
 
@@ -41,18 +41,13 @@ def list_phrases(old: str, new: str) -> Codes:
     """Return the codes, from 0 to `SIZE`, of the phrases of a pair of texts, each once."""
     before, after = read_frame(old).words, read_frame(new).words
     shared = share(after, before) | share(before, after)
-    numbers = frozenset(_NUMBER.findall(_make_comparable(old)))
+    numbers = frozenset(_NUMBER.findall(make_comparable(old)))
     return np.union1d(_list_older(old), _list_newer(new, shared, numbers))
 
 
 @lru_cache(maxsize=4_000)
-def _make_comparable(text: str) -> str:
-    return make_comparable(text)
-
-
-@lru_cache(maxsize=4_000)
 def _list_older(text: str) -> Codes:
-    tokens = [_NUMBER_ALONE if token[0].isdigit() else token for token in _TOKEN.findall(_make_comparable(text))]
+    tokens = [_NUMBER_ALONE if token[0].isdigit() else token for token in _TOKEN.findall(make_comparable(text))]
     return _encode({f"old {phrase}" for length in (1, 2) for phrase in _list_runs(tokens, length)})
 
 
@@ -70,7 +65,7 @@ def _list_newer(text: str, shared: frozenset[str], numbers: frozenset[str]) -> C
 
 def _list_tokens(text: str, shared: frozenset[str], numbers: frozenset[str]) -> list[str]:
     """Stems and single Chinese characters, with marks for what is shared: several in a row are one."""
-    comparable = _make_comparable(text)
+    comparable = make_comparable(text)
     for word in sorted((word for word in shared if not word.isascii()), key=len, reverse=True):
         comparable = comparable.replace(word, _SHARED)
     tokens: list[str] = []
@@ -87,11 +82,8 @@ def _mark(token: str, shared: frozenset[str], numbers: frozenset[str]) -> str:
     if token == _SHARED or not token[0].isascii() or not token[0].isalpha():
         return token
     root = stem(token)
-    return _SHARED if any(root == word or _is_stem(root, word) or _is_stem(word, root) for word in shared) else root
-
-
-def _is_stem(short: str, long: str) -> bool:
-    return len(short) >= _STEM and long.startswith(short)
+    alike = (root == word or is_part(root, word) or is_part(word, root) for word in shared if word.isascii())
+    return _SHARED if any(alike) else root
 
 
 def _list_runs(tokens: list[str], length: int) -> list[str]:

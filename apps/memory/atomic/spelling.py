@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from apps.core.text.fold import fold
 from apps.memory.atomic.quantities import write_english_digits, write_thousands
@@ -89,6 +90,7 @@ _MANDARIN = [
 """What Cantonese says otherwise than Mandarin, for which the tables are."""
 
 
+@lru_cache(maxsize=4_000)
 def make_comparable(text: str) -> str:
     """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
     text = fold(_ANNOTATION.sub("", text))
