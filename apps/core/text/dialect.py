@@ -8,8 +8,8 @@ from functools import cache
 from importlib.resources import files
 
 _MARK = re.compile(
-    r"[喺咗嘅冇係佢啲嗰𠮶睇嚟畀諗谂瞓癐𤶊攰啱哋]|喇(?![叭嘛沙])|唔[係系使好想知得识識会會]"
-    r"|而家|依家|屋企|返工|鍾意|钟意|[转轉]工"
+    r"[喺咗嘅冇係佢啲嗰𠮶睇嚟畀諗谂瞓癐𤶊攰啱哋]|喇(?![叭嘛沙])|唔[係系使好想知得识識会會该該再食饮飲养養要够夠]"
+    r"|而家|依家|屋企|返工|鍾意|钟意|[转轉]工|其[实實][係系](?![统統列])"
 )
 """Without one of these a text is no Cantonese, and 中意 or 成日 may be something else in it."""
 _PARTS: Mapping[str, tuple[str, str]] = {

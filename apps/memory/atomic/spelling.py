@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from apps.core.text.dialect import spell_mandarin
 from apps.core.text.fold import fold
 from apps.memory.atomic.quantities import write_english_digits, write_thousands
 
@@ -66,37 +67,12 @@ _SPELLINGS = [
     (re.compile(r"(?<=[a-z])-(?=[a-z])"), " "),
     (re.compile(r"(?<=\d),(?=\d{3})"), ""),
 ]
-_CANTONESE = re.compile(r"[喺咗嘅佢唔冇睇啲]|屋企|而家")
-_MANDARIN = [
-    (re.compile(pattern), spelling)
-    for pattern, spelling in {
-        "而家": "现在",
-        "屋企": "家里",
-        "钟意": "喜欢",
-        "(?<=[我佢唔其实])系(?!统|列)": "是",
-        "返工": "上班",
-        "转(?:咗)?工": "换了工作",
-        "喺": "在",
-        "咗": "了",
-        "嘅": "的",
-        "佢": "他",
-        "唔": "不",
-        "冇": "没有",
-        "睇": "看",
-        "啲": "些",
-        "喇": "了",
-    }.items()
-]
-"""What Cantonese says otherwise than Mandarin, for which the tables are."""
 
 
 @lru_cache(maxsize=4_000)
 def make_comparable(text: str) -> str:
     """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
-    text = fold(_ANNOTATION.sub("", text))
-    if _CANTONESE.search(text):
-        for pattern, spelling in _MANDARIN:
-            text = pattern.sub(spelling, text)
+    text = spell_mandarin(fold(_ANNOTATION.sub("", text)))
     for pattern, spelling in _SPELLINGS:
         text = pattern.sub(spelling, text)
     text = write_thousands(text)
