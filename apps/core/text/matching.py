@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from functools import lru_cache
 from typing import Any
 
 from apps.core.text.fold import fold
 from apps.core.text.pronouns import normalize_pronouns
+from apps.core.text.remembering import remember_texts
 from apps.core.text.segment import is_cjk, words
 
 _ENGLISH_WORD = re.compile("[a-z]{3,40}")
@@ -27,7 +27,7 @@ def strip_possessive(word: str) -> str:
     return word.removesuffix("'s").removesuffix("’s")
 
 
-@lru_cache(maxsize=20_000)
+@remember_texts(20_000)
 def stem(word: str) -> str:
     """The stem of a folded English word (Snowball): colors → color, running → run. Other words are their own stem."""
     if not _ENGLISH_WORD.fullmatch(word):
@@ -46,7 +46,7 @@ def bigrams(word: str) -> list[str]:
     return [word[start : start + 2] for start in range(len(word) - 1)]
 
 
-@lru_cache(maxsize=20_000)
+@remember_texts(20_000)
 def word_parts(word: str) -> tuple[str, ...]:
     """The parts of a folded word, two characters or longer, whose occurrence says something about the word (K4's 0.3).
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from functools import cache, lru_cache
+from functools import cache
 
 from apps.core.text.fold import fold
+from apps.core.text.remembering import remember_texts
 
 _TAG = "ns"
 _SUFFIXES = ("市", "省", "县", "区", "镇", "乡", "村")
@@ -22,7 +23,7 @@ def is_place_name(name: str) -> bool:
     return folded in _load_names() or (folded.endswith(_SUFFIXES) and folded[:-1] in _load_names())
 
 
-@lru_cache(maxsize=4_000)
+@remember_texts(4_000)
 def find_places(text: str) -> frozenset[str]:
     """Return the folded names of places in `text`: Chinese ones of the dictionary, English ones by what precedes them.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.text.places import find_places
+from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
 from apps.memory.atomic.phrases import Codes, list_phrases
@@ -163,7 +164,7 @@ def read_new(statement: Statement) -> Floats:
     return np.append(statement.vector * 6, told).astype(np.float32)
 
 
-@lru_cache(maxsize=20_000)
+@remember_texts(20_000)
 def read_pair(old: str, new: str) -> Floats:
     """Return the features of a pair of texts: shared words, quantities, cues, of whom, attributes."""
     before, after = read_frame(old), read_frame(new)
@@ -210,7 +211,7 @@ def _join_attributes(frame: Frame) -> set[str]:
     return {name for clause in frame.clauses for _whose, name in clause.attributes}
 
 
-@lru_cache(maxsize=4_000)
+@remember_texts(4_000)
 def _list_quantities(text: str) -> tuple[Quantity, ...]:
     return list_quantities(make_comparable(text))
 

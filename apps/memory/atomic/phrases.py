@@ -8,7 +8,6 @@ text has them too. Phrases are hashed into a fixed table (Weinberger et al., 200
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.text.matching import stem
+from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import is_part, share
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.spelling import make_comparable
@@ -45,13 +45,13 @@ def list_phrases(old: str, new: str) -> Codes:
     return np.union1d(_list_older(old), _list_newer(new, shared, numbers))
 
 
-@lru_cache(maxsize=4_000)
+@remember_texts(4_000)
 def _list_older(text: str) -> Codes:
     tokens = [_NUMBER_ALONE if token[0].isdigit() else token for token in _TOKEN.findall(make_comparable(text))]
     return _encode({f"old {phrase}" for length in (1, 2) for phrase in _list_runs(tokens, length)})
 
 
-@lru_cache(maxsize=4_000)
+@remember_texts(4_000)
 def _list_newer(text: str, shared: frozenset[str], numbers: frozenset[str]) -> Codes:
     tokens = ["^", *_list_tokens(text, shared, numbers), "$"]
     phrases = {phrase for length in range(1, _LONGEST + 1) for phrase in _list_runs(tokens, length)}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from apps.core.text.dialect import spell_mandarin
 from apps.core.text.fold import fold
+from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.quantities import write_english_digits, write_thousands
 
 _ANNOTATION = re.compile(r"[(（]\d{4}(?:-\d\d){0,2}(?:[–~]\d{4}(?:-\d\d){0,2})?[)）]")
@@ -69,7 +69,7 @@ _SPELLINGS = [
 ]
 
 
-@lru_cache(maxsize=4_000)
+@remember_texts(4_000)
 def make_comparable(text: str) -> str:
     """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
     text = spell_mandarin(fold(_ANNOTATION.sub("", text)))

@@ -1,0 +1,100 @@
+"""What is remembered of texts, and that nothing made from a text is kept in any other way (R3)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import apps
+from apps.core.text import remembering
+from apps.core.text.matching import stem
+from apps.core.text.remembering import forget_texts, forget_too, remember_texts
+
+pytestmark = pytest.mark.spec("R3")
+
+
+@pytest.fixture
+def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this test adds is forgotten by it alone."""
+    monkeypatch.setattr(remembering, "_forgetting", [])
+
+
+@pytest.mark.usefixtures("_no_others")
+def test_a_text_is_read_once_until_it_is_forgotten():
+    read: list[str] = []
+
+    @remember_texts(2)
+    def count(text: str) -> int:
+        read.append(text)
+        return len(text)
+
+    assert [count("我养了一只猫"), count("我养了一只猫"), count("a cat")] == [6, 6, 5]
+    assert read == ["我养了一只猫", "a cat"]
+    forget_texts()
+    assert count("a cat") == 5
+    assert read == ["我养了一只猫", "a cat", "a cat"]
+
+
+@pytest.mark.usefixtures("_no_others")
+def test_the_oldest_go_first():
+    read: list[str] = []
+
+    @remember_texts(2)
+    def keep(text: str) -> str:
+        read.append(text)
+        return text
+
+    for text in ("一", "二", "三", "三", "二", "一"):
+        keep(text)
+    assert read == ["一", "二", "三", "一"]
+
+
+@pytest.mark.usefixtures("_no_others")
+def test_what_is_kept_in_another_way_is_forgotten_too():
+    kept = {"我": "猫"}
+    forget_too(kept.clear)
+    forget_texts()
+    assert kept == {}
+
+
+KEPT_FOR_GOOD = {
+    "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
+    "apps/core/llm/client.py:_make_chat_model": "settings",
+    "apps/core/llm/embedding/client.py:_make_embedder": "settings",
+    "apps/core/llm/offline/language.py:_fold_character": "a single character",
+    "apps/core/llm/offline/lexicon.py:load_lexicon": "a language",
+    "apps/core/llm/offline/phrases.py:load_phrases": "a language",
+    "apps/panel/changes/entries.py:_find_field": "names of tables and columns",
+}
+"""Functions that keep results of what they are given, and why that is nobody's text."""
+
+
+def list_kept_for_good() -> Iterator[str]:
+    """Functions of the product with arguments whose results functools keeps, where nobody can make them forgotten."""
+    folder = Path(apps.__path__[0])
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and has_arguments(node.args):
+                names = {ast.unparse(decorator).split("(")[0].split(".")[-1] for decorator in node.decorator_list}
+                if names & {"cache", "lru_cache"}:
+                    yield f"{path.relative_to(folder.parent).as_posix()}:{node.name}"
+
+
+def has_arguments(given: ast.arguments) -> bool:
+    return any([*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg])
+
+
+def test_no_function_keeps_a_text_where_nobody_can_make_it_forgotten():
+    """Another one? `remember_texts` keeps results until they have to go. Only what is nobody's text stays for good."""
+    assert sorted(list_kept_for_good()) == sorted(KEPT_FOR_GOOD)
+
+
+def test_the_words_of_texts_are_forgotten():
+    stem.cache_clear()  # type: ignore[attr-defined]
+    assert stem("running") == "run"
+    assert stem.cache_info().currsize == 1  # type: ignore[attr-defined]
+    forget_texts()
+    assert stem.cache_info().currsize == 0  # type: ignore[attr-defined]
