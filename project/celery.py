@@ -36,6 +36,14 @@ def die_with_worker(**_options: Any) -> None:
     die_with_parent(int(os.environ["JIYI_WORKER_PID"]), death_signal=signal.SIGKILL)
 
 
+@worker_process_init.connect
+def forget_with_erasures(**_options: Any) -> None:
+    """Forget what was read of texts when they are erased: here, where it was read (R3)."""
+    from apps.core.forgetting import start_forgetting  # once Django is set up
+
+    start_forgetting()
+
+
 app = Celery("jiyi")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

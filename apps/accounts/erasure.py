@@ -15,6 +15,7 @@ from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
 from apps.accounts.personal_data import list_tables
+from apps.core.forgetting import mark_erasure
 
 logger = structlog.get_logger(__name__)
 
@@ -41,7 +42,8 @@ def erase_user(*, user: User) -> Receipt:
     """Delete all that is remembered about a person, in one transaction; the account and its tokens stay (R3).
 
     Turns and tasks under way find another `data_epoch` than they began with, and store nothing. Then the person's keys
-    in the cache go, and everything is read back. Messages to workers need no clearing: they carry no arguments.
+    in the cache go, every process forgets what it has read of texts, and everything is read back. Messages to workers
+    need no clearing: they carry no arguments.
     """
     for attempt in range(ATTEMPTS):
         try:
@@ -82,9 +84,12 @@ def _delete_rows(user: User) -> dict[str, int]:
 
 
 def _clear_cache(user: User) -> bool:
-    """Delete what the cache holds under the person's ID; False when the server cannot be asked."""
+    """Delete what the cache holds under the person's ID, and have the processes forget what they have read; False when
+    the server cannot be asked.
+    """
     key = UserRateThrottle.cache_format % {"scope": UserRateThrottle.scope, "ident": user.pk}
     try:
+        mark_erasure()
         cache.delete(key)
         return cache.get(key) is None
     except RedisError:

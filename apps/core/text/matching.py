@@ -38,6 +38,7 @@ def stem(word: str) -> str:
 
         stemmer = _stemmers.english = create_stemmer("english")
     result: str = stemmer.stemWord(word)
+    stemmer.set_current("")
     return result
 
 

@@ -17,6 +17,7 @@ import structlog
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
+from apps.core.text.remembering import forget_too
 from apps.memory.embeddings.active import ModelInUse, find_active_model
 from apps.memory.embeddings.vectors import embed_whole, to_sql
 
@@ -109,8 +110,13 @@ class _Remembered:
             while len(self._vectors) > self._size:
                 self._vectors.popitem(last=False)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._vectors.clear()
+
 
 _remembered = _Remembered(REMEMBERED)
+forget_too(_remembered.clear)
 
 
 def _embed(model_name: str, text: str) -> Vector:

@@ -67,6 +67,7 @@ KEPT_FOR_GOOD = {
     "apps/core/llm/offline/language.py:_fold_character": "a single character",
     "apps/core/llm/offline/lexicon.py:load_lexicon": "a language",
     "apps/core/llm/offline/phrases.py:load_phrases": "a language",
+    "apps/core/text/places.py:_load": "a data file",
     "apps/panel/changes/entries.py:_find_field": "names of tables and columns",
 }
 """Functions that keep results of what they are given, and why that is nobody's text."""
@@ -89,12 +90,14 @@ def has_arguments(given: ast.arguments) -> bool:
 
 def test_no_function_keeps_a_text_where_nobody_can_make_it_forgotten():
     """Another one? `remember_texts` keeps results until they have to go. Only what is nobody's text stays for good."""
-    assert sorted(list_kept_for_good()) == sorted(KEPT_FOR_GOOD)
+    found = set(list_kept_for_good())
+    assert len(found) > 5, "they are looked for"
+    assert found - KEPT_FOR_GOOD.keys() == set()
 
 
 def test_the_words_of_texts_are_forgotten():
-    stem.cache_clear()  # type: ignore[attr-defined]
+    stem.cache_clear()
     assert stem("running") == "run"
-    assert stem.cache_info().currsize == 1  # type: ignore[attr-defined]
+    assert stem.cache_info().currsize == 1
     forget_texts()
-    assert stem.cache_info().currsize == 0  # type: ignore[attr-defined]
+    assert stem.cache_info().currsize == 0

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from apps.core.llm.embedding.client import get_embedder
+from apps.core.text.remembering import forget_texts
 from apps.memory.embeddings import queries
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.models import EmbeddingModel
@@ -21,8 +22,8 @@ PATIENT = 30.0
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queries, "_remembered", queries._Remembered(queries.REMEMBERED))
+def _nothing_remembered() -> None:
+    forget_texts()
 
 
 @pytest.fixture
@@ -103,6 +104,15 @@ def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: Embed
     assert second is not None
     assert first.vector is second.vector
     assert len(remote.embedding_requests) == 1
+
+
+@pytest.mark.spec("R3")
+def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
+    embed_query("x", deadline=PATIENT)
+    forget_texts()
+    embed_query("x", deadline=PATIENT)
+
+    assert len(remote.embedding_requests) == 2
 
 
 def test_only_the_newest_queries_are_remembered(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:

@@ -1,0 +1,141 @@
+"""Processes forget what they have read of texts when somebody is erased, whatever they are doing (R3)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.cache import cache
+
+from apps.accounts.erasure import erase_user
+from apps.core.forgetting import LONGEST_SECONDS, MARK, Forgetter, mark_erasure
+from apps.core.text.remembering import remember_texts
+from tests.support.factories import UserFactory
+from tests.support.workers import PROJECT
+
+pytestmark = pytest.mark.spec("R3")
+
+TEXT = "用户养了一只叫豆豆的猫。"
+
+
+@remember_texts(10)
+def count(text: str) -> int:
+    """Something that is remembered."""
+    return len(text)
+
+
+@pytest.fixture
+def forgetter(servers: None) -> Forgetter:
+    """One that has seen the mark, with something remembered since."""
+    cache.delete(MARK)
+    forgetter = Forgetter(now=0)
+    forgetter.look(now=0)
+    count.cache_clear()
+    count(TEXT)
+    return forgetter
+
+
+def test_without_an_erasure_it_is_remembered_for_a_while_but_not_for_good(forgetter: Forgetter):
+    forgetter.look(now=LONGEST_SECONDS - 1)
+    assert count.cache_info().currsize == 1
+    forgetter.look(now=LONGEST_SECONDS)
+    assert count.cache_info().currsize == 0
+    count(TEXT)
+    forgetter.look(now=2 * LONGEST_SECONDS - 1)
+    assert count.cache_info().currsize == 1
+
+
+def test_an_erasure_is_seen_once_by_everybody(forgetter: Forgetter):
+    other = Forgetter(now=0)
+    other.look(now=0)
+    mark_erasure()
+    assert count.cache_info().currsize == 0, "whoever erases forgets at once"
+    for each in (forgetter, other):
+        count(TEXT)
+        each.look(now=1)
+        assert count.cache_info().currsize == 0
+        count(TEXT)
+        each.look(now=2)
+        assert count.cache_info().currsize == 1
+    mark_erasure()
+    count(TEXT)
+    forgetter.look(now=3)
+    assert count.cache_info().currsize == 0
+
+
+def test_a_cache_that_cannot_be_asked_may_hide_an_erasure(forgetter: Forgetter, settings: Any):
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
+    forgetter.look(now=1)
+    assert count.cache_info().currsize == 0
+
+
+BEGIN_WORKER = """
+import os
+os.environ["JIYI_WORKER_PID"] = str(os.getppid())
+import project
+from celery.signals import worker_process_init
+import django
+django.setup()
+worker_process_init.send(sender=None)
+"""
+BEGIN_WEB = """
+import asyncio
+from project.asgi import application
+
+async def begin():
+    started = asyncio.Event()
+    async def receive():
+        if started.is_set():
+            await asyncio.Event().wait()
+        return {"type": "lifespan.startup"}
+    async def send(message):
+        assert message == {"type": "lifespan.startup.complete"}
+        started.set()
+    serving = asyncio.create_task(application({"type": "lifespan"}, receive, send))
+    await started.wait()
+    serving.cancel()
+
+asyncio.run(begin())
+"""
+"""How a worker's child, and a web process, begin."""
+
+READ = """
+import sys, time
+from apps.memory.atomic.frames import read_frame
+
+read_frame(sys.stdin.readline())
+print(read_frame.cache_info().currsize, flush=True)
+until = time.monotonic() + 30
+while read_frame.cache_info().currsize and time.monotonic() < until:
+    time.sleep(0.05)
+print("remembered" if read_frame.cache_info().currsize else "forgotten", flush=True)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("begin", [BEGIN_WORKER, BEGIN_WEB], ids=["worker", "web"])
+def test_a_process_that_waits_forgets_what_was_erased(begin: str):
+    cache.delete(MARK)
+    environment = {**os.environ, "REDIS_URL": settings.REDIS_URL, "DJANGO_SETTINGS_MODULE": "project.settings"}
+    with subprocess.Popen(
+        [sys.executable, "-c", begin + READ],
+        cwd=PROJECT,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{TEXT}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "1\n"
+            erase_user(user=UserFactory.create())
+            assert process.stdout.readline() == "forgotten\n"
+        finally:
+            process.kill()
