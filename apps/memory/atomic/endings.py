@@ -9,7 +9,7 @@ the labelled conversations of ``tests/quality``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,7 +22,7 @@ from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
-from apps.memory.atomic.phrases import Codes, list_phrases
+from apps.memory.atomic.phrases import SIZE, Codes, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 
 DIMENSIONS: Final = 512
@@ -252,9 +252,13 @@ def _squash(logits: Floats) -> Floats:
 
 @cache
 def load_models() -> Models:
-    """Return the models whose weights are in ``data/endings.npz``."""
+    """Return the models whose weights are in ``data/endings.npz``.
+
+    Raises `ValueError` for weights that were learned from other features than the ones read now.
+    """
     with files(__package__).joinpath("data/endings.npz").open("rb") as file, np.load(file) as found:
         values = {name: found[name].astype(np.float32) for name in found.files}
+    check_fit(values)
     return Models(
         state=Linear(weights=values["state"], bias=float(values["state_bias"])),
         change=Linear(weights=values["change"], bias=float(values["change_bias"])),
@@ -268,3 +272,28 @@ def load_models() -> Models:
         ),
         phrases=Phrases(weights=values["phrases"], bias=float(values["phrases_bias"])),
     )
+
+
+def check_fit(values: Mapping[str, Floats]) -> None:
+    """Raise `ValueError` where the shape of any weights is not that of the features they are for."""
+    nothing = Statement(text="", vector=np.zeros(DIMENSIONS, dtype=np.float32))
+    pair = len(read_pair("", ""))
+    vectors = join_vectors(nothing.vector[None, :], nothing.vector).shape[1]
+    units = values["output"].shape
+    shapes = {
+        "state": read_old(nothing).shape,
+        "change": read_new(nothing).shape,
+        "means": (pair,),
+        "scales": (pair,),
+        "hidden": (vectors + pair, *units),
+        "hidden_bias": units,
+        "phrases": (SIZE,),
+    }
+    misfits = [
+        f"{name} is {values[name].shape}, not {shape}" for name, shape in shapes.items() if values[name].shape != shape
+    ]
+    if misfits:
+        raise ValueError(
+            f"data/endings.npz does not fit the features ({'; '.join(misfits)}): "
+            "run python -m benchmarks.train_endings after a change to them."
+        )

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import time
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
 from apps.core.llm.embedding.local import LocalEmbedder
-from apps.memory.atomic.endings import DIMENSIONS, Statement, find_ended, is_doubtful, load_models, read_pair
+from apps.core.text.remembering import forget_texts
+from apps.memory.atomic import endings
+from apps.memory.atomic.endings import (
+    DIMENSIONS,
+    Statement,
+    check_fit,
+    find_ended,
+    is_doubtful,
+    load_models,
+    read_pair,
+)
 
 
 def read(text: str) -> Statement:
@@ -68,6 +79,26 @@ def test_a_remark_is_no_state_that_a_rule_could_end() -> None:
     new = read("The user has quit smoking.")
     assert is_doubtful(read("It was such a wild ride, the user still can't believe it."), new)
     assert not is_doubtful(read("The user smokes a pack a day."), new)
+
+
+def test_weights_for_other_features_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endings, "list_cues", lambda: ["one", "two"])
+    forget_texts()
+    load_models.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=r"change is \(\d+,\), not \(516,\); means is .*train_endings"):
+            load_models()
+    finally:
+        forget_texts()
+
+
+@pytest.mark.parametrize("name", ["state", "change", "means", "scales", "hidden", "hidden_bias", "phrases"])
+def test_weights_of_another_shape_are_refused_by_name(name: str) -> None:
+    with files("apps.memory.atomic").joinpath("data/endings.npz").open("rb") as file, np.load(file) as found:
+        values = dict(found)
+    check_fit(values)
+    with pytest.raises(ValueError, match=rf"\({name} is \({len(values[name]) - 1},"):
+        check_fit({**values, name: values[name][:-1]})
 
 
 def test_a_thousand_memories_are_compared_in_a_moment() -> None:
