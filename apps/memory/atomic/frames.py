@@ -55,6 +55,8 @@ _AND_I = re.compile(r" (?:\w+ )?and (?:i|me)\b|(?:和|跟|与)我")
 """How "my wife" goes on where it is the person, too, of whom something is told."""
 
 _DONE_TO_ME = re.compile(
+    r".{0,8}?(?:让|叫|把|给|帮|派|安排|调|请|带|催|逼|录取|录用|聘|提拔|升|裁|辞|开除|接|劝|通知|教|批|送|留|赶|撵)(?:了|到)?"
+    r"(?:我|咱|俺)(?!们?家?的?(?:[爸妈爹娘哥姐弟妹舅姨姑叔儿女孙侄]|老[公婆爸妈]|对象|朋友|同[事学]))|"
     r" (?:has |have |just |finally )*(?:moved|put|raised|increased|lowered|cut|made|promoted|transferred|changed"
     r"|switched|pushed|rescheduled|fired|hired|prescribed|upped|doubled|reduced|extended|bumped|postponed|lifted|discharged|cleared"
     r"|took) (?:me|us|my|our|the (?:rent|dose|appointment|price|hours|deadline|fee|date|time))\b"
@@ -151,7 +153,7 @@ def _read_clauses(comparable: str, *, proper: frozenset[str]) -> Iterator[Clause
             if not part:
                 continue
             subject = _read_subject(part, before=subject, latest=latest, tables=tables)
-            latest = next(_list_mentioned(part, tables), latest)
+            latest = next(_list_mentioned(part, tables), latest if subject in (USER, latest) else subject)
             unreal = (unreal or bool(tables.setting.search(part))) and not _THESE_DAYS.search(part)
             namings = read_namings(part, sentence=sentence, proper=proper, latest=named)
             named = next((naming.head for naming in namings), find_head(part) or named)
@@ -183,15 +185,22 @@ def _list_mentioned(text: str, tables: Tables) -> Iterator[str]:
 
 def _read_subject(part: str, *, before: str, latest: str, tables: Tables) -> str:
     if found := tables.subject_start.match(part):
-        if _AND_I.match(part, found.end()) or _DONE_TO_ME.match(part, found.end()):
+        if _is_done_to_me(part, found.end()):
             return USER
         index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
         return list(tables.subjects)[index]
+    if found := next(filter(None, (pattern.match(part) for pattern in tables.others)), None):
+        return USER if _is_done_to_me(part, found.end()) else found["who"]
     if _PRONOUN.match(part) or (latest and _NAMING.match(part)):
         return latest or before
     if _FIRST_PERSON.match(part) or _FIRST_PERSON.search(part[:12]):
         return USER
     return before
+
+
+def _is_done_to_me(part: str, end: int) -> bool:
+    """Whether what somebody does, named up to `end`, is told because of what it does to the person."""
+    return bool(_AND_I.match(part, end) or _DONE_TO_ME.match(part, end))
 
 
 def _read_clause(part: str, *, subject: str, namings: tuple[Naming, ...], unreal: bool, tables: Tables) -> Clause:
