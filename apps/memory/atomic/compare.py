@@ -231,8 +231,10 @@ def _ends(clause: Clause) -> bool:
 
 
 def _about(clause: Clause, frame: Frame) -> frozenset[str]:
-    """The words of a clause, or of a short text in which the clause by itself does not say what it is about."""
-    return frame.words if len(clause.words) <= _FEW_WORDS and len(frame.clauses) <= _FEW_CLAUSES else clause.words
+    """The words of a clause, or of a short text's of the same one if by itself it does not say what it is about."""
+    if len(clause.words) > _FEW_WORDS or len(frame.clauses) > _FEW_CLAUSES:
+        return clause.words
+    return frozenset[str]().union(*(other.words for other in frame.clauses if other.subject == clause.subject))
 
 
 def _is_turned(old: Clause, new: Clause) -> bool:
@@ -264,7 +266,8 @@ def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
     if "correction" in new.cues:
         said_again = 2 * len(shared) >= len(old.words) or bool(old.categories & new.categories)
         return said_again and bool(after.words - before.words or after.numbers - before.numbers)
-    if not old.numbers or not after.numbers or _fit(old.numbers, after.numbers) or "momentary" in new.cues:
+    numbers = frozenset[str]().union(*(other.numbers for other in after.clauses if other.subject == new.subject))
+    if not old.numbers or not numbers or _fit(old.numbers, numbers) or "momentary" in new.cues:
         return False
     return "change" in new.cues or old.words <= new.words or new.words <= old.words
 
@@ -274,6 +277,8 @@ def _compare_content(before: Frame, after: Frame, *, cosine: float | None) -> Re
     if not plain or _ended(before) != _ended(after) or any("momentary" in clause.cues for clause in plain):
         return Relation.NEW
     if not _fit(before.numbers, after.numbers) or (_denies(before) and not _denies(after)):
+        return Relation.NEW
+    if plain[0].subject not in {USER, *before.mentioned, *(clause.subject for clause in before.clauses)}:
         return Relation.NEW
     words = frozenset[str]().union(*(clause.words for clause in plain))
     shared = share(before.words, words)
