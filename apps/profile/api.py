@@ -72,5 +72,5 @@ class RejectProposalView(APIView):
     @extend_schema(request=None, responses=ProfileSerializer)
     def post(self, request: Request, proposal_id: str) -> Response:
         user = get_user(request)
-        services.reject_proposal(user=user, proposal_id=read_uuid(proposal_id))
+        services.reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)

@@ -10,7 +10,8 @@ class ProfileConfig(AppConfig):
         from apps.memory.models import Change
         from apps.memory.services import register_copy_holder, register_kind
         from apps.profile import copies
-        from apps.profile.undo import KIND
+        from apps.profile.undo import KIND, PROPOSALS
 
         register_kind(Change.Kind.PROFILE, KIND)
+        register_kind(Change.Kind.PROPOSAL, PROPOSALS)
         register_copy_holder("profile", copies.HOLDER)

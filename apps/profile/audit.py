@@ -1,10 +1,16 @@
-"""What the audit record keeps of the profile (L7)."""
+"""What the audit record keeps of the profile, and of what was decided about proposals for it (L7)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from apps.accounts.models import User
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
-from apps.profile.models import UserProfile
+from apps.memory.selectors import list_recorded
+from apps.memory.services import forget_history
+from apps.profile.models import ProfileProposal, UserProfile
 from apps.profile.types import TEXT_SECTIONS
 
 
@@ -18,3 +24,32 @@ def describe_change(profile: UserProfile, *, action: Change.Action, before: Snap
     return ChangeDraft(
         kind=Change.Kind.PROFILE, action=action, object_id=profile.id, before=before, after=snapshot(profile)
     )
+
+
+def snapshot_proposal(proposal: ProfileProposal) -> Snapshot:
+    """Return what is proposed, and whether it waits for a decision."""
+    return {"section": proposal.section, "text": proposal.text, "status": proposal.status}
+
+
+def describe_decision(proposal: ProfileProposal, *, action: Change.Action, before: Snapshot) -> ChangeDraft:
+    """Return the record of what was decided about a proposal."""
+    return ChangeDraft(
+        kind=Change.Kind.PROPOSAL,
+        action=action,
+        object_id=proposal.id,
+        before=before,
+        after=snapshot_proposal(proposal),
+    )
+
+
+def list_decided_texts(user: User) -> Iterator[tuple[str, str]]:
+    """The sections and texts of proposals that stand in the records of their decisions, in whatever words they were."""
+    decisions = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL, before__isnull=False).order_by("id")
+    for states in decisions.values_list("before", "after"):
+        yield from ((state["section"], state["text"]) for state in states if state)
+
+
+def forget_decisions(*, user: User, where: Callable[[str], bool], now: datetime) -> None:
+    """Empty the records of proposals in which a text stands that `where` is true of; the proposals are gone (L6)."""
+    recorded = list_recorded(user=user, kind=Change.Kind.PROPOSAL, where=where)
+    forget_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=recorded, now=now)

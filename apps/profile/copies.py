@@ -11,6 +11,7 @@ from apps.core.text.traces import Traces
 from apps.memory.models import Change
 from apps.memory.selectors import list_recorded
 from apps.memory.services import CopyHolder, MemoryCopy, forget_history
+from apps.profile.audit import forget_decisions, list_decided_texts
 from apps.profile.document import Document, read_document
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.services import lock_profile, save_version
@@ -39,6 +40,7 @@ def _list_texts(user: User) -> Iterator[tuple[str, str]]:
     for document in versions.values_list("document", flat=True):
         yield from _read(document).items()
     yield from ProfileProposal.objects.filter(user=user).order_by("created_at", "id").values_list("section", "text")
+    yield from list_decided_texts(user)
 
 
 def _remove(*, user: User, traces: Traces, now: datetime) -> None:
@@ -72,6 +74,7 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
     changed = {profile.id} if cut != document else set()
     changed |= list_recorded(user=user, kind=Change.Kind.PROFILE, where=traces.stand_in)
     forget_history(user=user, kind=Change.Kind.PROFILE, object_ids=changed, now=now)
+    forget_decisions(user=user, where=traces.stand_in, now=now)
 
 
 def _read(document: Mapping[str, Any]) -> Document:

@@ -15,9 +15,10 @@ from apps.accounts.services import keep_account
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.clean import clean_text
 from apps.core.text.instructions import is_instruction
+from apps.memory.history.types import Snapshot
 from apps.memory.models import Change
 from apps.memory.services import forget_history, record_changes
-from apps.profile.audit import describe_change, snapshot
+from apps.profile.audit import describe_change, describe_decision, forget_decisions, snapshot, snapshot_proposal
 from apps.profile.document import (
     Document,
     apply_changes,
@@ -117,6 +118,7 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
     """
     profile = lock_profile(user)
     proposal = _get_pending(user, proposal_id)
+    before = snapshot_proposal(proposal)
     if text is not None:
         if not text.strip():
             raise InvalidInput("text: Must not be blank.", fields={"text": ["Must not be blank."]})
@@ -128,24 +130,23 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
         {proposal.section: merged} if proposal.section in TEXT_SECTIONS else {"sections": {proposal.section: merged}}
     )
     _write(profile, apply_changes(document, changes), action=Change.Action.ACCEPT, by_hand=True, now=now)
-    proposal.status = "accepted"
-    proposal.save(update_fields=["status", "text"])
+    _decide(proposal, status="accepted", before=before, action=Change.Action.ACCEPT, now=now)
     return to_snapshot(profile)
 
 
 @transaction.atomic
-def reject_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
+def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
     """Turn a proposal down: what it says is not proposed again. Raises `NotFound`; `Conflict` unless it is pending."""
     lock_profile(user)
     proposal = _get_pending(user, proposal_id)
-    proposal.status = "rejected"
-    proposal.save(update_fields=["status"])
+    before = snapshot_proposal(proposal)
+    _decide(proposal, status="rejected", before=before, action=Change.Action.REJECT, now=now)
     return proposal
 
 
 @transaction.atomic
-def reopen_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
-    """Let a decided proposal wait for a decision again; what accepting it wrote is undone by its audit record (L7).
+def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
+    """Let a decided proposal wait for a decision again. What accepting it wrote stays; its audit record undoes it (L7).
 
     Raises `NotFound`; `Conflict` when it is pending.
     """
@@ -153,8 +154,8 @@ def reopen_proposal(*, user: User, proposal_id: UUID) -> ProfileProposal:
     proposal = _get_proposal(user, proposal_id)
     if proposal.status == "pending":
         raise Conflict("This proposal is pending.")
-    proposal.status = "pending"
-    proposal.save(update_fields=["status"])
+    before = snapshot_proposal(proposal)
+    _decide(proposal, status="pending", before=before, action=Change.Action.EDIT, now=now)
     return proposal
 
 
@@ -169,6 +170,7 @@ def forget_profile(*, user: User, now: datetime) -> int:
     proposals, _by_model = ProfileProposal.objects.filter(user=user).delete()
     if profile.version:
         forget_history(user=user, kind=Change.Kind.PROFILE, object_ids=[profile.id], now=now)
+    forget_decisions(user=user, where=lambda _text: True, now=now)
     write_document(profile, {})
     profile.edited_at, profile.learned_at, profile.version = {}, {}, 0
     profile.updated_at = profile.forgotten_at = now
@@ -230,6 +232,19 @@ def save_version(profile: UserProfile, document: Document, *, by_hand: bool, now
         by_hand=by_hand,
         created_at=now,
     )
+
+
+def restore_proposal(proposal: ProfileProposal, state: Mapping[str, Any]) -> None:
+    """Bring a proposal back to what an audit record says it was; undoing records that (L7)."""
+    proposal.text, proposal.status = state["text"], state["status"]
+    proposal.save(update_fields=["status", "text"])
+
+
+def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action: Change.Action, now: datetime) -> None:
+    proposal.status = status
+    proposal.save(update_fields=["status", "text"])
+    change = describe_decision(proposal, action=action, before=before)
+    record_changes(user=proposal.user, changes=[change], now=now)
 
 
 def _get_proposal(user: User, proposal_id: UUID) -> ProfileProposal:

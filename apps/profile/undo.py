@@ -1,4 +1,4 @@
-"""Bringing the profile back to what it was (L7)."""
+"""Bringing the profile, and proposals for it, back to what they were (L7)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.memory.history.types import Snapshot
 from apps.memory.services import TrackedKind
-from apps.profile.audit import snapshot
-from apps.profile.models import UserProfile
-from apps.profile.services import lock_profile, restore_document
+from apps.profile.audit import snapshot, snapshot_proposal
+from apps.profile.models import ProfileProposal, UserProfile
+from apps.profile.services import lock_profile, restore_document, restore_proposal
 
 
 def _lock(user: User) -> None:
@@ -28,4 +28,16 @@ def _restore(*, user: User, rows: Sequence[tuple[UserProfile, Snapshot | None]],
         restore_document(profile=profile, document=before or {}, now=now)
 
 
+def _read_proposals(user: User, ids: Collection[UUID]) -> Mapping[UUID, ProfileProposal]:
+    return ProfileProposal.objects.filter(user=user).in_bulk(list(ids))
+
+
+def _restore_proposals(*, user: User, rows: Sequence[tuple[ProfileProposal, Snapshot | None]], now: datetime) -> None:
+    """Let them wait, or be decided, as before. Only decisions are recorded, so each was something before."""
+    for proposal, before in rows:
+        if before is not None:
+            restore_proposal(proposal, before)
+
+
 KIND = TrackedKind(lock=_lock, read=_read, snapshot=snapshot, restore=_restore)
+PROPOSALS = TrackedKind(lock=_lock, read=_read_proposals, snapshot=snapshot_proposal, restore=_restore_proposals)

@@ -123,6 +123,26 @@ def test_of_very_many_proposals_the_oldest_are_shown_and_the_others_told(own: Cl
     assert "2 more proposals wait" in page.content.decode()
 
 
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+def test_the_place_of_one_that_was_decided_is_taken_by_the_next(
+    own: Client, profile: UserProfile, decision: str
+) -> None:
+    ProfileProposal.objects.bulk_create(
+        ProfileProposal(
+            user=profile.user, section="宠物", text=f"第{number}只狗", created_at=NOW + timedelta(hours=number + 1)
+        )
+        for number in range(11)
+    )
+    first = ProfileProposal.objects.get(text="第0只狗")
+    page = post(own, "profile_proposal", proposal=first.id, decision=decision)
+    shown = [one.row.text for section in page.context["sections"] for one in section.proposals]
+    assert shown == ["No emoji", *(f"第{number}只狗" for number in range(1, 10))]
+    undone = own.post(reverse("admin:undo"), {"operations": toast(page)["operations"]})
+    assert "panel:reload" in json.loads(undone["HX-Trigger"])
+    first.refresh_from_db()
+    assert first.status == "pending"
+
+
 def test_the_timeline_grows_on_request_at_the_same_number_of_queries(
     own: Client, profile: UserProfile, django_assert_max_num_queries: Any
 ) -> None:

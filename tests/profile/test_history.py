@@ -11,8 +11,16 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.models import Change
 from apps.memory.services import changed_by, undo_operation
+from apps.profile.models import ProfileProposal
 from apps.profile.selectors import get_user_profile, list_pending_proposals, list_versions
-from apps.profile.services import accept_proposal, forget_profile, propose_sections, update_profile
+from apps.profile.services import (
+    accept_proposal,
+    forget_profile,
+    propose_sections,
+    reject_proposal,
+    reopen_proposal,
+    update_profile,
+)
 from apps.profile.types import ProposedSection
 from tests.support.factories import UserFactory
 
@@ -105,3 +113,64 @@ def test_a_deletion_empties_the_records_and_is_final(user: User) -> None:
     for change in changes:
         with pytest.raises(Conflict):
             undo(user, change)
+
+
+@pytest.fixture
+def proposal(user: User) -> ProfileProposal:
+    update_profile(user=user, changes={"background": "老师"}, now=NOW)
+    propose(user, "background", "住在北京", said_at=NOW + MINUTE)
+    return list_pending_proposals(user).get()
+
+
+def list_decisions(user: User) -> list[tuple[Any, ...]]:
+    rows = Change.objects.filter(user=user, kind="proposal").order_by("id")
+    return [
+        (change.action, change.actor_id, *((state["status"], state["text"]) for state in (change.before, change.after)))
+        for change in rows
+    ]
+
+
+@pytest.mark.spec("L7", "U3")
+def test_every_decision_about_a_proposal_is_recorded(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    reopen_proposal(user=user, proposal_id=proposal.id, now=NOW + 3 * MINUTE)
+    accept_proposal(user=user, proposal_id=proposal.id, text="在北京住", now=NOW + 4 * MINUTE)
+    assert list_decisions(user) == [
+        ("reject", user.pk, ("pending", "住在北京"), ("rejected", "住在北京")),
+        ("edit", user.pk, ("rejected", "住在北京"), ("pending", "住在北京")),
+        ("accept", user.pk, ("pending", "住在北京"), ("accepted", "在北京住")),
+    ]
+    times = Change.objects.filter(kind="proposal", object_id=proposal.id).order_by("id")
+    assert list(times.values_list("created_at", flat=True)) == [NOW + number * MINUTE for number in (2, 3, 4)]
+
+
+@pytest.mark.spec("L7", "U3")
+def test_a_rejection_is_undone(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    undo(user, Change.objects.get(kind="proposal"))
+    assert list_pending_proposals(user).get() == proposal
+    with pytest.raises(Conflict):
+        undo(user, Change.objects.filter(kind="proposal").earliest("id"))
+    undo(user, Change.objects.filter(kind="proposal").latest("id"))
+    proposal.refresh_from_db()
+    assert proposal.status == "rejected"
+
+
+@pytest.mark.spec("L7", "U3")
+def test_an_acceptance_is_undone_with_what_it_wrote(user: User, proposal: ProfileProposal) -> None:
+    accept_proposal(user=user, proposal_id=proposal.id, text="在北京住", now=NOW + 2 * MINUTE)
+    for change in Change.objects.filter(user=user, created_at=NOW + 2 * MINUTE).order_by("-id"):
+        undo(user, change)
+    proposal.refresh_from_db()
+    assert (proposal.status, proposal.text) == ("pending", "住在北京")
+    profile = get_user_profile(user=user)
+    assert profile is not None
+    assert profile.background == "老师"
+
+
+@pytest.mark.spec("L6", "L7")
+def test_with_the_document_the_decisions_lose_their_text(user: User, proposal: ProfileProposal) -> None:
+    reject_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    forget_profile(user=user, now=NOW + 3 * MINUTE)
+    rows = Change.objects.filter(user=user, kind="proposal", object_id=proposal.id).order_by("id")
+    assert list(rows.values_list("action", "before", "after")) == [("reject", None, None), ("delete", None, None)]

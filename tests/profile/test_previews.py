@@ -65,10 +65,10 @@ def test_a_proposal_can_be_accepted_in_other_words(user: User, proposal: Profile
 @pytest.mark.spec("U3")
 def test_a_decision_can_be_taken_back(user: User, proposal: ProfileProposal) -> None:
     with pytest.raises(Conflict):
-        reopen_proposal(user=user, proposal_id=proposal.id)
-    reject_proposal(user=user, proposal_id=proposal.id)
+        reopen_proposal(user=user, proposal_id=proposal.id, now=LATER)
+    reject_proposal(user=user, proposal_id=proposal.id, now=LATER)
     with pytest.raises(NotFound):
-        reopen_proposal(user=UserFactory(), proposal_id=proposal.id)
-    assert reopen_proposal(user=user, proposal_id=proposal.id).status == "pending"
+        reopen_proposal(user=UserFactory(), proposal_id=proposal.id, now=LATER)
+    assert reopen_proposal(user=user, proposal_id=proposal.id, now=LATER).status == "pending"
     accept_proposal(user=user, proposal_id=proposal.id, now=LATER)
-    assert reopen_proposal(user=user, proposal_id=proposal.id).status == "pending"
+    assert reopen_proposal(user=user, proposal_id=proposal.id, now=LATER).status == "pending"

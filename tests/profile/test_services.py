@@ -205,7 +205,7 @@ def test_accepting_a_proposal_writes_it_in_the_place_of_what_it_contradicts(user
     assert pending(user) == []
     for decide in (
         lambda: accept_proposal(user=user, proposal_id=proposal.id, now=NOW),
-        lambda: reject_proposal(user=user, proposal_id=proposal.id),
+        lambda: reject_proposal(user=user, proposal_id=proposal.id, now=NOW),
     ):
         with pytest.raises(Conflict):
             decide()
@@ -226,7 +226,7 @@ def test_accepting_what_does_not_fit_is_refused(user: User) -> None:
 def test_what_was_rejected_is_not_proposed_again_nor_written(user: User) -> None:
     update_profile(user=user, changes={"reply_style": "像朋友一样说话"}, now=NOW)
     propose(user, "reply_style", "Short answers", said_at=NOW + MINUTE)
-    reject_proposal(user=user, proposal_id=list_pending_proposals(user).get().id)
+    reject_proposal(user=user, proposal_id=list_pending_proposals(user).get().id, now=NOW)
     propose(user, "reply_style", "回答要简短", said_at=NOW + 2 * MINUTE)
     propose(user, "Answers", "Keep it brief", said_at=NOW + 2 * MINUTE)
     assert (pending(user), read(user).sections, read(user).version) == ([], {}, 1)
@@ -241,7 +241,7 @@ def test_what_is_not_the_persons_is_not_there(user: User) -> None:
         with pytest.raises(NotFound):
             accept_proposal(user=other, proposal_id=missing, now=NOW)
         with pytest.raises(NotFound):
-            reject_proposal(user=other, proposal_id=missing)
+            reject_proposal(user=other, proposal_id=missing, now=NOW)
     assert (get_user_profile(user=other), pending(other), list(list_versions(other))) == (None, [], [])
     assert forget_profile(user=other, now=NOW) == 0
     assert pending(user) == [("reply_style", "No emoji")]

@@ -26,6 +26,7 @@ class Change(models.Model):
         LONG_TERM = "long_term", _("long-term memory")
         ATOMIC = "atomic", _("atomic memory")
         PROFILE = "profile", _("user profile")
+        PROPOSAL = "proposal", _("profile proposal")
         SUMMARY = "summary", _("session summary")
         CONTEXT = "context", _("shared context")
 

@@ -18,17 +18,18 @@ from django.utils.translation import gettext as _
 
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.panel.values import show_value
-from apps.profile.models import UserProfile
+from apps.profile.models import ProfileProposal, UserProfile
 from apps.summaries.models import SessionSummary
 
 MODELS: dict[str, type[Model]] = {
     Change.Kind.LONG_TERM: LongTermMemory,
     Change.Kind.ATOMIC: AtomicMemory,
     Change.Kind.PROFILE: UserProfile,
+    Change.Kind.PROPOSAL: ProfileProposal,
     Change.Kind.SUMMARY: SessionSummary,
     Change.Kind.CONTEXT: SharedContext,
 }
-_NAMING = ("key", "title", "content")
+_NAMING = ("key", "title", "content", "text")
 _TECHNICAL = frozenset({"normalized_key", "normalized_content", "superseded_by", "superseded_by_id", "updated_at"})
 """Fields that say nothing a person does not see in the others."""
 

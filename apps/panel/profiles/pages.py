@@ -158,13 +158,13 @@ class ProposalPage(DocumentPage):
         if decision == "reject":
             return self.carry_out(
                 request,
-                lambda: reject_proposal(user=user, proposal_id=proposal),
+                lambda: reject_proposal(user=user, proposal_id=proposal, now=now),
                 _("Rejected. It will not be proposed again."),
             )
         if decision == "reopen":
             return self.carry_out(
                 request,
-                lambda: reopen_proposal(user=user, proposal_id=proposal),
+                lambda: reopen_proposal(user=user, proposal_id=proposal, now=now),
                 _("It waits for your decision again."),
             )
         return self.answer(request, _("Accept or reject?"), is_error=True)

@@ -188,7 +188,11 @@ class ProfileProposalAdmin(ReadingPage, PartAdmin):
 
     @admin.action(description=_("Reject"))
     def reject(self, request: HttpRequest, queryset: QuerySet[ProfileProposal]) -> None:
-        self._decide(request, queryset, lambda row: reject_proposal(user=row.user, proposal_id=row.id))
+        self._decide(
+            request,
+            queryset,
+            lambda row: reject_proposal(user=row.user, proposal_id=row.id, now=timezone.now()),
+        )
 
     def _decide(
         self, request: HttpRequest, queryset: QuerySet[ProfileProposal], decide: Callable[[ProfileProposal], object]

@@ -18,8 +18,7 @@ from apps.memory.atomic.reviewing import accept_atomic_memory, reject_atomic_mem
 from apps.memory.models import Change
 from apps.memory.services import accept_memory, reject_memory, undo_operation, update_atomic_memory, update_memory
 from apps.panel.review.queue import Kind
-from apps.profile.models import ProfileProposal
-from apps.profile.services import accept_proposal, reject_proposal, reopen_proposal
+from apps.profile.services import accept_proposal, reject_proposal
 
 _RECENT_CHANGES = 500
 """Among which those of the decision just made are looked for."""
@@ -33,23 +32,15 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Of what takes a decision back: an operation to be undone, or a proposal to be opened again."""
-
-    kind: str
-    id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
-    """All that one press of a key or button decided, newest first: what taking it back takes. `count`: decisions."""
+    """All that one press of a key or button decided: the operations to undo, newest first. `count`: decisions."""
 
     count: int
-    parts: tuple[Part, ...]
+    operations: tuple[UUID, ...]
 
     def write(self) -> str:
         """The text that the page keeps."""
-        return ",".join([str(self.count), *(f"{part.kind}.{part.id}" for part in self.parts)])
+        return ",".join([str(self.count), *map(str, self.operations)])
 
 
 def read_step(text: str) -> Step:
@@ -57,26 +48,21 @@ def read_step(text: str) -> Step:
     count, *rest = text.split(",")
     if not count.isdecimal() or len(count) > 3 or not rest:
         raise NotFound("There is no such decision.")
-    parts = []
-    for written in rest:
-        kind, _dot, found = written.partition(".")
-        if kind not in ("operation", "proposal"):
-            raise NotFound("There is no such decision.")
-        parts.append(Part(kind=kind, id=read_uuid(found)))
-    return Step(count=int(count), parts=tuple(parts))
+    return Step(count=int(count), operations=tuple(map(read_uuid, rest)))
 
 
 @transaction.atomic
 def decide(
     *, kind: Kind, row: Any, decision: Decision, now: datetime, edits: Mapping[str, Any] | None = None
-) -> list[Part]:
-    """Accept, with `edits` of its fields first, or reject something of its owner's; returns how to take that back.
+) -> list[UUID]:
+    """Accept, with `edits` of its fields first, or reject something of its owner's; returns the operations it took.
 
-    Raises what the services raise, with nothing changed.
+    The newest first. Raises what the services raise, with nothing changed.
     """
     user: User = row.user
     if kind is Kind.PROFILE:
-        return _decide_proposal(user, row, decision=decision, now=now, text=(edits or {}).get("text"))
+        _decide_proposal(user, row, decision=decision, now=now, text=(edits or {}).get("text"))
+        return _list_operations(user, now=now)
     services = _SERVICES[kind]
     if edits:
         services.update(user=user, memory_id=row.id, changes=edits, now=now)
@@ -85,12 +71,11 @@ def decide(
     return _list_operations(user, now=now)
 
 
-def _decide_proposal(user: User, row: Any, *, decision: Decision, now: datetime, text: str | None) -> list[Part]:
+def _decide_proposal(user: User, row: Any, *, decision: Decision, now: datetime, text: str | None) -> None:
     if decision is Decision.ACCEPT:
         accept_proposal(user=user, proposal_id=row.id, now=now, text=text)
     else:
-        reject_proposal(user=user, proposal_id=row.id)
-    return [*_list_operations(user, now=now), Part(kind="proposal", id=row.id)]
+        reject_proposal(user=user, proposal_id=row.id, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +91,10 @@ _SERVICES = {
 }
 
 
-def _list_operations(user: User, *, now: datetime) -> list[Part]:
+def _list_operations(user: User, *, now: datetime) -> list[UUID]:
     """The operations recorded at `now`, which is this decision's alone, the last one first."""
     recent = Change.objects.filter(user=user).order_by("-id").values_list("operation", "created_at")
-    operations = dict.fromkeys(operation for operation, at in recent[:_RECENT_CHANGES] if at == now)
-    return [Part(kind="operation", id=operation) for operation in operations]
+    return list(dict.fromkeys(operation for operation, at in recent[:_RECENT_CHANGES] if at == now))
 
 
 @transaction.atomic
@@ -119,23 +103,19 @@ def take_back(step: Step, *, owner: User | None, now: datetime) -> None:
 
     Raises `NotFound`, and `Conflict` for what has changed since.
     """
-    for part in step.parts:
-        if part.kind == "operation":
-            undo_operation(
-                user=_find_owner(Change.objects.filter(operation=part.id), owner), operation=part.id, now=now
-            )
-        else:
-            reopen_proposal(user=_find_owner(ProfileProposal.objects.filter(id=part.id), owner), proposal_id=part.id)
+    for operation in step.operations:
+        undo_operation(user=_find_owner(operation, owner), operation=operation, now=now)
 
 
-def _find_owner(rows: Any, owner: User | None) -> User:
-    row = rows.select_related("user").first() if owner is None else rows.filter(user=owner).first()
-    if row is None:
+def _find_owner(operation: UUID, owner: User | None) -> User:
+    changes = Change.objects.filter(operation=operation)
+    change = changes.select_related("user").first() if owner is None else changes.filter(user=owner).first()
+    if change is None:
         raise NotFound("There is no such decision.")
-    user: User = row.user
-    return user
+    return change.user
 
 
-def join_decisions(decisions: Sequence[list[Part]]) -> Step:
+def join_decisions(decisions: Sequence[list[UUID]]) -> Step:
     """One step of decisions made in this order: the last one is taken back first."""
-    return Step(count=len(decisions), parts=tuple(part for parts in reversed(decisions) for part in parts))
+    made = tuple(operation for operations in reversed(decisions) for operation in operations)
+    return Step(count=len(decisions), operations=made)

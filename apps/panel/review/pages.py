@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
@@ -18,7 +19,7 @@ from apps.memory.models import Category
 from apps.panel.owned import choose_owner, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.reasons import translate_reason
-from apps.panel.review.deciding import Decision, Part, decide, join_decisions, read_step, take_back
+from apps.panel.review.deciding import Decision, decide, join_decisions, read_step, take_back
 from apps.panel.review.editing import read_fields, write_fields
 from apps.panel.review.items import describe_atomic_acceptance, load_items
 from apps.panel.review.queue import Kind, Order, Selection, Waiting, count_pending, list_rows, list_waiting
@@ -179,7 +180,7 @@ class DecidePage(EditorPage):
         references = list(dict.fromkeys(given.getlist("reference")))[:MOST_SHOWN]
         if given.get("edited") and len(references) == 1:
             return self._accept_edited(given, references[0])
-        done: list[list[Part]] = []
+        done: list[list[UUID]] = []
         problems: list[str] = []
         for reference in references:
             try:
@@ -209,7 +210,7 @@ class DecidePage(EditorPage):
         return self._answer(given, Decision.ACCEPT, done=[parts], problems=[])
 
     def _answer(
-        self, given: QueryDict, decision: Decision, *, done: list[list[Part]], problems: list[str]
+        self, given: QueryDict, decision: Decision, *, done: list[list[UUID]], problems: list[str]
     ) -> HttpResponse:
         steps = given.getlist("step")
         if done:

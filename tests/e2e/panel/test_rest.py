@@ -101,6 +101,27 @@ def test_the_profile_is_read_edited_and_decided(
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
 
 
+def test_of_many_proposals_the_next_comes_where_one_was_decided(
+    open_panel: Callable[..., Page], mei: User, profile: UserProfile
+) -> None:
+    names = [f"第{number}座城市" for number in range(2, 12)]
+    for name in names:
+        said = ProposedSection("background", f"去过{name}", None, timezone.now())
+        propose_sections(user=mei, proposals=[said], now=timezone.now())
+    page = open_panel(mei, "/admin/profile/")
+    proposals = page.get_by_role("group", name="提议")
+    expect(proposals).to_have_count(10)
+    expect(proposals.filter(has_text="苏州")).to_have_count(1)
+    expect(proposals.filter(has_text="第11座")).to_have_count(0)
+    page.get_by_role("button", name="拒绝", exact=True).first.click()
+    expect(proposals.filter(has_text="苏州")).to_have_count(0)
+    expect(proposals.filter(has_text="第11座")).to_have_count(1)
+    expect(proposals).to_have_count(10)
+    page.get_by_role("button", name="撤销").click()
+    expect(proposals.filter(has_text="苏州")).to_have_count(1)
+    expect(proposals.filter(has_text="第11座")).to_have_count(0)
+
+
 def test_the_profile_in_the_dark_on_a_phone_and_among_others(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, profile: UserProfile
 ) -> None:

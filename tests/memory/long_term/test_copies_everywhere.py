@@ -21,7 +21,7 @@ from apps.memory.selectors import get_context, list_copies
 from apps.memory.services import append_entry, create_context, forget_memories
 from apps.profile.models import ProfileProposal
 from apps.profile.selectors import get_user_profile, list_versions
-from apps.profile.services import propose_sections, restore_version, update_profile
+from apps.profile.services import accept_proposal, propose_sections, restore_version, update_profile
 from apps.profile.types import ProposedSection
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, store_summaries, update_session_summary
@@ -133,6 +133,18 @@ def test_proposals_go_and_the_section_is_not_written_from_what_was_said_before(
     profile = get_user_profile(user=user)
     assert profile is not None
     assert profile.sections == {"爱好": "又喜欢紫罗兰了"}
+
+
+def test_the_words_of_a_proposal_that_was_accepted_in_others_go_from_its_record(
+    user: User, memory: LongTermMemory
+) -> None:
+    update_profile(user=user, changes={"background": "住在北京。"}, now=BEFORE - timedelta(minutes=1))
+    propose(user, "background", "喜欢紫罗兰", said_at=BEFORE)
+    accept_proposal(user=user, proposal_id=ProfileProposal.objects.get().id, text="爱花", now=BEFORE)
+    assert [copy[2:] for copy in found(user, memory)] == [("background", "喜欢紫罗兰")]
+    forget(user, memory)
+    assert not holds_word(user)
+    assert ProfileProposal.objects.get().text == "爱花"
 
 
 def test_a_section_of_that_name_goes_whole(user: User, memory: LongTermMemory) -> None:
@@ -295,5 +307,5 @@ def test_listing_takes_as_many_queries_however_much_there_is(
 ) -> None:
     for _time in range(times):
         fill(user)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         list_copies(user, [memory])

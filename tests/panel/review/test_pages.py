@@ -283,7 +283,7 @@ def test_looking_writes_nothing_and_writing_takes_a_post(mei: User, browser: Cli
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(mei)
     assert decide(strict, "accept", memory).status_code == 403
-    for step in ("", "1,", "x", "1,operation.x", "1,session.00000000-0000-0000-0000-000000000000", "9999,proposal.x"):
+    for step in ("", "1,", "x", "1,operation", "1,00000000-0000-0000-0000-000000000000", "9999,x"):
         assert browser.post(reverse("admin:review_undo"), {"step": step}).context["notice"].failed
     memory.refresh_from_db()
     assert memory.status == "pending"
