@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import uuid
 
-from django.db import connection
-
 from apps.accounts.models import User
 from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
 from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.models import Turn
+from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 
 # Written by hand: the ORM takes 2 ms to compose this union, PostgreSQL a tenth of one to answer it.
@@ -19,7 +18,7 @@ CONFIGURATION = """
 SELECT kind, key, value
 FROM (
     SELECT 'setting' AS kind, key, value, user_id IS NOT NULL AS own
-    FROM accounts_setting WHERE user_id IS NULL OR user_id = %s
+    FROM accounts_setting WHERE user_id IS NULL OR user_id = %(user)s
     UNION ALL
     SELECT 'strategy', emotion, to_jsonb(reply_strategy), FALSE
     FROM reply_strategy
@@ -30,9 +29,8 @@ ORDER BY own, key
 
 def get_turn_configuration(user: User) -> tuple[MemorySettings, StrategyTable]:
     """Return the user's effective settings (G1) and the strategy table (E2), with one query between them."""
-    with connection.cursor() as cursor:
-        cursor.execute(CONFIGURATION, [user.pk])
-        rows = [(kind, key, json.loads(value)) for kind, key, value in cursor.fetchall()]
+    found = fetch_prepared(CONFIGURATION, {"user": user.pk})
+    rows = [(kind, key, json.loads(value)) for kind, key, value in found]
     table = {key: ReplyStrategy(**value) for kind, key, value in rows if kind == "strategy"}
     return resolve_settings((key, value) for kind, key, value in rows if kind != "strategy"), table
 

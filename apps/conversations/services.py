@@ -18,6 +18,7 @@ from apps.conversations.models import Message, MessageStatus, Role, Session, Wor
 from apps.conversations.selectors import get_message, get_session, make_window
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Window
 from apps.conversations.work import add_work, wake_workers
+from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
@@ -189,16 +190,15 @@ def open_round(
     }
     try:
         # No savepoint: a caller has nothing of its own to keep when this is refused.
-        with transaction.atomic(savepoint=False), connection.cursor() as cursor:
-            cursor.execute(OPEN_ROUND, values)
-            row = cursor.fetchone()
+        with transaction.atomic(savepoint=False):
+            rows = fetch_prepared(OPEN_ROUND, values)
     except IntegrityError as error:
         if "message_idempotency_unique" in str(error):
             raise AlreadySent("A message with this Idempotency-Key was already sent.") from error
         raise
-    if row is None:
+    if not rows:
         raise NotFound("There is no such session.")
-    position, temporary, data_epoch, earlier = row
+    ((position, temporary, data_epoch, earlier),) = rows
     window = make_window(
         (
             (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))

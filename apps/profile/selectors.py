@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.types import ProfileSnapshot
 
@@ -21,7 +21,7 @@ WHERE user_id = %(user)s AND version > 0
 
 def get_user_profile(*, user: User) -> ProfileSnapshot | None:
     """Return the document, None where there is none (U1, U2); one query."""
-    rows = fetch_rows(_DOCUMENT, {"user": user.pk})
+    rows = fetch_prepared(_DOCUMENT, {"user": user.pk})
     if not rows:
         return None
     reply_style, language_habits, background, sections, version, updated_at = rows[0]

@@ -2,19 +2,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
+from django.db.backends.utils import CursorWrapper
 from psycopg import OperationalError
 from psycopg_pool import ConnectionPool
 
 
-class DatabaseWrapper(base.DatabaseWrapper):
-    """Checks a connection as it comes from the pool; a broken one has all idle ones checked.
+class DatabaseOperations(operations.DatabaseOperations):
+    """Tells prepared statements, too, to whoever asks what was executed; their parameters are sent apart from them."""
 
-    The pool's own check (``CONN_HEALTH_CHECKS``) finds them broken one by one and waits twice as long after each: a
-    request that came after PostgreSQL had restarted took 30 s, and failed.
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> str:
+        return super().last_executed_query(cursor, sql, params) or str(sql)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's, with connections that are checked before use, and with prepared statements for those who ask for them.
+
+    All other cursors put the parameters into the statement, and PostgreSQL plans each by itself.
     """
 
+    ops_class = DatabaseOperations
+
+    def get_connection_params(self) -> dict[str, Any]:
+        parameters = super().get_connection_params()
+        # PostgreSQL would rather plan a prepared statement for each parameter, as long as that promises to save more
+        # than planning takes: and planning takes longer than it thinks.
+        options = f"{parameters.get('options', '')} -c plan_cache_mode=force_generic_plan".strip()
+        return {**parameters, "options": options, "prepare_threshold": 0}
+
+    def prepared_cursor(self) -> CursorWrapper:
+        """A cursor whose statements are planned once for this connection, by what is true of all parameters."""
+        self.ensure_connection()
+        with self.wrap_database_errors:
+            cursor: Any = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # its stubs are psycopg 2's
+            return self._prepare_cursor(cursor)  # type: ignore[attr-defined, no-any-return]  # what `cursor` does, too
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Check a connection as it comes from the pool; a broken one has all idle ones checked.
+
+        The pool's own check (``CONN_HEALTH_CHECKS``) finds them broken one by one and waits twice as long after each:
+        a request that came after PostgreSQL had restarted took 30 s, and failed.
+        """
         connection = super().get_new_connection(conn_params)
         pool = self.pool
         if pool is None:

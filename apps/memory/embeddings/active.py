@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared
 from apps.core.llm.embedding.client import get_embedder_name
 from apps.memory.models import EmbeddingModel
 
@@ -20,7 +20,7 @@ class ModelInUse:
 
 def find_active_model() -> ModelInUse | None:
     """Return the model whose vectors search compares; None while nothing was ever embedded. One query."""
-    rows = fetch_rows("SELECT id, name FROM embedding_model WHERE state = %(active)s", {"active": "active"})
+    rows = fetch_prepared("SELECT id, name FROM embedding_model WHERE state = %(active)s", {"active": "active"})
     return ModelInUse(id=rows[0][0], name=rows[0][1], active=True) if rows else None
 
 

@@ -17,12 +17,18 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import User
-from apps.core.db import fetch_rows
 from apps.core.text.fold import normalize_key
 from apps.core.text.index_terms import keyword_query, recall_query
 from apps.core.text.matching import word_parts
 from apps.memory.embeddings.queries import QueryEmbedding
-from apps.memory.retrieval.nearest import QUERY, nearest_parameters, nearest_sql
+from apps.memory.retrieval.nearest import (
+    QUERY,
+    NearestStatement,
+    corpus_sql,
+    gate_sql,
+    nearest_parameters,
+    nearest_sql,
+)
 from apps.memory.types import Candidate, CorpusStatistics, Recall
 
 logger = structlog.get_logger(__name__)
@@ -30,29 +36,33 @@ logger = structlog.get_logger(__name__)
 _FIELDS = ("id", "category", "key", "value", "confidence", "updated_at", "last_accessed", "access_count", "words")
 _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 
-_NEAR = f"""{QUERY},
-corpus AS MATERIALIZED (
-    SELECT count(*) AS memory_count FROM long_term_memory WHERE user_id = %(user)s AND status = 'active'
+_FOUND = """(
+    (
+        SELECT id, max(similarity) AS similarity
+        FROM (SELECT id, NULL::float8 AS similarity FROM chosen UNION ALL SELECT id, similarity FROM near) AS arm
+        GROUP BY id
+    ) AS found JOIN long_term_memory AS memory USING (id)
+) ON TRUE"""
+
+
+def _write_near(*, exact: bool) -> str:
+    return f"""{QUERY},
+corpus AS MATERIALIZED ({corpus_sql("long_term_memory", columns="count(*) AS memory_count", exact=exact)}
 ),
 near AS MATERIALIZED (
     SELECT id, similarity
-    FROM (
-        {nearest_sql(embeddings="long_term_embedding", memories="long_term_memory")}
+    FROM ({nearest_sql(embeddings="long_term_embedding", memories="long_term_memory", exact=exact)}
     ) AS nearest
     WHERE similarity >= %(min_similarity)s
 )"""  # noqa: S608 - the only things put in are our own names
 
-_FOUND = """(
-    SELECT id, max(similarity) AS similarity
-    FROM (SELECT id, NULL::float8 AS similarity FROM chosen UNION ALL SELECT id, similarity FROM near) AS arm
-    GROUP BY id
-) AS found JOIN long_term_memory AS memory USING (id)"""
 
 # `found` are the positions of the keywords that occur in a hit; a hit without any has only a part of one. Hits in which
 # the same ones occur make up a `pattern`: those are few, so they are counted and weighed, not each hit. Where there are
 # more hits than places, those with the highest sum of idf stay.
-_INDEXED_RECALL = f"""
-WITH {_NEAR},
+def _write_indexed_recall(exact: bool) -> str:
+    return f"""
+WITH {_write_near(exact=exact)},
 keyword AS MATERIALIZED (
     SELECT query::tsquery AS query, needle, position
     FROM unnest(%(queries)s::text[], %(needles)s::text[]) WITH ORDINALITY AS given (query, needle, position)
@@ -61,6 +71,7 @@ indexed AS MATERIALIZED (
     SELECT id, category, last_accessed, ARRAY(SELECT position FROM keyword WHERE search_vector @@ query) AS found
     FROM long_term_memory
     WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+      AND {gate_sql(exact=exact)}
 ),
 contained AS (
     SELECT id, category, last_accessed,
@@ -70,7 +81,7 @@ contained AS (
            ) AS found
     FROM long_term_memory
     WHERE (SELECT count(*) FROM indexed) < %(limit)s
-      AND user_id = %(user)s AND status = 'active' AND id NOT IN (SELECT id FROM indexed)
+      AND user_id = %(user)s AND status = 'active' AND id NOT IN (SELECT id FROM indexed) AND {gate_sql(exact=exact)}
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
 ),
 hit AS MATERIALIZED (SELECT * FROM indexed UNION ALL SELECT * FROM contained),
@@ -97,16 +108,18 @@ chosen AS (
     ORDER BY (%(preferences_first)s AND category = 'preference') DESC, weight DESC, last_accessed DESC, id
     LIMIT %(limit)s
 )
-SELECT {_COLUMNS}, similarity, memory_count, frequencies
-FROM {_FOUND} LEFT JOIN statistics ON TRUE
+SELECT {_COLUMNS}, similarity, frequencies, corpus.memory_count
+FROM corpus LEFT JOIN statistics ON TRUE LEFT JOIN {_FOUND}
 """  # noqa: S608 - the only things put in are our own names
 
-_SUBSTRING_RECALL = f"""
-WITH {_NEAR},
+
+def _write_substring_recall(exact: bool) -> str:
+    return f"""
+WITH {_write_near(exact=exact)},
 chosen AS (
     SELECT id
     FROM long_term_memory
-    WHERE user_id = %(user)s AND status = 'active'
+    WHERE user_id = %(user)s AND status = 'active' AND {gate_sql(exact=exact)}
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
     ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
              (SELECT count(*) FROM unnest(%(needles)s::text[]) AS needle
@@ -114,9 +127,13 @@ chosen AS (
              last_accessed DESC, id
     LIMIT %(limit)s
 )
-SELECT {_COLUMNS}, similarity, NULL, NULL
-FROM {_FOUND}
+SELECT {_COLUMNS}, similarity, NULL, memory_count
+FROM corpus LEFT JOIN {_FOUND}
 """  # noqa: S608 - as above
+
+
+_INDEXED_RECALL = NearestStatement(_write_indexed_recall)
+_SUBSTRING_RECALL = NearestStatement(_write_substring_recall)
 
 
 def recall_candidates(
@@ -150,21 +167,19 @@ def recall_candidates(
         # A statement that fails inside a transaction would spoil it; outside, a savepoint would cost two round trips.
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
             queries = [keyword_query(word) for word in keywords]
-            rows = fetch_rows(
-                _INDEXED_RECALL, parameters | {"queries": queries, "recall": recall_query(keywords) or None}
-            )
+            rows = _INDEXED_RECALL.fetch(parameters | {"queries": queries, "recall": recall_query(keywords) or None})
     except DatabaseError as error:
         # Neither the message nor the statement is logged: both may quote what the user wrote.
         logger.warning("full_text_recall_failed", user_id=user.pk, cause=type(error.__cause__ or error).__name__)
         parts = [_to_needle(part) for keyword in keywords for part in word_parts(keyword)]
         parameters["patterns"] += [_contains(part) for part in parts]
-        rows, statistics = fetch_rows(_SUBSTRING_RECALL, parameters), None
+        rows, statistics = _SUBSTRING_RECALL.fetch(parameters), None
     else:
-        memory_count, frequencies = rows[0][-2:] if rows else (0, ())
+        *_, frequencies, memory_count = rows[0]
         statistics = CorpusStatistics(
-            memory_count=memory_count or 0, document_frequencies=dict(zip(keywords, frequencies or (), strict=False))
+            memory_count=memory_count, document_frequencies=dict(zip(keywords, frequencies or (), strict=False))
         )
-    candidates = tuple(map(_read_candidate, rows))
+    candidates = tuple(_read_candidate(row) for row in rows if row[0] is not None)
     similarities = {row[0]: row[-3] for row in rows if row[-3] is not None}
     return Recall(candidates=candidates, statistics=statistics, similarities=similarities)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Prefetch, QuerySet
 
 from apps.accounts.models import User
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.shared_context.types import ContextEntrySnapshot, ContextSnapshot
@@ -43,7 +43,7 @@ def get_context(user: User, context_id: UUID) -> SharedContext:
 
 def list_session_contexts(user: User, session_id: UUID, *, limit: int = 3) -> list[ContextSnapshot]:
     """Return the contexts of a session that were written last, newest first, at most `limit`; one query."""
-    rows = fetch_rows(_OF_SESSION, {"user": user.pk, "session": session_id, "limit": limit})
+    rows = fetch_prepared(_OF_SESSION, {"user": user.pk, "session": session_id, "limit": limit})
     return [
         ContextSnapshot(
             id=context_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from django.db.models import F
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.services import lock_session
+from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working.selectors import NO_WORKING_MEMORY, WorkingMemorySnapshot, to_snapshot
@@ -34,8 +36,7 @@ ON CONFLICT (session_id) DO UPDATE SET
     created_at = CASE WHEN w.updated_at < %(alive)s THEN %(now)s ELSE w.created_at END,
     updated_at = GREATEST(w.updated_at, %(now)s),
     revision = w.revision + 1
-RETURNING session_id, user_id, current_topic, context_variables, written, turn_count, last_emotion, revision,
-          created_at, updated_at
+RETURNING current_topic, context_variables, written, turn_count, last_emotion, created_at, updated_at, revision
 """
 
 
@@ -47,8 +48,18 @@ def count_turn(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes:
         "now": now,
         "alive": now - timedelta(minutes=ttl_minutes),
     }
-    (row,) = WorkingMemory.objects.raw(COUNT_TURN, values)
-    return to_snapshot(row)
+    (row,) = fetch_prepared(COUNT_TURN, values)
+    topic, variables, written, turn_count, last_emotion, created_at, updated_at, revision = row
+    return WorkingMemorySnapshot(
+        session_id=session_id,
+        current_topic=topic,
+        variables=Variables.load(json.loads(variables), json.loads(written)),
+        turn_count=turn_count,
+        last_emotion=last_emotion,
+        created_at=created_at,
+        updated_at=updated_at,
+        revision=revision,
+    )
 
 
 def record_analysis(

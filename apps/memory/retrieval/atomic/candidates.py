@@ -9,13 +9,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from apps.accounts.models import User
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.bm25 import K1, B
 from apps.memory.retrieval.atomic.types import AtomicCorpus, AtomicRecall, RecalledAtomic, TermMatch
-from apps.memory.retrieval.nearest import QUERY, nearest_parameters, nearest_sql
+from apps.memory.retrieval.nearest import (
+    QUERY,
+    NearestStatement,
+    corpus_sql,
+    gate_sql,
+    nearest_parameters,
+    nearest_sql,
+)
 from apps.memory.types import AtomicCandidate
 
 _FIELDS = (
@@ -27,18 +32,20 @@ _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 _IN_RANGE = """memory.timestamp >= coalesce(%(since)s::timestamptz, '-infinity')
       AND memory.timestamp <= coalesce(%(until)s::timestamptz, 'infinity')"""
 
+
 # The keyword arm scores as `compute_bm25` does, to know which rows to fetch; a test holds the two together.
-_RECALL = f"""
+def _write_recall(exact: bool) -> str:
+    size = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
+    nearest = nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", where=_IN_RANGE, exact=exact)
+    return f"""
 WITH {QUERY},
-corpus AS MATERIALIZED (
-    SELECT count(*) AS memory_count, avg(term_count)::float8 AS average_length
-    FROM atomic_memory WHERE user_id = %(user)s AND status = 'active'
+corpus AS MATERIALIZED ({corpus_sql("atomic_memory", columns=size, exact=exact)}
 ),
 occurrence AS MATERIALIZED (
     SELECT memory.id, memory.timestamp, memory.term_count, term, count(*) AS frequency
     FROM atomic_memory AS memory, unnest(memory.terms) AS term
     WHERE memory.user_id = %(user)s AND memory.status = 'active' AND memory.terms && %(terms)s::text[]
-      AND term = ANY (%(terms)s::text[])
+      AND term = ANY (%(terms)s::text[]) AND {gate_sql(exact=exact)}
     GROUP BY memory.id, term
 ),
 frequency AS (
@@ -62,19 +69,22 @@ keyword_hit AS MATERIALIZED (
 best AS (
     SELECT id FROM keyword_hit ORDER BY score DESC, id LIMIT %(limit)s
 ),
-nearest AS MATERIALIZED (
-    {nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", where=_IN_RANGE)}
+nearest AS MATERIALIZED ({nearest}
 )
 SELECT {_COLUMNS}, memory.term_count, keyword_hit.frequencies, keyword_hit.document_frequencies,
        coalesce(nearest.similarity, 1 - (vector.embedding <=> (SELECT embedding FROM query))),
-       memory_count, average_length
-FROM (SELECT id FROM best UNION SELECT id FROM nearest) AS chosen
-JOIN atomic_memory AS memory USING (id)
-LEFT JOIN keyword_hit USING (id)
-LEFT JOIN nearest USING (id)
-LEFT JOIN atomic_embedding AS vector ON vector.memory_id = memory.id AND vector.model_id = %(model)s,
-corpus
+       average_length, memory_count
+FROM corpus LEFT JOIN (
+    (SELECT id FROM best UNION SELECT id FROM nearest) AS chosen
+    JOIN atomic_memory AS memory USING (id)
+    LEFT JOIN keyword_hit USING (id)
+    LEFT JOIN nearest USING (id)
+    LEFT JOIN atomic_embedding AS vector ON vector.memory_id = memory.id AND vector.model_id = %(model)s
+) ON TRUE
 """  # noqa: S608 - the only things put in are our own column names and conditions
+
+
+_RECALL = NearestStatement(_write_recall)
 
 
 def recall_atomic(
@@ -102,12 +112,10 @@ def recall_atomic(
         "since": since,
         "until": until,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_RECALL, parameters)
-        rows = cursor.fetchall()
-    if not rows:
+    rows = _RECALL.fetch(parameters)
+    *_, average_length, memory_count = rows[0]
+    if rows[0][0] is None:
         return AtomicRecall()
-    *_, memory_count, average_length = rows[0]
     return AtomicRecall(
         candidates=[_read(row) for row in rows],
         corpus=AtomicCorpus(memory_count=memory_count, average_length=average_length),
