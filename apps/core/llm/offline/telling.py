@@ -106,7 +106,7 @@ def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> I
     folded = fold_in_place(text)
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
-    text = re.sub(r"[^\S\n]+", " ", drop_greetings(text))
+    text = cues.patterns["afterthought"].sub("", re.sub(r"[^\S\n]+", " ", drop_greetings(text)))
     sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
     of_writer = any(tells for _sentence, tells in sentences)
     for sentence, tells in sentences:
@@ -207,7 +207,7 @@ def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
     if cues.find("aside", sentence.folded):
         return False
     if sentence.language == "zh":  # which leaves the person out; but one clause may as well say how the world is
-        enough = ("contentful",) if _PART.search(sentence.folded) else ("detail", "habit")
+        enough = ("contentful", "detail", "habit") if _PART.search(sentence.folded) else ("detail", "habit")
     else:
         enough = ("detail", "fragment")
     return any(cues.find(name, sentence.folded) for name in enough)
