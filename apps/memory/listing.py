@@ -8,7 +8,6 @@ from typing import Any
 import django_filters  # type: ignore[import-untyped]
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
@@ -35,13 +34,6 @@ class StatusListField(forms.CharField):
 
 class StatusListFilter(django_filters.Filter):
     field_class = StatusListField
-
-
-class StableOrderingFilter(django_filters.OrderingFilter):
-    """Orders equal rows by ID, so that pages neither repeat nor skip any."""
-
-    def filter(self, qs: QuerySet[Any], value: list[str] | None) -> QuerySet[Any]:
-        return qs.order_by(*map(self.get_ordering_value, value), "-id") if value else qs
 
 
 class TimeField(forms.CharField):

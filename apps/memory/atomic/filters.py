@@ -5,9 +5,10 @@ from __future__ import annotations
 import django_filters  # type: ignore[import-untyped]
 from django.db.models import QuerySet
 
+from apps.core.filtering import StableOrderingFilter
 from apps.core.parsing import refuse_forbidden
 from apps.memory.atomic.selectors import search_content
-from apps.memory.listing import StableOrderingFilter, StatusListFilter, TimeFilter
+from apps.memory.listing import StatusListFilter, TimeFilter
 from apps.memory.models import AtomicMemory
 
 ORDERINGS = {"create_time": "created_at", "updated_at": "updated_at", "timestamp": "timestamp"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import django_filters  # type: ignore[import-untyped]
 from django.db.models import QuerySet
 
+from apps.core.filtering import StableOrderingFilter
 from apps.core.parsing import refuse_forbidden
-from apps.memory.listing import StableOrderingFilter, StatusListFilter
+from apps.memory.listing import StatusListFilter
 from apps.memory.long_term.selectors import search_text
 from apps.memory.models import Category, LongTermMemory, Source
 

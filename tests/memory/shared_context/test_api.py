@@ -53,6 +53,22 @@ def test_a_context_is_made_listed_read_and_deleted(client: APIClient, user: User
     assert client.delete(f"{CONTEXTS}/{context['id']}").status_code == 404
 
 
+def test_orderings(client: APIClient) -> None:
+    first, second = create(client, title="一"), create(client, title="two")
+    assert client.post(f"{CONTEXTS}/{first['id']}/entries", {"text": "已付定金"}).status_code == 201
+    for ordering, titles in (
+        ("created_at", ["一", "two"]),
+        ("-created_at", ["two", "一"]),
+        ("updated_at", ["two", "一"]),
+        ("-updated_at", ["一", "two"]),
+    ):
+        listed = client.get(CONTEXTS, {"ordering": ordering}).json()["results"]
+        assert [context["title"] for context in listed] == titles
+    refused = client.get(CONTEXTS, {"ordering": "title"})
+    assert (refused.status_code, list(refused.json()["error"]["fields"])) == (400, ["ordering"])
+    assert second["created_at"] > first["created_at"]
+
+
 @pytest.mark.spec("X3")
 def test_an_entry_carries_author_and_time(client: APIClient) -> None:
     path = f"{CONTEXTS}/{create(client)['id']}"

@@ -1,0 +1,15 @@
+"""How lists are ordered over REST (SPEC, API)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters  # type: ignore[import-untyped]
+from django.db.models import QuerySet
+
+
+class StableOrderingFilter(django_filters.OrderingFilter):
+    """Orders equal rows by ID, so that pages neither repeat nor skip any."""
+
+    def filter(self, qs: QuerySet[Any], value: list[str] | None) -> QuerySet[Any]:
+        return qs.order_by(*map(self.get_ordering_value, value), "-id") if value else qs
