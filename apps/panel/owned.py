@@ -12,6 +12,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.accounts.models import User
+from apps.panel.refusals import RefusalsShown
 
 
 def sees_everybody(request: HttpRequest) -> bool:
@@ -42,7 +43,7 @@ class OwnerFilter(AutocompleteSelectFilter):
         self.title = _("user")
 
 
-class OwnedAdmin(ModelAdmin):
+class OwnedAdmin(RefusalsShown, ModelAdmin):
     """A page of rows that each belong to one person. Lists leave the column and filter of the person to staff.
 
     ``owner``: name of the foreign key to the person. Subclasses forbid what nobody does with such rows; what is allowed

@@ -20,6 +20,7 @@ from apps.panel.answers import is_partial, tell
 from apps.panel.memories.forms import MemoryEditor, OwnerField
 from apps.panel.memories.lists import ListPages
 from apps.panel.owned import sees_everybody
+from apps.panel.refusals import add_refusal
 
 UNPROCESSABLE = 422
 
@@ -54,7 +55,7 @@ class EditingPages(ListPages):
                     with collect_operations() as operations:
                         self.kind.update(user=memory.user, memory_id=memory.pk, changes=changes, now=timezone.now())
             except JiyiError as error:
-                form.add_service_error(error)
+                add_refusal(form, error)
             else:
                 row = self.render_row(request, memory.pk, fresh=bool(operations))
                 return tell(row, _("Saved."), operations=operations) if operations else row
@@ -78,7 +79,7 @@ class EditingPages(ListPages):
                 with collect_operations() as operations:
                     memory, outcome = self.kind.create(user=owner, now=timezone.now(), **values)
             except JiyiError as error:
-                form.add_service_error(error)
+                add_refusal(form, error)
             else:
                 if is_partial(request):
                     row = self.render_row(request, memory.pk, fresh=True)

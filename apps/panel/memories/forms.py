@@ -12,24 +12,14 @@ from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
-from apps.core.errors import JiyiError
 from apps.memory.models import Category
 from apps.panel.memories.value_text import NotJson, read_value, write_value
-from apps.panel.reasons import translate_reason
 
 
 class MemoryEditor(forms.Form):
     """Common to both kinds. ``version``: the state of the memory that was being edited, empty for a new one."""
 
     version = forms.CharField(required=False, widget=forms.HiddenInput)
-
-    def add_service_error(self, error: JiyiError) -> None:
-        """Show a service's error beside its fields, or above them all."""
-        reasons = {name: reasons for name, reasons in error.fields.items() if name in self.fields}
-        if not reasons:
-            self.add_error(None, translate_reason(error.message))
-        for name, given in reasons.items():
-            self.add_error(name, [translate_reason(reason) for reason in given])
 
     def list_changes(self) -> dict[str, Any]:
         """Return what was typed that is not what the form began with."""

@@ -32,6 +32,7 @@ from apps.panel.memories.detail.uses import load_uses
 from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
 from apps.panel.reasons import translate_reason
+from apps.panel.refusals import add_refusal
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Waiting
 
@@ -96,7 +97,7 @@ class DetailPages(MergePages, BulkPages):
                         now = timezone.now()
                         self.kind.update(user=memory.user, memory_id=memory.pk, changes=changes, now=now)
             except JiyiError as error:
-                form.add_service_error(error)
+                add_refusal(form, error)
             else:
                 return self.go_to(memory.pk, done="saved", operations=operations)
         return self.render_detail(request, memory, form=form, status=UNPROCESSABLE)

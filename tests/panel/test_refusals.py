@@ -1,0 +1,104 @@
+"""What services refuse on pages of Django's admin is told there, instead of an error of the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.conversations.models import Session
+from apps.core.errors import InvalidInput, NotFound
+from apps.panel import summaries
+from apps.panel.conversations import sessions
+from apps.summaries.models import SessionSummary
+from apps.summaries.services import create_session_summary
+from tests.support.factories import SessionFactory, UserFactory
+
+SUMMARY = "admin:summaries_sessionsummary"
+SESSION = "admin:conversations_session"
+
+
+@pytest.fixture
+def mei(db: None) -> User:
+    return UserFactory.create(username="mei")
+
+
+@pytest.fixture
+def own(mei: User, client: Client) -> Client:
+    client.force_login(mei)
+    return client
+
+
+@pytest.fixture
+def summary(mei: User) -> SessionSummary:
+    session = SessionFactory.create(user=mei, title="旧标题")
+    return create_session_summary(
+        user=mei, session_id=session.id, title="退租", snippet="用户想退租。", now=timezone.now()
+    )
+
+
+def refuse(error: Exception) -> Callable[..., Any]:
+    def service(**_given: Any) -> Any:
+        raise error
+
+    return service
+
+
+def test_a_refused_field_says_why_and_keeps_what_was_typed(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = InvalidInput("title: Must not be blank.", fields={"title": ["Must not be blank."]})
+    monkeypatch.setattr(summaries, "update_session_summary", refuse(refused))
+    page = own.post(reverse(f"{SUMMARY}_change", args=[summary.id]), {"title": "新", "snippet": "用户已退租。"})
+    assert page.status_code == 200
+    assert page.context["adminform"].form.errors == {"title": ["Must not be blank."]}
+    assert "用户已退租。" in page.text
+    summary.refresh_from_db()
+    assert summary.title == "退租"
+
+
+def test_a_refusal_of_no_field_stands_above_the_form(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "rename_session", refuse(InvalidInput("Must not be blank.")))
+    page = own.post(reverse(f"{SESSION}_change", args=[summary.session_id]), {"title": "新标题"})
+    assert page.status_code == 200
+    assert page.context["adminform"].form.non_field_errors() == ["Must not be blank."]
+    assert Session.objects.get().title == "旧标题"
+
+
+@pytest.mark.parametrize(
+    ("module", "service", "name"),
+    [(summaries, "update_session_summary", SUMMARY), (sessions, "rename_session", SESSION)],
+)
+def test_what_was_deleted_while_it_was_edited_is_said_to_be_gone(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch, module: Any, service: str, name: str
+) -> None:
+    """Somebody deletes it between the reading and the writing."""
+    monkeypatch.setattr(module, service, refuse(NotFound("There is no such thing.")))
+    row = summary if name == SUMMARY else summary.session
+    admin = summaries.SessionSummaryAdmin if name == SUMMARY else sessions.SessionAdmin
+    reads = iter([row])
+    monkeypatch.setattr(admin, "get_object", lambda *_given, **_named: next(reads, None))
+    answer = own.post(reverse(f"{name}_change", args=[row.pk]), {"title": "新", "snippet": "新"}, follow=True)
+    assert answer.status_code == 200
+    assert "Perhaps it was deleted?" in answer.text
+
+
+@pytest.mark.parametrize("selected", [False, True], ids=["one", "selected"])
+def test_a_refused_deletion_is_told_in_the_list(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch, selected: bool
+) -> None:
+    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("There is no such summary.")))
+    if selected:
+        body = {"action": "delete_selected", "_selected_action": [str(summary.pk)], "post": "yes"}
+        answer = own.post(reverse(f"{SUMMARY}_changelist"), body, follow=True)
+    else:
+        answer = own.post(reverse(f"{SUMMARY}_delete", args=[summary.pk]), {"post": "yes"}, follow=True)
+    assert [str(message) for message in answer.context["messages"]] == ["There is no such summary."]
+    assert SessionSummary.objects.filter(deleted=False).count() == 1
