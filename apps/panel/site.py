@@ -6,17 +6,26 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django import get_version
 from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.urls import URLPattern, reverse
 from django.utils import timezone
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import get_language
+from django.views.decorators.http import condition
+from django.views.i18n import JavaScriptCatalog
 from unfold.sites import UnfoldAdminSite
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+
+SECONDS_TEXTS_ARE_KEPT = 3600
+"""In a browser, before it asks whether they are still the same."""
 
 
 class PanelSite(UnfoldAdminSite):
@@ -48,8 +57,24 @@ class PanelSite(UnfoldAdminSite):
             return HttpResponseRedirect(resolve_url(following))
         return redirect_to_login(following)
 
+    def i18n_javascript(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        """The texts of Django's scripts: as long as language and Django's version are the same, so are they."""
+        return _answer_texts(request)
+
     def extra_urls(self) -> list[URLPattern]:
         """The pages that are not about one table, before the site's own."""
         from apps.panel.urls import list_pages
 
         return list_pages(self)
+
+
+def _name_texts(request: HttpRequest) -> str:
+    return f'"{get_language()}-{get_version()}"'
+
+
+@condition(etag_func=_name_texts)
+def _answer_texts(request: HttpRequest) -> HttpResponseBase:
+    response = JavaScriptCatalog.as_view(packages=["django.contrib.admin"])(request)
+    patch_cache_control(response, private=True, max_age=SECONDS_TEXTS_ARE_KEPT)
+    patch_vary_headers(response, ["Accept-Language", "Cookie"])  # by which the language is chosen
+    return response

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
+from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context
 from tests.support.factories import UserFactory
 
@@ -60,3 +61,29 @@ def test_times_are_those_of_who_asks(client: Client) -> None:
         client.force_login(user)
         assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
         assert timezone.get_current_timezone_name() == "UTC"
+
+
+def test_a_list_says_how_many_rows_it_has(client: Client, tang: User) -> None:
+    for number, language, words in ((0, "en", "0 in all"), (1, "en", "1 in all"), (2, "zh-hans", "共 2 条")):
+        Change.objects.all().delete()
+        for euros in range(number):
+            content = f"{number} times {euros} euros"
+            create_atomic_memory(user=tang, content=content, timestamp=timezone.now(), now=timezone.now())
+        client.cookies["django_language"] = language
+        page = client.get(reverse("admin:memory_change_changelist")).content.decode()
+        assert len(re.findall(rf"\s{re.escape(words)}\s", page)) == 1
+
+
+def test_the_texts_of_scripts_are_fetched_once_for_a_language(client: Client, tang: User) -> None:
+    address = reverse("admin:jsi18n")
+    texts, tags = {}, {}
+    for language in ("en", "zh-hans"):
+        client.cookies["django_language"] = language
+        answer = client.get(address)
+        assert answer["Cache-Control"] == "private, max-age=3600"
+        assert {name.strip() for name in answer["Vary"].split(",")} >= {"Accept-Language", "Cookie"}
+        texts[language], tags[language] = answer.text, answer["ETag"]
+        assert client.get(address, headers={"If-None-Match": tags[language]}).status_code == 304
+    assert "\\u9009\\u62e9" in texts["zh-hans"]
+    assert "\\u9009\\u62e9" not in texts["en"]
+    assert client.get(address, headers={"If-None-Match": tags["en"]}).status_code == 200
