@@ -161,7 +161,7 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
     known = old.attributes.keys() & new.attributes
     if not known:
         return False
-    if "adding" in new.cues and not new.cues & {"end", "no_more", "correction", "restart"}:
+    if _is_added(after) and not new.cues & {"end", "no_more", "correction", "restart"}:
         return False
     if ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
@@ -174,6 +174,12 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
         if not (once and " " in name)
         if not new.attributes[whose, name].is_moved or new.cues & {"change", "correction"}
     )
+
+
+def _is_added(frame: Frame) -> bool:
+    """Whether a text tells of one more thing, and of none that is no longer so."""
+    cues = frozenset[str]().union(*(clause.cues for clause in frame.clauses))
+    return "adding" in cues and not cues & {"end", "no_more", "switch", "restart"}
 
 
 def _is_trip(clause: Clause, frame: Frame) -> bool:
@@ -274,7 +280,7 @@ def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
 
 def _compare_content(before: Frame, after: Frame, *, cosine: float | None) -> Relation:
     plain = [clause for clause in after.clauses if not clause.cues & {"unreal", "adding"}]
-    if not plain or _ended(before) != _ended(after) or any("momentary" in clause.cues for clause in plain):
+    if not plain or _ended(before) != _ended(after) or any(clause.cues & {"momentary", "travel"} for clause in plain):
         return Relation.NEW
     if not _fit(before.numbers, after.numbers) or (_denies(before) and not _denies(after)):
         return Relation.NEW

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from apps.core.text.fold import fold
@@ -63,6 +63,7 @@ _DONE_TO_ME = re.compile(
 )
 """How "the dentist" goes on where it is the person's own affairs that have changed."""
 
+_ACTOR = re.compile(r"(?:\w+ly |and |so |but |now |then )*(?:i|we)\b|我")
 _FIRST_PERSON = re.compile(r"我|咱|俺|\b(?:i|my|we|our|me)\b")
 _OWN_NAME = re.compile(rf"{_FIRST_PERSON.pattern}|[名姓]|\bname")
 
@@ -147,7 +148,7 @@ def _read_clauses(comparable: str, *, proper: frozenset[str]) -> Iterator[Clause
     latest = ""
     named = ""
     for sentence in _SENTENCE.split(_CONSEQUENCE.sub(", ", comparable)):
-        unreal = False
+        unreal = once = False
         for part in _CLAUSE.split(sentence):
             part = part.strip(" ,.:、~“”\"'!")
             if not part:
@@ -157,7 +158,10 @@ def _read_clauses(comparable: str, *, proper: frozenset[str]) -> Iterator[Clause
             unreal = (unreal or bool(tables.setting.search(part))) and not _THESE_DAYS.search(part)
             namings = read_namings(part, sentence=sentence, proper=proper, latest=named)
             named = next((naming.head for naming in namings), find_head(part) or named)
-            yield _read_clause(part, subject=subject, namings=namings, unreal=unreal, tables=tables)
+            clause = _read_clause(part, subject=subject, namings=namings, tables=tables)
+            once = once or "once" in clause.cues
+            more = ({"unreal", "unsure"} if unreal else set()) | ({"once"} if once else set())
+            yield replace(clause, cues=clause.cues | more)
 
 
 def list_cues() -> tuple[str, ...]:
@@ -193,6 +197,8 @@ def _read_subject(part: str, *, before: str, latest: str, tables: Tables) -> str
         return USER if _is_done_to_me(part, found.end()) else found["who"]
     if _PRONOUN.match(part) or (latest and _NAMING.match(part)):
         return latest or before
+    if (found := tables.possessor.search(part)) and not _ACTOR.match(part):
+        return list(tables.subjects)[next(int(name[1:]) for name, group in found.groupdict().items() if group)]
     if _FIRST_PERSON.match(part) or _FIRST_PERSON.search(part[:12]):
         return USER
     return before
@@ -203,7 +209,7 @@ def _is_done_to_me(part: str, end: int) -> bool:
     return bool(_AND_I.match(part, end) or _DONE_TO_ME.match(part, end))
 
 
-def _read_clause(part: str, *, subject: str, namings: tuple[Naming, ...], unreal: bool, tables: Tables) -> Clause:
+def _read_clause(part: str, *, subject: str, namings: tuple[Naming, ...], tables: Tables) -> Clause:
     attributes: dict[tuple[str, str], Value] = {}
     named_subject = tables.subject_start.match(part)
     own_name = all(map(concerns_self, namings))
@@ -235,8 +241,7 @@ def _read_clause(part: str, *, subject: str, namings: tuple[Naming, ...], unreal
         words=list_telling_words(part),
         numbers=frozenset(_TIME_MARK.findall(part)),
         attributes=attributes,
-        cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part))
-        | (frozenset({"unreal", "unsure"}) if unreal else frozenset()),
+        cues=frozenset(name for name, pattern in tables.cues.items() if pattern.search(part)),
         categories=frozenset(name for name, pattern in tables.categories.items() if pattern.search(part)),
         left=frozenset[str]().union(
             *(list_telling_words(found["x"]) for pattern in _EXCHANGES if (found := pattern.search(part)))

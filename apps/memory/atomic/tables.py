@@ -49,6 +49,7 @@ class Tables:
     cues: Mapping[str, re.Pattern[str]]
     subjects: Mapping[str, re.Pattern[str]]
     subject_start: re.Pattern[str]
+    possessor: re.Pattern[str]
     others: tuple[re.Pattern[str], ...]
     aliases: Mapping[str, str]
     generic: frozenset[str]
@@ -77,6 +78,7 @@ def load_tables() -> Tables:
             r"(?:and |so |well |oh |saw )?(?:(?:那|然后|现在|其实|最近|昨天|今天|上周|上个?月|刚才|听|把)\s*)?"
             rf"(?:(?:我|咱|俺)们?家?里?的?|(?:my|our|the|a|an) (?:\w+ )?)?(?:{names})"
         ),
+        possessor=re.compile(rf"\b(?:my|our) (?:\w+ )?(?:{names})'s (?!(?:been|gone|got|had)\b)"),
         others=tuple(re.compile(pattern) for pattern in table["others"]["start"]),
         aliases=table["aliases"],
         generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),
