@@ -11,7 +11,7 @@ from importlib.resources import files
 from apps.core.text.fold import fold
 from apps.core.text.remembering import remember_texts
 
-_TAG = "ns"
+_TAG = b" ns"
 _SUFFIXES = ("市", "省", "县", "区", "镇", "乡", "村")
 _LONGEST_CHINESE, _LONGEST_ENGLISH = 7, 4
 """Characters of a Chinese name and words of an English one."""
@@ -89,10 +89,18 @@ def _load_chinese() -> frozenset[str]:
         warnings.simplefilter("ignore")  # jieba's source has invalid escapes, reported whenever it is compiled
         import jieba
     with jieba.get_dict_file() as file:
-        rows = [line.decode("utf-8").split() for line in file]
-    divisions = {fold(row[0]) for row in rows if row[-1] == _TAG and _DIVISION.fullmatch(row[0])}
-    words = {row[0] for row in rows if row[-1] != _TAG} | _read("common_words_zh.txt", apart=None)
-    short = {name[:-1] for name in divisions if len(name) > 2 and name[-1] != "区"} - words
+        places = {fold(line.decode("utf-8").split()[0]) for line in file if line.rstrip().endswith(_TAG)}
+    divisions = set(filter(_DIVISION.fullmatch, places))
+    short = {name[:-1] for name in divisions if len(name) > 2 and name[-1] != "区"}
+    candidates = {name.encode("utf-8") for name in short}
+    with jieba.get_dict_file() as file:  # again, as all its words would take a hundred megabytes
+        rows = (line.rstrip() for line in file)
+        words = {
+            row.split()[0].decode("utf-8")
+            for row in rows
+            if row.split(maxsplit=1)[0] in candidates and not row.endswith(_TAG)
+        }
+    short -= words | _read("common_words_zh.txt", apart=None)
     return _read("places_zh.txt", apart=None) | divisions | short
 
 
