@@ -7,7 +7,7 @@ import uuid
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.core.db import fetch_prepared
+from apps.core.db import fetch_rows
 from apps.core.errors import NotFound
 from apps.summaries.models import SessionSummary
 from apps.summaries.types import SessionSummarySnapshot
@@ -39,5 +39,5 @@ def get_recent_session_summaries(
     *, user: User, limit: int, exclude_session_id: uuid.UUID | None = None
 ) -> list[SessionSummarySnapshot]:
     """Return summaries of the `limit` most recently active other sessions that have one, newest first (S2)."""
-    rows = fetch_prepared(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
+    rows = fetch_rows(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
     return [SessionSummarySnapshot(*row) for row in rows]
