@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from datetime import datetime
 
 from apps.accounts.models import User
@@ -23,6 +24,7 @@ from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import (
+    QueryEmbedding,
     RecalledMemories,
     WorkingMemorySnapshot,
     list_session_contexts,
@@ -58,18 +60,20 @@ def read_context(
     recalls: bool,
     said_at: datetime | None = None,
     submitted: Form | None = None,
+    wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
-    session, C7). `said_at`: when the message was said, if not now. `recalled`: what was recalled for the message
-    already, under the same settings.
+    session, C7). `said_at`: when the message was said, if not now. `wait_for_embedding`: what `start_embedding` gave,
+    where the message is being embedded already. `recalled`: what was recalled for it already, under the same settings.
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
-    wait_for_embedding = None
-    if uses_memory and recalled is None:
+    if recalled is not None or not uses_memory:
+        wait_for_embedding = None
+    elif wait_for_embedding is None:
         wait_for_embedding = start_embedding(message)  # it goes on while PostgreSQL reads the layers before it
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []

@@ -128,6 +128,7 @@ class TurnRun:
             plain = TextStream()
             async for piece in model.stream(ModelRequest(messages=turn.context.messages, max_tokens=limit)):
                 send(plain.feed(piece))
+                await asyncio.sleep(0)  # as below
             send(plain.close())
             return "".join(pieces), None
         field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
@@ -135,6 +136,7 @@ class TurnRun:
         request = ModelRequest(messages=turn.context.messages, response_format=answer_format, max_tokens=limit)
         async for piece in model.stream(request):
             send(field.feed(piece))
+            await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
         decoded = field.close()
         send(decoded.tail)
         if decoded.source != "field":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,7 @@ from apps.chat.turn.types import OpenTurn
 from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import fail_round, open_round, reopen_round
 from apps.conversations.types import OpenRound, Window
-from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
+from apps.memory.selectors import QueryEmbedding, WorkingMemorySnapshot, find_working_memory, start_embedding
 from apps.memory.services import archive_working_memory, count_turn, record_form
 
 
@@ -45,7 +45,7 @@ def open_message_turn(
     settings, table = get_turn_configuration(user)
     if settings.working_archive:  # the sweep may not have come by yet, and a new one is about to take its place (W4)
         archive_working_memory(user=user, session_id=session_id, now=now)
-    working = None
+    working = wait_for_embedding = None
     with transaction.atomic():
         opened, window = open_round(
             user=user,
@@ -58,8 +58,20 @@ def open_message_turn(
             lease=_lease(),
         )
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            if not opened.temporary:
+                wait_for_embedding = start_embedding(content)  # now: it takes as long as all that is read before recall
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
-    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
+    return _prepare(
+        user,
+        opened,
+        window,
+        working,
+        settings=settings,
+        table=table,
+        wait_for_embedding=wait_for_embedding,
+        now=now,
+        start=start,
+    )
 
 
 def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -156,6 +168,7 @@ def _prepare(
     *,
     settings: MemorySettings,
     table: StrategyTable,
+    wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     now: datetime,
     start: float,
 ) -> OpenTurn:
@@ -174,6 +187,7 @@ def _prepare(
             now=now,
             said_at=opened.create_time,
             recalls=not opened.temporary,
+            wait_for_embedding=wait_for_embedding,
         )
     except Exception:
         fail_round(opened=opened)
