@@ -25,7 +25,8 @@ _SPELLINGS = [
     # An object is "me": what comes before it is a verb or a preposition.
     (
         re.compile(
-            r"(?<=[a-z] )(?<!\band )(?<!\bbut )(?<!\bso )(?<!\bthat )(?<!\bwhen )(?<!\bif )(?<!\bas )the user\b"
+            r"(?<=[a-z] )(?<!\band )(?<!\bbut )(?<!\bso )(?<!\bthat )(?<!\bwhen )(?<!\bif )(?<!\bas )"
+            r"(?<!\bthis )(?<!\bwhile )(?<!\bbecause )(?<!\bwhere )(?<!\bafter )(?<!\bbefore )the user\b"
         ),
         "me",
     ),

@@ -10,6 +10,10 @@ import pytest
 from apps.memory.atomic.compare import Relation, compare
 
 ENDED = [
+    # What others did to the person.
+    ("用户在美妆公司做运营。", "老板把用户从运营调到采购部了。"),
+    ("用户一个人住在常德。", "用户提到：儿子把用户接到株洲住了。"),
+    ("The user is a teaching assistant.", "The head teacher made the user deputy head."),
     # Measures: the same one with another number, in other words, with numerals or units spelled.
     ("用户散光一百五十度。", "用户提到：重新验光，散光两百度了。"),
     ("用户存款三万。", "用户提到：攒到四万五了。"),
@@ -379,6 +383,24 @@ ENDED = [
 ]
 
 KEPT = [
+    # Of neighbours, colleagues and kin; exceptions of a weekend; one more of a kind; what nearly happened.
+    ("用户住在常州天宁。", "对门那家上周搬去溧阳了。"),
+    ("用户工龄十二年。", "用户车间老贾工龄满二十年了。"),
+    ("用户的生日是5月9日。", "用户妈生日8月2日，提前提醒用户。"),
+    ("用户对虾过敏。", "用户外孙吃虾没事，一顿一盘。"),
+    ("用户每天吃一片降压药。", "用户提到：老伴的降压药让大夫给停了。"),
+    ("用户周末去做家教。", "用户提到：这个周末台风，家教取消了。"),
+    ("用户手机号尾号6021。", "用户提到：又办了张副卡，尾号8834，两张都用。"),
+    ("用户住在赣州章贡。", "用户提到：周末去吉安听戏，住一晚就回。"),
+    ("用户有驾照。", "用户提到：昨天忘带驾照，被拦了半小时。"),
+    ("用户在银川合租。", "用户提到：合租到期又续了一年。"),
+    ("用户住在三亚。", "用户提到：要不是怕台风，用户早搬去文昌了。"),
+    ("The user's landline ends in 204.", "Give the clinic the user's son's mobile, it ends in 917."),
+    ("The user lives in Dubbo.", "The user's mate Kev has moved from Dubbo to Orange."),
+    ("The user teaches at a grammar school.", "Before this the user was teaching at a primary school in Fife."),
+    ("The user has a library card.", "Forgot the user's library card and had to go home again."),
+    ("The user lives in Passau.", "The user's ex has moved to Linz."),
+    ("The user is on a statin.", "The clinic stopped the user's neighbour's statin."),
     ("用户每天喝两杯咖啡。", "用户每天喝八杯水。"),
     ("用户每周健身三次。", "用户每周给爸妈打五次电话。"),
     ("用户体重一百四十斤。", "用户提到：瘦了十斤。"),
