@@ -40,6 +40,10 @@ class Conflict(JiyiError):
     status, code = 409, "conflict"
 
 
+class Outdated(Conflict):
+    """409: the object has changed since it was read; nothing was written."""
+
+
 class TooLarge(JiyiError):
     """413: the content passes a size limit."""
 

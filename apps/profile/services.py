@@ -12,7 +12,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import keep_account
-from apps.core.errors import Conflict, InvalidInput, NotFound
+from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated
 from apps.core.text.clean import clean_text
 from apps.core.text.instructions import is_instruction
 from apps.memory.history.types import Snapshot
@@ -41,15 +41,25 @@ from apps.profile.types import (
 
 
 @transaction.atomic
-def update_profile(*, user: User, changes: Mapping[str, Any], now: datetime, replace: bool = False) -> ProfileSnapshot:
+def update_profile(
+    *,
+    user: User,
+    changes: Mapping[str, Any],
+    now: datetime,
+    replace: bool = False,
+    seen: Mapping[str, str] | None = None,
+) -> ProfileSnapshot:
     """Write sections by hand: texts of `TEXT_SECTIONS` and, under "sections", of others; a blank text removes one.
 
-    `replace`: the changes are the whole document. A section that is different afterwards counts as edited by hand: the
-    machine only proposes for it from here on. Without a difference there is no new version. Raises `InvalidInput`, or
-    `TooLarge` for a section over 2,000 characters.
+    `replace`: the changes are the whole document. `seen`: what stood in sections when they were read, "" for nothing;
+    `Outdated` where anything else stands in one now. A section that is different afterwards counts as edited by hand:
+    the machine only proposes for it from here on. Without a difference there is no new version. Raises `InvalidInput`,
+    or `TooLarge` for a section over 2,000 characters.
     """
     profile = lock_profile(user)
     document = read_document(profile)
+    if any(document.get(name, "") != text for name, text in (seen or {}).items()):
+        raise Outdated("This was changed meanwhile.")
     changed = apply_changes({} if replace else document, changes)
     _edit(profile, changed, now=now)
     return to_snapshot(profile)

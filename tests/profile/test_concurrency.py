@@ -12,6 +12,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.db import release_connections
+from apps.core.errors import Outdated
 from apps.profile.models import UserProfile
 from apps.profile.selectors import get_user_profile, list_versions
 from apps.profile.services import propose_sections, update_profile
@@ -65,3 +66,22 @@ def test_the_same_at_once_is_one_version() -> None:
     user = UserFactory()
     run_together([lambda: update_profile(user=user, changes={"background": "律师"}, now=NOW)] * WRITERS)
     assert [row.version for row in list_versions(user)] == [1]
+
+
+@pytest.mark.spec("U1")
+def test_of_several_who_save_the_section_they_opened_together_one_is_first() -> None:
+    user = UserFactory()
+    update_profile(user=user, changes={"background": "律师"}, now=NOW)
+    refused: list[int] = []
+
+    def save(number: int) -> None:
+        try:
+            update_profile(user=user, changes={"background": f"第{number}版"}, seen={"background": "律师"}, now=NOW)
+        except Outdated:
+            refused.append(number)
+
+    run_together([lambda number=number: save(number) for number in range(WRITERS)])
+    (first,) = set(range(WRITERS)) - set(refused)
+    snapshot = get_user_profile(user=user)
+    assert snapshot is not None
+    assert (snapshot.background, snapshot.version) == (f"第{first}版", 2)

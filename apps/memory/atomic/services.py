@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
-from apps.core.errors import Conflict, InvalidInput
+from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
@@ -130,16 +130,21 @@ def _find_same(user: User, content: str) -> AtomicMemory | None:
 
 
 @transaction.atomic
-def update_atomic_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> AtomicMemory:
+def update_atomic_memory(
+    *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime, seen: datetime | None = None
+) -> AtomicMemory:
     """Change fields of an active or pending memory: any of content, tags, timestamp, event_start, event_end.
 
-    Raises `NotFound`; `InvalidInput` or `TooLarge` for the values; `Conflict` when another active memory says the same,
-    or when the memory is history (superseded, rejected, evicted).
+    `seen`: its `updated_at` when it was read; `Outdated` where it has changed since. Raises `NotFound`; `InvalidInput`
+    or `TooLarge` for the values; `Conflict` when another active memory says the same, or when the memory is history
+    (superseded, rejected, evicted).
     """
     if unknown := set(changes) - set(EDITABLE_FIELDS):
         raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
     lock_memories(user)
     memory = get_atomic_memory(user, memory_id)
+    if seen is not None and memory.updated_at != seen:
+        raise Outdated("This memory was changed meanwhile.")
     if memory.status not in (Status.ACTIVE, Status.PENDING):
         raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
     before = snapshot(memory)

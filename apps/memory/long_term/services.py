@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
-from apps.core.errors import Conflict, InvalidInput
+from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.memory.forgotten import find_forgotten
 from apps.memory.history.services import record_changes
@@ -243,17 +243,22 @@ def create_memory(
 
 
 @transaction.atomic
-def update_memory(*, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> LongTermMemory:
+def update_memory(
+    *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime, seen: datetime | None = None
+) -> LongTermMemory:
     """Change fields of an active or pending memory: any of category, key, value, confidence, source.
 
-    Raises `NotFound`; `InvalidInput` or `TooLarge` for the values; `Conflict` when the new key belongs to another
-    active memory (L3), or when the memory is history (superseded, rejected, evicted).
+    `seen`: its `updated_at` when it was read; `Outdated` where it has changed since. Raises `NotFound`; `InvalidInput`
+    or `TooLarge` for the values; `Conflict` when the new key belongs to another active memory (L3), or when the memory
+    is history (superseded, rejected, evicted).
     """
     if unknown := set(changes) - set(EDITABLE_FIELDS):
         raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
     check_fields(changes)
     lock_memories(user)
     memory = get_memory(user, memory_id)
+    if seen is not None and memory.updated_at != seen:
+        raise Outdated("This memory was changed meanwhile.")
     if memory.status not in (Status.ACTIVE, Status.PENDING):
         raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
     key, value = changes.get("key", memory.key).strip(), changes.get("value", memory.value)

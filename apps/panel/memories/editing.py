@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.core.errors import JiyiError
+from apps.core.errors import JiyiError, Outdated
 from apps.memory.history.context import collect_operations
 from apps.memory.long_term.types import Action
 from apps.panel.answers import is_partial, tell
@@ -44,22 +44,30 @@ class EditingPages(ListPages):
         if request.method != "POST":
             return self._render_editor(request, self.editor(initial=initial), memory=memory)
         form = self.editor(request.POST, initial=initial)
-        if form.is_valid() and form.cleaned_data["version"] != initial["version"]:
-            form.data = form.data | {"version": initial["version"]}
+        operations = self.save(memory, form)
+        if operations is None:
+            return self._render_editor(request, form, memory=memory, status=UNPROCESSABLE)
+        row = self.render_row(request, memory.pk, fresh=bool(operations))
+        return tell(row, _("Saved."), operations=operations) if operations else row
+
+    def save(self, memory: Any, form: Any) -> list[UUID] | None:
+        """Write what was typed and return the operations; None where that is refused, and the form says why."""
+        if not form.is_valid():
+            return None
+        now, seen = timezone.now(), form.cleaned_data["version"]
+        try:
+            with collect_operations() as operations:
+                if changes := form.list_changes():
+                    self.kind.update(user=memory.user, memory_id=memory.pk, changes=changes, seen=seen, now=now)
+        except Outdated:
+            memory.refresh_from_db(fields=["updated_at"])
+            form.data = form.data | {"version": memory.updated_at.isoformat()}
             form.add_error(None, _("This memory was changed meanwhile. Saving again puts what you wrote in its place."))
-        if form.is_valid():
-            changes = form.list_changes()
-            operations: list[UUID] = []
-            try:
-                if changes:
-                    with collect_operations() as operations:
-                        self.kind.update(user=memory.user, memory_id=memory.pk, changes=changes, now=timezone.now())
-            except JiyiError as error:
-                add_refusal(form, error)
-            else:
-                row = self.render_row(request, memory.pk, fresh=bool(operations))
-                return tell(row, _("Saved."), operations=operations) if operations else row
-        return self._render_editor(request, form, memory=memory, status=UNPROCESSABLE)
+        except JiyiError as error:
+            add_refusal(form, error)
+        else:
+            return operations
+        return None
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
@@ -20,6 +21,13 @@ class MemoryEditor(forms.Form):
     """Common to both kinds. ``version``: the state of the memory that was being edited, empty for a new one."""
 
     version = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def clean_version(self) -> datetime:
+        """The time of the state; for anything else one at which no memory was changed."""
+        try:
+            return datetime.fromisoformat(self.cleaned_data["version"])
+        except ValueError:
+            return datetime.min.replace(tzinfo=UTC)
 
     def list_changes(self) -> dict[str, Any]:
         """Return what was typed that is not what the form began with."""

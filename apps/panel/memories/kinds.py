@@ -38,7 +38,9 @@ class Search(Protocol):
 class Update(Protocol):
     """Change fields of a memory."""
 
-    def __call__(self, *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime) -> Any: ...
+    def __call__(
+        self, *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime, seen: datetime | None = None
+    ) -> Any: ...
 
 
 class Forget(Protocol):

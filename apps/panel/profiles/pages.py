@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.selectors import get_settings
-from apps.core.errors import JiyiError, NotFound
+from apps.core.errors import JiyiError, NotFound, Outdated
 from apps.core.http import read_uuid
 from apps.memory.history.context import collect_operations
 from apps.panel.answers import is_partial, tell
@@ -30,6 +30,8 @@ from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT
 
 VERSIONS = 10
 MOST_VERSIONS = 200
+
+_CHANGED = gettext_lazy("This was changed meanwhile. Saving again puts what you wrote in its place.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,21 +118,21 @@ class SectionPage(DocumentPage):
     def post(self, request: HttpRequest) -> HttpResponse:
         name = request.POST.get("name", "").strip()
         text = request.POST.get("text", "").replace("\r\n", "\n").strip()
-        before = request.POST.get("before", "").replace("\r\n", "\n")
         is_new = "new" in request.POST
-        current = _read_text(self.owner.pk, name)
-        if problem := _find_problem(name, text, current=current, before=before, is_new=is_new):
-            editing = Editing(
-                name=name, text=text, before=before if is_new else current, is_new=is_new, problem=problem
-            )
-            return self.show(request, editing=editing)
+        before = "" if is_new else request.POST.get("before", "").replace("\r\n", "\n")
         changes = {name: text} if name in TEXT_SECTIONS else {"sections": {name: text}}
+        problem = _find_problem(name, text, is_new=is_new)
         try:
             with collect_operations() as operations:
-                update_profile(user=self.owner, changes=changes, now=timezone.now())
+                if not problem:
+                    update_profile(user=self.owner, changes=changes, seen={name: before}, now=timezone.now())
+        except Outdated:
+            problem = _("There is a section of this name already.") if is_new else str(_CHANGED)
+            before = _read_text(self.owner.pk, name)
         except JiyiError as error:
             reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
             problem = " ".join(map(translate_reason, reasons))
+        if problem:
             editing = Editing(name=name, text=text, before=before, is_new=is_new, problem=problem)
             return self.show(request, editing=editing)
         return self.answer(request, _("Saved.") if operations else _("Nothing changed."), operations=operations)
@@ -191,7 +193,7 @@ def _read_text(user_id: int, name: str) -> str:
     return read_document(profile).get(name, "") if profile else ""
 
 
-def _find_problem(name: str, text: str, *, current: str, before: str, is_new: bool) -> str:
+def _find_problem(name: str, text: str, *, is_new: bool) -> str:
     """Why a section cannot be written like this, where the page knows better words than the service."""
     if not name:
         return _("The section needs a name.")
@@ -199,8 +201,4 @@ def _find_problem(name: str, text: str, *, current: str, before: str, is_new: bo
         return _("A section has at most %(limit)s characters.") % {"limit": MAX_SECTION_CHARACTERS}
     if is_new and not text:
         return _("Write something in it.")
-    if is_new and current:
-        return _("There is a section of this name already.")
-    if not is_new and current != before:
-        return _("This was changed meanwhile. Saving again puts what you wrote in its place.")
     return ""

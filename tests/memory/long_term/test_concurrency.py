@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from typing import Any
 
@@ -13,10 +13,19 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.core.db import release_connections
+from apps.core.errors import Outdated
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.types import Action, ProposedEntry
-from apps.memory.models import LongTermMemory, Status
-from apps.memory.services import create_memory, forget_all, record_entries, record_use
+from apps.memory.models import AtomicMemory, LongTermMemory, Status
+from apps.memory.services import (
+    create_atomic_memory,
+    create_memory,
+    forget_all,
+    record_entries,
+    record_use,
+    update_atomic_memory,
+    update_memory,
+)
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -146,3 +155,31 @@ def test_different_people_do_not_wait_for_each_other() -> None:
 
         (update,) = pool.submit(write).result(timeout=30)
     assert update.action is Action.CREATED
+
+
+def update_seen(update: Callable[..., Any], memory: Any, changes: dict[str, Any]) -> bool:
+    """Write what was typed into an editor that was opened before all others wrote; whether that was accepted."""
+    try:
+        update(
+            user=memory.user, memory_id=memory.id, changes=changes, seen=memory.updated_at, now=NOW + timedelta(hours=1)
+        )
+    except Outdated:
+        return False
+    return True
+
+
+@pytest.mark.spec("M3")
+def test_of_several_who_save_what_they_opened_together_one_is_first() -> None:
+    user = UserFactory()
+    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
+    atomic, _created = create_atomic_memory(user=user, content="用户住在上海。", timestamp=NOW, now=NOW)
+    saved = run_together(
+        [lambda n=n: update_seen(update_memory, memory, {"value": f"{n}号城市"}) for n in range(WRITERS)]
+    )
+    assert sorted(saved) == [False] * (WRITERS - 1) + [True]
+    assert LongTermMemory.objects.get(id=memory.id).value == f"{saved.index(True)}号城市"
+    saved = run_together(
+        [lambda n=n: update_seen(update_atomic_memory, atomic, {"content": f"住在{n}号。"}) for n in range(WRITERS)]
+    )
+    assert sorted(saved) == [False] * (WRITERS - 1) + [True]
+    assert AtomicMemory.objects.get(id=atomic.id).content == f"住在{saved.index(True)}号。"

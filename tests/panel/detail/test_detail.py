@@ -182,7 +182,8 @@ def test_what_is_wrong_is_shown_and_nothing_changes(client: Client, user: User) 
         ({"value": "[1,"}, "line 1, column 4"),
         ({"value": " "}, "Must not be null or blank."),
         ({"key": "Taken!"}, "Another active memory has this key."),
-        ({"version": "old"}, "This memory was changed meanwhile."),
+        ({"version": "old", "value": "北京"}, "This memory was changed meanwhile."),
+        ({"version": "", "value": "北京"}, "This memory was changed meanwhile."),
     ):
         response = client.post(path(memory), edit(memory, **fields))
         assert response.status_code == 422

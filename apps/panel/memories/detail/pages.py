@@ -32,7 +32,6 @@ from apps.panel.memories.detail.uses import load_uses
 from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
 from apps.panel.reasons import translate_reason
-from apps.panel.refusals import add_refusal
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Waiting
 
@@ -87,19 +86,9 @@ class DetailPages(MergePages, BulkPages):
             raise PermissionDenied
         initial = self.editor.read(memory)
         form = self.editor(request.POST, initial=initial)
-        if form.is_valid() and form.cleaned_data["version"] != initial["version"]:
-            form.data = form.data | {"version": initial["version"]}
-            form.add_error(None, _("This memory was changed meanwhile. Saving again puts what you wrote in its place."))
-        if form.is_valid():
-            try:
-                with collect_operations() as operations:
-                    if changes := form.list_changes():
-                        now = timezone.now()
-                        self.kind.update(user=memory.user, memory_id=memory.pk, changes=changes, now=now)
-            except JiyiError as error:
-                add_refusal(form, error)
-            else:
-                return self.go_to(memory.pk, done="saved", operations=operations)
+        operations = self.save(memory, form)
+        if operations is not None:
+            return self.go_to(memory.pk, done="saved", operations=operations)
         return self.render_detail(request, memory, form=form, status=UNPROCESSABLE)
 
     def render_detail(
