@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import structlog
-from asgiref.sync import sync_to_async
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
@@ -24,7 +23,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.db import in_database, release_connections
+from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
 
 logger = structlog.get_logger(__name__)
@@ -169,8 +168,6 @@ class AsyncAPIView(APIView):
         drf_request = self.initialize_request(request, *args, **kwargs)
         self.request = drf_request
         self.headers = self.default_response_headers
-        # Middleware may have read the session in this request's own thread: a stream must not hold that connection.
-        await sync_to_async(release_connections)()
         response: HttpResponseBase
         try:
             await in_database(self.initial, drf_request, *args, **kwargs)

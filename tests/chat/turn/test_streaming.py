@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from django.test import Client
 
+from apps.accounts.models import User
 from apps.conversations.models import Message
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
@@ -78,10 +80,13 @@ def test_a_client_that_leaves_before_the_first_token_still_gets_the_reply_stored
 
 
 @pytest.mark.spec("C6")
-def test_a_stream_pins_no_connection(alice: ApiClient, model: ScriptedModel):
+@pytest.mark.parametrize("who", ["a token", "a logged-in session"])
+def test_a_stream_pins_no_connection(who: str, alice: ApiClient, model: ScriptedModel):
     """More streams stand open than the pool has connections, and other requests still answer."""
     from django.conf import settings
 
+    if who == "a logged-in session":
+        _log_in(alice)
     size = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]
     gate = Gate()
     model.default = lambda _request: Reply((gate, answer("好")))
@@ -110,3 +115,14 @@ def test_what_refuses_a_turn_is_an_ordinary_error_even_when_a_stream_was_asked_f
 def test_a_client_may_ask_for_an_event_stream_by_accept(alice: ApiClient, model: ScriptedModel):
     events = alice.say_streaming(alice.new_session(), "你好", Accept="text/event-stream")
     assert events[-1].name == "done"
+
+
+def _log_in(client: ApiClient) -> None:
+    """Go on as a browser does, with a session's cookie in place of the token."""
+    browser = Client()
+    browser.force_login(User.objects.get(username="alice"))
+    browser.get("/")
+    del client.headers["Authorization"]
+    for cookie in browser.cookies.values():
+        client.cookies.set(cookie.key, cookie.value)
+    client.headers["X-CSRFToken"] = browser.cookies["csrftoken"].value
