@@ -161,7 +161,7 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
     known = old.attributes.keys() & new.attributes
     if not known:
         return False
-    if _is_added(after) and not new.cues & {"correction", "restart"}:
+    if _is_added(new, after) and not new.cues & {"end", "no_more", "correction", "restart"}:
         return False
     if ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
@@ -176,9 +176,11 @@ def _has_another_value(old: Clause, new: Clause, after: Frame) -> bool:
     )
 
 
-def _is_added(frame: Frame) -> bool:
-    """Whether a text tells of one more thing, and of none that is no longer so."""
-    cues = frozenset[str]().union(*(clause.cues for clause in frame.clauses))
+def _is_added(clause: Clause, frame: Frame) -> bool:
+    """Whether a clause tells of one more thing: by itself, or beside another that does where nothing has changed."""
+    if "adding" in clause.cues or "change" in clause.cues:
+        return "adding" in clause.cues
+    cues = frozenset[str]().union(*(other.cues for other in frame.clauses))
     return "adding" in cues and not cues & {"end", "no_more", "switch"}
 
 
@@ -264,7 +266,7 @@ def _likes(clause: Clause) -> bool | None:
 
 
 def _is_changed(old: Clause, new: Clause, before: Frame, after: Frame) -> bool:
-    if _is_added(after) or ("weekday" in old.cues) != ("weekday" in new.cues):
+    if _is_added(new, after) or ("weekday" in old.cues) != ("weekday" in new.cues):
         return False
     shared = share(old.words, _about(new, after))
     if not shared:

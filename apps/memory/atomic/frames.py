@@ -159,8 +159,8 @@ def _read_clauses(comparable: str, *, proper: frozenset[str]) -> Iterator[Clause
             namings = read_namings(part, sentence=sentence, proper=proper, latest=named)
             named = next((naming.head for naming in namings), find_head(part) or named)
             clause = _read_clause(part, subject=subject, namings=namings, tables=tables)
-            once = once or "once" in clause.cues
-            more = ({"unreal", "unsure"} if unreal else set()) | ({"once"} if once else set())
+            once = (once or "once" in clause.cues) and not _THESE_DAYS.search(part)
+            more = ({"unreal", "unsure"} if unreal else set()) | ({"once", "momentary"} if once else set())
             yield replace(clause, cues=clause.cues | more)
 
 
