@@ -191,17 +191,21 @@ def _read_subject(part: str, *, before: str, latest: str, tables: Tables) -> str
     if found := tables.subject_start.match(part):
         if _is_done_to_me(part, found.end()):
             return USER
-        index = next(int(name[1:]) for name, group in found.groupdict().items() if group)
-        return list(tables.subjects)[index]
+        return _name_subject(found, tables)
     if found := next(filter(None, (pattern.match(part) for pattern in tables.others)), None):
         return USER if _is_done_to_me(part, found.end()) else found["who"]
     if _PRONOUN.match(part) or (latest and _NAMING.match(part)):
         return latest or before
-    if (found := tables.possessor.search(part)) and not _ACTOR.match(part):
-        return list(tables.subjects)[next(int(name[1:]) for name, group in found.groupdict().items() if group)]
+    if (found := tables.possessor.search(part)) and not _ACTOR.match(part) and not _is_done_to_me(part, found.end()):
+        return _name_subject(found, tables)
     if _FIRST_PERSON.match(part) or _FIRST_PERSON.search(part[:12]):
         return USER
     return before
+
+
+def _name_subject(found: re.Match[str], tables: Tables) -> str:
+    """The subject whose group, numbered in the order of the table, has matched."""
+    return list(tables.subjects)[next(int(name[1:]) for name, group in found.groupdict().items() if group)]
 
 
 def _is_done_to_me(part: str, end: int) -> bool:

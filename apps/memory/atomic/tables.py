@@ -78,7 +78,11 @@ def load_tables() -> Tables:
             r"(?:and |so |well |oh |saw )?(?:(?:那|然后|现在|其实|最近|昨天|今天|上周|上个?月|刚才|听|把)\s*)?"
             rf"(?:(?:我|咱|俺)们?家?里?的?|(?:my|our|the|a|an) (?:\w+ )?)?(?:{names})"
         ),
-        possessor=re.compile(rf"\b(?:my|our) (?:\w+ )?(?:{names})'s (?!(?:been|gone|got|had)\b)"),
+        possessor=re.compile(
+            rf"\b(?:my|our) (?:\w+ )?(?:{names})(?='s (?!(?:been|gone|got|had)\b)"
+            r"| (?:says?|said|tells|told|thinks|has|is|was|had|does|got|went|left|moved|sold|quit|bought|lives|works"
+            r"|sleeps|loves|hates|loathes|likes|switched|changed|started|stopped|gave)\b)"
+        ),
         others=tuple(re.compile(pattern) for pattern in table["others"]["start"]),
         aliases=table["aliases"],
         generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),

@@ -399,6 +399,8 @@ KEPT = [
     ("The user lives in Dubbo.", "The user's mate Kev has moved from Dubbo to Orange."),
     ("The user teaches at a grammar school.", "Before this the user was teaching at a primary school in Fife."),
     ("The user has a library card.", "Forgot the user's library card and had to go home again."),
+    ("The user really likes spreadsheets.", "After this month's figures the user's boss says he hates spreadsheets."),
+    ("The user's gig fee is 250 pounds.", "For weddings the user has a separate fee, 320 pounds."),
     ("The user lives in Passau.", "The user's ex has moved to Linz."),
     ("The user is on a statin.", "The clinic stopped the user's neighbour's statin."),
     ("用户每天喝两杯咖啡。", "用户每天喝八杯水。"),
