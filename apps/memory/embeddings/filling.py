@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import groupby, starmap
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db import connection, transaction
+from django.db.models import DateTimeField, Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Now
 
 from apps.accounts.models import User
 from apps.core.llm.embedding.types import Embedder, Vector
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.memories import (
     EMBEDDINGS,
+    SOURCES,
     MemoryKind,
     MemoryVectors,
     long_term_text,
@@ -24,16 +28,20 @@ from apps.memory.embeddings.memories import (
 )
 from apps.memory.embeddings.vectors import embed_whole, with_embedder
 from apps.memory.locking import lock_memories
-from apps.memory.models import AtomicMemory, LongTermMemory, Status
+from apps.memory.models import Status
 
 BATCH = 100
 NIL = UUID(int=0)
 """Below every ID."""
 
-SOURCES: dict[MemoryKind, type[LongTermMemory] | type[AtomicMemory]] = {
-    MemoryKind.LONG_TERM: LongTermMemory,
-    MemoryKind.ATOMIC: AtomicMemory,
-}
+ASKED_AGAIN_AFTER = timedelta(days=1)
+"""A text that a model refused is not offered to it for so long: the reason may have been the server's."""
+
+NOTE_REFUSALS = """
+UPDATE {table}
+SET embedding_refusals = COALESCE(embedding_refusals, '{{}}') || jsonb_build_object(%(model)s::text, now())
+WHERE id = ANY(%(memories)s)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +92,61 @@ def list_missing(
 
 
 def fill_batch(embedder: Embedder, *, kind: MemoryKind, model: ModelInUse, texts: Sequence[MemoryText]) -> set[UUID]:
-    """Make the vectors of these texts, and store those of memories that still say the same; returns which."""
+    """Make the vectors of these texts, and store those of memories that still say the same; returns which.
+
+    Of a text that the model refuses it is noted that and when it did.
+    """
     vectors = embed_whole(embedder, [text.text for text in texts])
-    made = {text: vector for text, vector in zip(texts, vectors, strict=True) if vector is not None}
-    by_user = sorted(made, key=lambda text: text.user_id)
+    answers = dict(zip(texts, vectors, strict=True))
+    by_user = sorted(answers, key=lambda text: text.user_id)
     stored: set[UUID] = set()
     for user_id, mine in groupby(by_user, key=lambda text: text.user_id):
-        stored |= _store(kind, model, user=User(pk=user_id), made={text: made[text] for text in mine})
+        stored |= _store(kind, model, user=User(pk=user_id), answers={text: answers[text] for text in mine})
     return stored
 
 
 @transaction.atomic
-def _store(kind: MemoryKind, model: ModelInUse, *, user: User, made: Mapping[MemoryText, Vector]) -> set[UUID]:
+def _store(
+    kind: MemoryKind, model: ModelInUse, *, user: User, answers: Mapping[MemoryText, Vector | None]
+) -> set[UUID]:
     """Store one person's vectors; a memory that was changed or deleted meanwhile is left to whoever did that."""
     lock_memories(user)
-    rows = SOURCES[kind].objects.filter(user=user, id__in=[text.memory_id for text in made])
-    unchanged = [text for text in _read(kind, rows) if text in made]
-    memory_ids = [text.memory_id for text in unchanged]
+    rows = SOURCES[kind].objects.filter(user=user, id__in=[text.memory_id for text in answers])
+    unchanged = [text for text in _read(kind, rows) if text in answers]
+    made = {text.memory_id: vector for text in unchanged if (vector := answers[text]) is not None}
     store_memory_embeddings(
         user=user,
         kind=kind,
-        memory_ids=memory_ids,
-        vectors=MemoryVectors(by_model={model.id: [made[text] for text in unchanged]}),
+        memory_ids=list(made),
+        vectors=MemoryVectors(by_model={model.id: list(made.values())}),
     )
-    return set(memory_ids)
+    _note_refusals(kind, model, memory_ids=[text.memory_id for text in unchanged if text.memory_id not in made])
+    return set(made)
+
+
+def _note_refusals(kind: MemoryKind, model: ModelInUse, *, memory_ids: Sequence[UUID]) -> None:
+    if memory_ids:
+        with connection.cursor() as cursor:
+            statement = NOTE_REFUSALS.format(table=SOURCES[kind]._meta.db_table)
+            cursor.execute(statement, {"model": _name_refusal(model), "memories": list(memory_ids)})
+
+
+def _name_refusal(model: ModelInUse) -> str:
+    """The key of a model's refusals; a bare number would be taken for the place in a list."""
+    return f"model_{model.id}"
 
 
 def _missing(kind: MemoryKind, model: ModelInUse) -> QuerySet[Any]:
-    """Memories that search may find, now or once they are accepted, and that lack a vector of the model."""
+    """Memories that search may find, now or once they are accepted, and that lack a vector of the model.
+
+    Without those whose text it has refused lately.
+    """
     vectors = EMBEDDINGS[kind].objects.filter(memory=OuterRef("pk"), model=model.id)
-    return SOURCES[kind].objects.filter(~Exists(vectors), status__in=(Status.ACTIVE, Status.PENDING))
+    lacking = SOURCES[kind].objects.filter(~Exists(vectors), status__in=(Status.ACTIVE, Status.PENDING))
+    refused_at = Cast(KT(f"embedding_refusals__{_name_refusal(model)}"), DateTimeField())
+    return lacking.alias(refused_at=refused_at).filter(
+        Q(refused_at__isnull=True) | Q(refused_at__lte=Now() - ASKED_AGAIN_AFTER)
+    )
 
 
 def _read(kind: MemoryKind, rows: QuerySet[Any]) -> list[MemoryText]:

@@ -22,7 +22,7 @@ from apps.core.llm.embedding.types import Vector
 from apps.core.queue import send_task
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
-from apps.memory.models import AtomicEmbedding, LongTermEmbedding
+from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory
 from apps.memory.text import phrase_memory
 
 TASK = "apps.memory.tasks.embed_memories"
@@ -40,6 +40,12 @@ EMBEDDINGS: dict[MemoryKind, type[LongTermEmbedding] | type[AtomicEmbedding]] = 
     MemoryKind.ATOMIC: AtomicEmbedding,
 }
 """The table that holds the vectors of each kind."""
+
+SOURCES: dict[MemoryKind, type[LongTermMemory] | type[AtomicMemory]] = {
+    MemoryKind.LONG_TERM: LongTermMemory,
+    MemoryKind.ATOMIC: AtomicMemory,
+}
+"""The table of the memories themselves."""
 
 # The models are locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
 STORE = """
@@ -106,7 +112,8 @@ def store_memory_embeddings(
 ) -> None:
     """Store the vectors of these memories, in the transaction that writes the memories' text.
 
-    They take the place of what was stored for another text before. Workers are woken for what has no vector yet.
+    They take the place of what was stored for another text before, or of its being refused. Workers are woken for what
+    has no vector yet.
     """
     found = [
         (memory_id, model_id, to_sql(vector))
@@ -116,6 +123,7 @@ def store_memory_embeddings(
     ]
     if not vectors.complete:
         EMBEDDINGS[kind].objects.filter(memory__in=memory_ids).delete()
+        SOURCES[kind].objects.filter(id__in=memory_ids).update(embedding_refusals=None)
         ask_for_vectors()
     if found:
         memories, models, texts = zip(*found, strict=True)

@@ -19,7 +19,8 @@ class AtomicMemory(models.Model):
     """One atomic memory (A1). `timestamp`: when its turn was; `event_start`, `event_end`: when it happened, if said.
 
     `normalized_content` is the form in which sameness is decided (A3). `terms` are its index terms in order, repeats
-    kept, and `term_count` their number: what BM25 needs. `apps.memory.atomic` fills all three.
+    kept, and `term_count` their number: what BM25 needs. `apps.memory.atomic` fills all three. `embedding_refusals`:
+    when embedding models, such as "model_1", refused the content as it is.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -61,6 +62,7 @@ class AtomicMemory(models.Model):
     normalized_content = models.TextField(editable=False)
     terms = ArrayField(models.TextField(), editable=False)
     term_count = models.PositiveIntegerField(editable=False)
+    embedding_refusals = models.JSONField(null=True, editable=False)
 
     class Meta:
         db_table = "atomic_memory"

@@ -47,7 +47,8 @@ class LongTermMemory(models.Model):
 
     `normalized_key` and `normalized_value` are the forms in which identity and sameness are decided (L3);
     `search_vector` holds the index terms of key and value (K3), `words` the words they are scored by (K4). Services
-    fill all four, with `apps.memory.long_term.ledger.set_text`.
+    fill all four, with `apps.memory.long_term.ledger.set_text`. `embedding_refusals`: when embedding models, such as
+    "model_1", refused key and value as they are.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -101,6 +102,7 @@ class LongTermMemory(models.Model):
     normalized_value = models.TextField(editable=False)
     search_vector = SearchVectorField(editable=False)
     words = ArrayField(models.TextField(), editable=False)
+    embedding_refusals = models.JSONField(null=True, editable=False)
 
     class Meta:
         db_table = "long_term_memory"

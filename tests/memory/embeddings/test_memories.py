@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
@@ -16,6 +18,7 @@ from apps.memory.embeddings.filling import fill_missing
 from apps.memory.embeddings.memories import MemoryKind, embed_memories, long_term_text, write_embeddings
 from apps.memory.embeddings.vectors import embed_whole
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
+from apps.memory.services import update_atomic_memory
 from apps.memory.tasks import embed_memories as embed_memories_task
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
@@ -143,6 +146,52 @@ def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedMo
 
     assert fill_missing() == 50
     assert fill_missing() == 0
+
+
+@pytest.fixture
+def bad(user: User, remote: ScriptedModel) -> AtomicMemory:
+    """A memory whose text the model has refused."""
+    remote.embed = lambda texts: refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))
+    memory = add_atomic(user, "bad")
+    assert fill_missing() == 0
+    assert ["bad"] in [request.body["input"] for request in remote.embedding_requests]
+    return memory
+
+
+@pytest.mark.spec("V3")
+def test_a_text_that_was_refused_is_not_offered_with_each_sweep(user: User, remote: ScriptedModel, bad: Any) -> None:
+    asked = len(remote.embedding_requests)
+    assert fill_missing() == 0
+    assert len(remote.embedding_requests) == asked
+    add_atomic(user, "good")
+    assert fill_missing() == 1
+    assert [request.body["input"] for request in remote.embedding_requests[asked:]] == [["good"]]
+
+
+@pytest.mark.spec("V3")
+def test_a_refused_text_is_offered_again_after_a_day(remote: ScriptedModel, bad: AtomicMemory) -> None:
+    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    bad.refresh_from_db()
+    assert bad.embedding_refusals is not None
+    for hours, filled in ((23, 0), (25, 1)):
+        at = timezone.now() - timedelta(hours=hours)
+        AtomicMemory.objects.update(embedding_refusals=dict.fromkeys(bad.embedding_refusals, at.isoformat()))
+        assert fill_missing() == filled
+
+
+@pytest.mark.spec("V3")
+def test_a_refusal_is_of_one_model_and_one_text(user: User, remote: ScriptedModel, bad: AtomicMemory) -> None:
+    bad.refresh_from_db()
+    refusals = bad.embedding_refusals
+    AtomicMemory.objects.update(embedding_refusals={"model_0": timezone.now().isoformat()})
+    asked = len(remote.embedding_requests)
+    assert fill_missing() == 0
+    assert len(remote.embedding_requests) > asked
+    bad.refresh_from_db()
+    assert bad.embedding_refusals is not None
+    assert bad.embedding_refusals.keys() == {"model_0", *(refusals or ())}
+    update_atomic_memory(user=user, memory_id=bad.id, changes={"content": "better"}, now=timezone.now())
+    assert fill_missing() == 1
 
 
 def test_a_memory_that_was_changed_meanwhile_keeps_no_vector_of_the_old_text(
