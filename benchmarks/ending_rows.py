@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from apps.core.llm.embedding.local import LocalEmbedder
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import share
-from apps.memory.atomic.endings import DIMENSIONS, Floats
 from apps.memory.atomic.frames import read_frame
+from apps.memory.atomic.vectors import embed
 from tests.quality.cases import ContradictionCase, holds
 
 STATEMENTS = Path(__file__).parent / "endings"
@@ -299,14 +298,6 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> tuple[list[Row], list[
 def tell(text: str) -> str:
     """The text as the offline rules would store it."""
     return tell_in_third_person(text, language=detect_language(text)) or text
-
-
-@cache
-def embed(text: str) -> Floats:
-    """The vector of a text as it is."""
-    (vector,) = LocalEmbedder().embed([text])
-    assert vector is not None, "the local embedder refuses no text"
-    return vector[:DIMENSIONS]
 
 
 def _by_language(texts: Sequence[str]) -> dict[bool, list[str]]:

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from apps.memory.atomic.endings import Floats, Statement, join_vectors, read_new, read_old, read_pair
+from apps.memory.atomic.endings import read_new, read_old, read_pair
 from apps.memory.atomic.phrases import SIZE, list_phrases
+from apps.memory.atomic.vectors import Floats, Statement, embed, join_vectors
 from benchmarks.ending_rows import (
     STATEMENTS,
     Maker,
     Row,
-    embed,
     load_diaries,
     load_groups,
     make_case_rows,
@@ -80,9 +80,7 @@ def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
     change, change_bias = fit_line(
         np.stack([read_new(read_statement(row.new)) for row in changes]), *_labels(changes), penalty=_LINE_PENALTY
     )
-    vectors = np.concatenate(
-        [join_vectors(read_statement(row.old).vector[None, :], read_statement(row.new).vector) for row in pairs]
-    )
+    vectors = np.concatenate([join_vectors([read_statement(row.old)], read_statement(row.new)) for row in pairs])
     features = np.stack([read_pair(tell(row.old), tell(row.new)) for row in pairs])
     means, scales = features.mean(axis=0), 2 * (features.std(axis=0) + 0.1)
     rows = np.concatenate([vectors, (features - means) / scales], axis=1).astype(np.float32)

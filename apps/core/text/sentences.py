@@ -17,6 +17,7 @@ _END = re.compile(
     r"|\n\s*"
 )
 _CLAUSE_END = re.compile(r"[，；、：]|[,;:](?=\s)|(?<=\s)[-–—]+(?=\s)")
+_MARKS = " \t\n.。!！?？…,，;；:：-–—"
 _LAST_WORD = re.compile(r"[^\s(（]*$")
 _ABBREVIATION = re.compile(
     r"(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|Mrs?|Ms|Dr|Prof|Nos?|Art|Arts|Sec|Secs|Abs|Nr|vs|ca|cf|al|approx|Inc|Ltd|Co|Corp"
@@ -43,6 +44,12 @@ def split_sentences(text: str, *, keep: Sequence[Span] = ()) -> list[str]:
     if begin < len(text):
         sentences.append(text[begin:])
     return sentences
+
+
+def split_clauses(text: str) -> list[str]:
+    """The clauses of `text`, without the marks and blanks between them."""
+    parts = (part for sentence in split_sentences(text) for part in _CLAUSE_END.split(sentence))
+    return [clause for part in parts if (clause := part.strip(_MARKS))]
 
 
 def _ends(text: str) -> Iterable[int]:

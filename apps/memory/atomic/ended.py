@@ -16,7 +16,8 @@ from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import DIMENSIONS, Floats, Statement, find_ended, is_doubtful
+from apps.memory.atomic.endings import find_ended, is_doubtful
+from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.memories import embed_memories
 from apps.memory.models import AtomicMemory

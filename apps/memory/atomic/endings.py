@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
@@ -24,13 +22,11 @@ from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
 from apps.memory.atomic.phrases import SIZE, Codes, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
+from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
 
-DIMENSIONS: Final = 512
-"""Of the local embedder's vectors; what follows in a stored one is padding."""
-
-MIN_STATE = 0.7
-MIN_CHANGE = 0.3
-MIN_END = 0.3
+MIN_STATE = 0.8
+MIN_CHANGE = 0.1
+MIN_END = 0.15
 """Probabilities from which on each model agrees."""
 
 LEAST_STATE = 0.1
@@ -42,18 +38,14 @@ MOST_ENDED = 4
 CANDIDATES = 40
 """Older texts whose words are read: the likeliest by the vectors alone."""
 
-Floats = npt.NDArray[np.float32]
+_AT_ONCE = 1_000
+"""Pairs whose rows, 13 kB each, are in memory together."""
+
+_CHANGES = frozenset({"end", "no_more", "change", "correction", "switch", "gain", "restart"})
+"""Cues of which a clause with one says that something is otherwise than it was."""
 
 _CHINESE_LENGTH = 3
 """A character of Chinese says as much as so many of English."""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A memory's text with its vector by the local embedder."""
-
-    text: str
-    vector: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A hidden layer over a pair: its vectors, their product and cosine, and its standardised features."""
+    """A hidden layer over a pair: what `vectors` makes of it, and its standardised features."""
 
     means: Floats
     scales: Floats
@@ -80,7 +72,7 @@ class Network:
     output_bias: float
 
     def weigh(self, vectors: Floats, features: Floats) -> Floats:
-        """Return the log-odds of each pair: rows of `join_vectors` and of `read_pair`."""
+        """Return the log-odds of each pair: rows of `join_vectors` (or `glance`) and of `read_pair`."""
         inputs = np.concatenate([vectors, (features - self.means) / self.scales], axis=1)
         active = np.maximum(inputs @ self.hidden + self.hidden_bias, 0)
         return np.asarray(active @ self.output + self.output_bias, dtype=np.float32)
@@ -110,7 +102,7 @@ class Models:
 
     def score_ends(self, olds: Sequence[Statement], new: Statement) -> Floats:
         """Return for each older text the probability that the new one ends it."""
-        pairs = join_vectors(np.stack([old.vector for old in olds]), new.vector)
+        pairs = join_vectors(olds, new)
         features = np.stack([read_pair(old.text, new.text) for old in olds])
         phrases = [list_phrases(old.text, new.text) for old in olds]
         return _squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
@@ -126,12 +118,20 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
     if not left:
         return []
     if len(left) > CANDIDATES:
-        pairs = join_vectors(np.stack([olds[index].vector for index in left]), new.vector)
-        likely = models.end.weigh(pairs, np.broadcast_to(models.end.means, (len(left), len(models.end.means))))
-        left = [left[index] for index in np.argsort(-likely)[:CANDIDATES].tolist()]
+        left = [left[index] for index in _rank(models.end, [olds[index] for index in left], new)[:CANDIDATES]]
     ends = models.score_ends([olds[index] for index in left], new)
     likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
     return sorted(left[place] for place in likeliest if ends[place] >= MIN_END)
+
+
+def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:
+    """Return the indexes of older statements: those first which have most likely ended, by the vectors alone."""
+    vectors = np.stack([old.vector for old in olds])
+    likely = [
+        end.weigh(glance(some, new), np.broadcast_to(end.means, (len(some), len(end.means))))
+        for some in np.array_split(vectors, len(vectors) // _AT_ONCE + 1)
+    ]
+    return np.argsort(-np.concatenate(likely)).tolist()
 
 
 def is_doubtful(old: Statement, new: Statement) -> bool:
@@ -140,13 +140,6 @@ def is_doubtful(old: Statement, new: Statement) -> bool:
     if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:
         return True
     return bool(models.score_ends([old], new)[0] < MIN_END)
-
-
-def join_vectors(olds: Floats, new: Floats) -> Floats:
-    """Return the rows that `Network` reads for older vectors (rows) and a new one, each part scaled to about one."""
-    news = np.broadcast_to(new, olds.shape)
-    product = olds * news
-    return np.concatenate([olds * 4, news * 4, product * 60, product.sum(axis=1, keepdims=True) * 3], axis=1)
 
 
 def read_old(statement: Statement) -> Floats:
@@ -187,6 +180,9 @@ def read_pair(old: str, new: str) -> Floats:
         USER in whose_new,
         USER in whose_old,
         whose_new[:1] != [USER],
+        telling is not None and telling.subject in whose_old,
+        telling is not None and telling.subject == USER,
+        *_tell_changes(after, of=frozenset(whose_old)),
         bool(before.mentioned & after.mentioned),
         bool(after.mentioned - before.mentioned),
         bool(known_old & known_new),
@@ -205,6 +201,12 @@ def read_pair(old: str, new: str) -> Floats:
 
 def _join_cues(frame: Frame) -> frozenset[str]:
     return frozenset[str]().union(*(clause.cues for clause in frame.clauses))
+
+
+def _tell_changes(frame: Frame, *, of: frozenset[str]) -> list[bool]:
+    """Whether a clause tells of a change about one of these subjects, and whether one does about anybody else."""
+    changed = [clause.subject in of for clause in frame.clauses if clause.cues & _CHANGES]
+    return [any(changed), not all(changed)]
 
 
 def _join_attributes(frame: Frame) -> set[str]:
@@ -278,7 +280,7 @@ def check_fit(values: Mapping[str, Floats]) -> None:
     """Raise `ValueError` where the shape of any weights is not that of the features they are for."""
     nothing = Statement(text="", vector=np.zeros(DIMENSIONS, dtype=np.float32))
     pair = len(read_pair("", ""))
-    vectors = join_vectors(nothing.vector[None, :], nothing.vector).shape[1]
+    vectors = glance(nothing.vector[None, :], nothing).shape[1]
     units = values["output"].shape
     shapes = {
         "state": read_old(nothing).shape,

@@ -26,6 +26,8 @@ SIZE: Final = 1 << 16
 Codes = npt.NDArray[np.int64]
 
 _TOKEN = re.compile(r"S|[a-z']+|\d[\d.,:]*|[\u4e00-\u9fff]|[,.;!?。]")
+_WORD = re.compile(r"[a-z']+")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _NUMBER = re.compile(r"\d[\d.,:]*")
 _SHARED, _SAME_NUMBER, _OTHER_NUMBER, _NUMBER_ALONE = "S", "N", "M", "0"
 """What stands for a word, or a number, that both texts have; for another number; for one where the older has none."""
@@ -37,12 +39,26 @@ _REACH = 5
 """Tokens before and after something shared that count wherever they stand."""
 
 
+def replace_shared(old: str, new: str) -> str:
+    """Return the newer text with a pronoun for each thing that the older one names, too: what it says of anything."""
+    after = make_comparable(new)
+    shared = _share(old, new)
+    pronoun = "它" if _CHINESE.search(new) else "it"
+    for word in _list_unspaced(shared):
+        after = after.replace(word, pronoun)
+    return _WORD.sub(lambda found: pronoun if _is_shared(stem(found.group()), shared) else found.group(), after)
+
+
 def list_phrases(old: str, new: str) -> Codes:
     """Return the codes, from 0 to `SIZE`, of the phrases of a pair of texts, each once."""
-    before, after = read_frame(old).words, read_frame(new).words
-    shared = share(after, before) | share(before, after)
+    shared = _share(old, new)
     numbers = frozenset(_NUMBER.findall(make_comparable(old)))
     return np.union1d(_list_older(old), _list_newer(new, shared, numbers))
+
+
+def _share(old: str, new: str) -> frozenset[str]:
+    before, after = read_frame(old).words, read_frame(new).words
+    return share(after, before) | share(before, after)
 
 
 @remember_texts(4_000)
@@ -66,7 +82,7 @@ def _list_newer(text: str, shared: frozenset[str], numbers: frozenset[str]) -> C
 def _list_tokens(text: str, shared: frozenset[str], numbers: frozenset[str]) -> list[str]:
     """Stems and single Chinese characters, with marks for what is shared: several in a row are one."""
     comparable = make_comparable(text)
-    for word in sorted((word for word in shared if not word.isascii()), key=len, reverse=True):
+    for word in _list_unspaced(shared):
         comparable = comparable.replace(word, _SHARED)
     tokens: list[str] = []
     for token in _TOKEN.findall(comparable):
@@ -82,8 +98,16 @@ def _mark(token: str, shared: frozenset[str], numbers: frozenset[str]) -> str:
     if token == _SHARED or not token[0].isascii() or not token[0].isalpha():
         return token
     root = stem(token)
-    alike = (root == word or is_part(root, word) or is_part(word, root) for word in shared if word.isascii())
-    return _SHARED if any(alike) else root
+    return _SHARED if _is_shared(root, shared) else root
+
+
+def _is_shared(root: str, shared: frozenset[str]) -> bool:
+    return any(root == word or is_part(root, word) or is_part(word, root) for word in shared if word.isascii())
+
+
+def _list_unspaced(words: frozenset[str]) -> list[str]:
+    """The words that blanks do not tell apart, longest first."""
+    return sorted((word for word in words if not word.isascii()), key=len, reverse=True)
 
 
 def _list_runs(tokens: list[str], length: int) -> list[str]:

@@ -8,24 +8,20 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from apps.core.llm.embedding.local import LocalEmbedder
 from apps.core.text.remembering import forget_texts
 from apps.memory.atomic import endings
 from apps.memory.atomic.endings import (
-    DIMENSIONS,
-    Statement,
     check_fit,
     find_ended,
     is_doubtful,
     load_models,
     read_pair,
 )
+from apps.memory.atomic.vectors import Statement, embed
 
 
 def read(text: str) -> Statement:
-    (vector,) = LocalEmbedder().embed([text])
-    assert vector is not None
-    return Statement(text=text, vector=vector[:DIMENSIONS])
+    return Statement(text=text, vector=embed(text))
 
 
 @pytest.mark.spec("A3")

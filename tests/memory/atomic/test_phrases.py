@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.memory.atomic.phrases import SIZE, list_phrases
+from apps.memory.atomic.phrases import SIZE, list_phrases, replace_shared
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,16 @@ def test_any_text_has_codes_of_the_table_each_once(text: str) -> None:
     codes = list_phrases(text, text).tolist()
     assert codes == sorted(set(codes))
     assert all(0 <= code < SIZE for code in codes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("The user has two cats.", "The user gave the cats away.", "i gave the it away."),
+        ("The user plays the harp.", "The user's sister has a canoe.", "my sister has a canoe."),
+        ("用户养了一只猫。", "用户把猫送人了。", "我把它送人了。"),
+        ("用户在用 Notion 记笔记。", "Notion 早不用了。", "它 早不用了。"),
+    ],
+)
+def test_what_both_texts_name_is_a_pronoun_in_the_newer_one(old: str, new: str, told: str) -> None:
+    assert replace_shared(old, new) == told
