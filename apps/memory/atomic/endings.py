@@ -131,7 +131,8 @@ def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:
         end.weigh(glance(some, new), np.broadcast_to(end.means, (len(some), len(end.means))))
         for some in np.array_split(vectors, len(vectors) // _AT_ONCE + 1)
     ]
-    return np.argsort(-np.concatenate(likely)).tolist()
+    ranked: list[int] = np.argsort(-np.concatenate(likely)).tolist()
+    return ranked
 
 
 def is_doubtful(old: Statement, new: Statement) -> bool:
