@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
+from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -62,10 +64,20 @@ class RefusalsShown:
             response = self._tell_refusal(request, error)
         return response
 
+    def response_action(self, request: HttpRequest, queryset: Any) -> Any:
+        """Do what was chosen with all the selected rows, or with none where it is refused for one."""
+        page: Any = super()
+        with transaction.atomic():
+            return page.response_action(request, queryset)
+
     def _tell_refusal(self, request: HttpRequest, error: JiyiError) -> HttpResponse:
         messages.error(request, translate_reason(error.message))
-        opts: Any = self.opts  # type: ignore[attr-defined]  # the base's
-        return HttpResponseRedirect(reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"))
+        page: Any = self
+        url = reverse(f"admin:{page.opts.app_label}_{page.opts.model_name}_changelist")
+        if request.method == "POST":  # the list as it was; one that could not even be shown is not asked for again
+            filters = {"opts": page.opts, "preserved_filters": page.get_preserved_filters(request)}
+            url = add_preserved_filters(filters, url)
+        return HttpResponseRedirect(url)
 
 
 def _refuse(form: Any, refusal: JiyiError) -> Any:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
 
 import pytest
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -16,7 +20,7 @@ from apps.core.errors import InvalidInput, NotFound
 from apps.panel import summaries
 from apps.panel.conversations import sessions
 from apps.summaries.models import SessionSummary
-from apps.summaries.services import create_session_summary
+from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory, UserFactory
 
 SUMMARY = "admin:summaries_sessionsummary"
@@ -102,3 +106,51 @@ def test_a_refused_deletion_is_told_in_the_list(
         answer = own.post(reverse(f"{SUMMARY}_delete", args=[summary.pk]), {"post": "yes"}, follow=True)
     assert [str(message) for message in answer.context["messages"]] == ["There is no such summary."]
     assert SessionSummary.objects.filter(deleted=False).count() == 1
+
+
+def test_after_a_refusal_the_list_is_as_narrow_as_before(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("There is no such summary.")))
+    narrow = {"q": "退租", "edited__exact": "0"}
+    there = reverse(f"{SUMMARY}_changelist", query=narrow)
+    body = {"action": "delete_selected", "_selected_action": [str(summary.pk)], "post": "yes"}
+    assert own.post(there, body)["Location"] == there
+    one = reverse(f"{SUMMARY}_delete", args=[summary.pk], query={"_changelist_filters": urlencode(narrow)})
+    assert own.post(one, {"post": "yes"})["Location"] == there
+
+
+def test_a_list_that_is_refused_itself_is_shown_without_what_it_was_asked_for(
+    own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def search(admin: Any, request: HttpRequest, queryset: Any, term: str) -> Any:
+        if term:
+            raise InvalidInput("Must not be blank.")
+        return queryset, False
+
+    monkeypatch.setattr(summaries.SessionSummaryAdmin, "get_search_results", search)
+    page = own.get(reverse(f"{SUMMARY}_changelist"), {"q": "退租"}, follow=True)
+    assert page.redirect_chain == [(reverse(f"{SUMMARY}_changelist"), 302)]
+    assert page.status_code == 200
+
+
+def test_what_is_refused_for_one_selected_row_is_done_with_none(
+    own: Client, mei: User, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SessionFactory.create(user=mei)
+    create_session_summary(user=mei, session_id=other.id, title="搬家", snippet="用户搬家。", now=timezone.now())
+    deleted: list[UUID] = []
+
+    def delete_first(*, user: User, summary_id: UUID, now: datetime) -> None:
+        if deleted:
+            raise NotFound("There is no such summary.")
+        deleted.append(summary_id)
+        delete_session_summary(user=user, summary_id=summary_id, now=now)
+
+    monkeypatch.setattr(summaries, "delete_session_summary", delete_first)
+    rows = [str(pk) for pk in SessionSummary.objects.values_list("pk", flat=True)]
+    body = {"action": "delete_selected", "_selected_action": rows, "post": "yes"}
+    answer = own.post(reverse(f"{SUMMARY}_changelist"), body, follow=True)
+    assert [str(message) for message in answer.context["messages"]] == ["There is no such summary."]
+    assert len(deleted) == 1
+    assert SessionSummary.objects.filter(deleted=False).count() == 2
