@@ -10,7 +10,7 @@ from apps.memory.atomic.services import (
 from apps.memory.copies import CopyHolder, MemoryCopy, register_copy_holder
 from apps.memory.history.context import changed_by
 from apps.memory.history.kinds import TrackedKind, register_kind
-from apps.memory.history.services import forget_history, record_changes
+from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.history.undo import undo_operation
 from apps.memory.long_term.forgetting import forget_all, forget_memories
 from apps.memory.long_term.services import (
@@ -47,6 +47,7 @@ __all__ = [
     "create_atomic_memory",
     "create_context",
     "create_memory",
+    "empty_history",
     "expire_working_memory",
     "forget_all",
     "forget_all_atomic_memories",

@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
 from apps.memory.selectors import list_recorded
-from apps.memory.services import forget_history
+from apps.memory.services import empty_history, forget_history
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.profile.types import TEXT_SECTIONS
 
@@ -50,6 +50,11 @@ def list_decided_texts(user: User) -> Iterator[tuple[str, str]]:
 
 
 def forget_decisions(*, user: User, where: Callable[[str], bool], now: datetime) -> None:
-    """Empty the records of proposals in which a text stands that `where` is true of; the proposals are gone (L6)."""
+    """Empty the records of proposals in which a text stands that `where` is true of (L6).
+
+    A deletion is recorded of those that are gone; others only lose the words that they were proposed in.
+    """
     recorded = list_recorded(user=user, kind=Change.Kind.PROPOSAL, where=where)
-    forget_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=recorded, now=now)
+    living = set(ProfileProposal.objects.filter(user=user, id__in=recorded).values_list("id", flat=True))
+    empty_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=living)
+    forget_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=recorded - living, now=now)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.core.errors import InvalidInput, TooLarge
-from apps.core.text.clean import find_forbidden
+from apps.core.text.clean import find_forbidden, normalize_line_ends
 from apps.core.text.fold import normalize_key
 from apps.profile.models import UserProfile
 from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, MAX_SECTIONS, TEXT_SECTIONS
@@ -30,6 +30,8 @@ def write_document(profile: UserProfile, document: Document) -> None:
 
 def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
     """Return the document with `changes`: texts of `TEXT_SECTIONS` and, under "sections", of others; blank removes one.
+
+    Lines end with U+000A in it, however they were given.
 
     Raises `InvalidInput` with the reasons by field, or `TooLarge` for a text over `MAX_SECTION_CHARACTERS`.
     """
@@ -56,13 +58,14 @@ def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip():
         raise _refuse("sections", "A section must have a name.")
+    name = normalize_line_ends(name).strip()
     if found := find_forbidden(name):
         raise _refuse("sections", f"Must not contain {found}.")
-    if len(name.strip()) > MAX_NAME_CHARACTERS:
+    if len(name) > MAX_NAME_CHARACTERS:
         raise _refuse("sections", f"The name of a section has at most {MAX_NAME_CHARACTERS} characters.")
-    if name.strip() in TEXT_SECTIONS:
-        raise _refuse("sections", f"{name.strip()} is a field of its own.")
-    return name.strip()
+    if name in TEXT_SECTIONS:
+        raise _refuse("sections", f"{name} is a field of its own.")
+    return name
 
 
 def _check_text(field: str, name: str, text: Any) -> str:
@@ -72,8 +75,9 @@ def _check_text(field: str, name: str, text: Any) -> str:
         raise _refuse(field, f"{name} must be text.")
     if found := find_forbidden(text):
         raise _refuse(field, f"Must not contain {found}.")
-    check_size(name, text.strip(), field=field)
-    return text.strip()
+    text = normalize_line_ends(text).strip()
+    check_size(name, text, field=field)
+    return text
 
 
 def check_size(name: str, text: str, *, field: str) -> None:

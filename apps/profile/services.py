@@ -13,9 +13,9 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import keep_account
 from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated
-from apps.core.text.clean import clean_text
+from apps.core.text.clean import clean_text, normalize_line_ends
 from apps.core.text.instructions import is_instruction
-from apps.memory.history.types import Snapshot
+from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
 from apps.memory.services import forget_history, record_changes
 from apps.profile.audit import describe_change, describe_decision, forget_decisions, snapshot, snapshot_proposal
@@ -94,13 +94,13 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     document, learned_at = read_document(profile), dict(profile.learned_at)
     queue = _ProposalQueue(user)
     for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
-        section = find_section(clean_text(proposal.section), among=document.keys() | profile.edited_at.keys())
+        section = find_section(_clean(proposal.section), among=document.keys() | profile.edited_at.keys())
         if section is None or (profile.forgotten_at and proposal.said_at <= profile.forgotten_at):
             continue
         edited_at = _read_time(profile.edited_at, section)
         if edited_at and proposal.said_at <= edited_at:
             continue
-        for statement in split_statements(clean_text(proposal.text)):
+        for statement in split_statements(_clean(proposal.text)):
             if len(statement) > MAX_SECTION_CHARACTERS or queue.was_rejected(statement):
                 continue
             text = document.get(section, "")
@@ -116,12 +116,15 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     queue.save()
     if document != read_document(profile):
         profile.learned_at = learned_at
-        _write(profile, document, action=Change.Action.EDIT, by_hand=False, now=now)
+        changes = _write(profile, document, action=Change.Action.EDIT, by_hand=False, now=now)
+        record_changes(user=user, changes=changes, now=now)
 
 
 @transaction.atomic
 def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str | None = None) -> ProfileSnapshot:
     """Write a proposal into its section, in the place of what it contradicts; the version counts as by hand.
+
+    Both are one operation of the audit record: undoing it (L7) lets the proposal wait again, too.
 
     `text`: in words of the person's own. Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` for a blank
     text and where there is no room for another section, `TooLarge` where there is none for the text.
@@ -132,15 +135,17 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
     if text is not None:
         if not text.strip():
             raise InvalidInput("text: Must not be blank.", fields={"text": ["Must not be blank."]})
-        proposal.text = text.strip()
+        proposal.text = normalize_line_ends(text).strip()
     document = read_document(profile)
     merged = merge_statement(document.get(proposal.section, ""), proposal.text)
     check_size(proposal.section, merged, field="text")
-    changes = (
+    sections = (
         {proposal.section: merged} if proposal.section in TEXT_SECTIONS else {"sections": {proposal.section: merged}}
     )
-    _write(profile, apply_changes(document, changes), action=Change.Action.ACCEPT, by_hand=True, now=now)
-    _decide(proposal, status="accepted", before=before, action=Change.Action.ACCEPT, now=now)
+    action = Change.Action.ACCEPT
+    written = _write(profile, apply_changes(document, sections), action=action, by_hand=True, now=now)
+    decided = _decide(proposal, status="accepted", before=before, action=action)
+    record_changes(user=user, changes=[*written, decided], now=now)
     return to_snapshot(profile)
 
 
@@ -150,13 +155,14 @@ def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileP
     lock_profile(user)
     proposal = _get_pending(user, proposal_id)
     before = snapshot_proposal(proposal)
-    _decide(proposal, status="rejected", before=before, action=Change.Action.REJECT, now=now)
+    decided = _decide(proposal, status="rejected", before=before, action=Change.Action.REJECT)
+    record_changes(user=user, changes=[decided], now=now)
     return proposal
 
 
 @transaction.atomic
 def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
-    """Let a decided proposal wait for a decision again. What accepting it wrote stays; its audit record undoes it (L7).
+    """Let a decided proposal wait for a decision again. What accepting it wrote stays.
 
     Raises `NotFound`; `Conflict` when it is pending.
     """
@@ -165,7 +171,8 @@ def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileP
     if proposal.status == "pending":
         raise Conflict("This proposal is pending.")
     before = snapshot_proposal(proposal)
-    _decide(proposal, status="pending", before=before, action=Change.Action.EDIT, now=now)
+    decided = _decide(proposal, status="pending", before=before, action=Change.Action.EDIT)
+    record_changes(user=user, changes=[decided], now=now)
     return proposal
 
 
@@ -209,7 +216,8 @@ def lock_profile(user: User) -> UserProfile:
 
 def _edit(profile: UserProfile, document: Document, *, now: datetime) -> None:
     _mark_edited(profile, document, now=now)
-    _write(profile, document, action=Change.Action.EDIT, by_hand=True, now=now)
+    changes = _write(profile, document, action=Change.Action.EDIT, by_hand=True, now=now)
+    record_changes(user=profile.user, changes=changes, now=now)
 
 
 def _mark_edited(profile: UserProfile, document: Document, *, now: datetime) -> None:
@@ -218,14 +226,16 @@ def _mark_edited(profile: UserProfile, document: Document, *, now: datetime) -> 
     profile.edited_at = {**profile.edited_at, **dict.fromkeys(sorted(different), now.isoformat())}
 
 
-def _write(profile: UserProfile, document: Document, *, action: Change.Action, by_hand: bool, now: datetime) -> None:
-    """Save the document as the next version and record the change; nothing where it is what it was."""
+def _write(
+    profile: UserProfile, document: Document, *, action: Change.Action, by_hand: bool, now: datetime
+) -> list[ChangeDraft]:
+    """Save the document as the next version; return the change to record, none where it is what it was."""
     if document == read_document(profile):
-        return
+        return []
     before = snapshot(profile) if profile.version else None
     save_version(profile, document, by_hand=by_hand, now=now)
     action = Change.Action.CREATE if before is None else action
-    record_changes(user=profile.user, changes=[describe_change(profile, action=action, before=before)], now=now)
+    return [describe_change(profile, action=action, before=before)]
 
 
 def save_version(profile: UserProfile, document: Document, *, by_hand: bool, now: datetime) -> None:
@@ -250,11 +260,11 @@ def restore_proposal(proposal: ProfileProposal, state: Mapping[str, Any]) -> Non
     proposal.save(update_fields=["status", "text"])
 
 
-def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action: Change.Action, now: datetime) -> None:
+def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action: Change.Action) -> ChangeDraft:
+    """Save what was decided about a proposal; return the change to record."""
     proposal.status = status
     proposal.save(update_fields=["status", "text"])
-    change = describe_decision(proposal, action=action, before=before)
-    record_changes(user=proposal.user, changes=[change], now=now)
+    return describe_decision(proposal, action=action, before=before)
 
 
 def _get_proposal(user: User, proposal_id: UUID) -> ProfileProposal:
@@ -269,6 +279,10 @@ def _get_pending(user: User, proposal_id: UUID) -> ProfileProposal:
     if proposal.status != "pending":
         raise Conflict(f"Only a pending proposal can be accepted or rejected; this one is {proposal.status}.")
     return proposal
+
+
+def _clean(text: str) -> str:
+    return normalize_line_ends(clean_text(text))
 
 
 def _read_time(times: Mapping[str, str], section: str) -> datetime | None:

@@ -158,14 +158,36 @@ def test_a_rejection_is_undone(user: User, proposal: ProfileProposal) -> None:
 
 @pytest.mark.spec("L7", "U3")
 def test_an_acceptance_is_undone_with_what_it_wrote(user: User, proposal: ProfileProposal) -> None:
+    """Both are one operation, whose records say all of it: neither is undone without the other, nor done again."""
+
+    def read() -> tuple[str, str, str]:
+        proposal.refresh_from_db()
+        profile = get_user_profile(user=user)
+        assert profile is not None
+        return proposal.status, proposal.text, profile.background
+
     accept_proposal(user=user, proposal_id=proposal.id, text="在北京住", now=NOW + 2 * MINUTE)
-    for change in Change.objects.filter(user=user, created_at=NOW + 2 * MINUTE).order_by("-id"):
-        undo(user, change)
+    written, decided = Change.objects.filter(user=user, created_at=NOW + 2 * MINUTE).order_by("id")
+    assert (written.kind, decided.kind, written.operation) == ("profile", "proposal", decided.operation)
+    undo(user, written)
+    assert read() == ("pending", "住在北京", "老师")
+    undoing = Change.objects.latest("id")
+    assert Change.objects.filter(operation=undoing.operation, action="undo").count() == 2
+    with pytest.raises(Conflict):
+        undo(user, decided)
+    undo(user, undoing)
+    assert read() == ("accepted", "在北京住", "老师\n在北京住")
+
+
+@pytest.mark.spec("L7", "U3")
+def test_an_acceptance_is_not_undone_by_half(user: User, proposal: ProfileProposal) -> None:
+    accept_proposal(user=user, proposal_id=proposal.id, now=NOW + 2 * MINUTE)
+    accepted = Change.objects.get(kind="proposal")
+    update_profile(user=user, changes={"background": "医生"}, now=NOW + 3 * MINUTE)
+    with pytest.raises(Conflict):
+        undo(user, accepted)
     proposal.refresh_from_db()
-    assert (proposal.status, proposal.text) == ("pending", "住在北京")
-    profile = get_user_profile(user=user)
-    assert profile is not None
-    assert profile.background == "老师"
+    assert proposal.status == "accepted"
 
 
 @pytest.mark.spec("L6", "L7")

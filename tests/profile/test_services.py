@@ -295,6 +295,13 @@ def test_text_that_cannot_be_stored_is_cleaned(user: User) -> None:
     assert read(user).background == "律师"
 
 
+def test_what_the_machine_writes_ends_its_lines_as_sections_do(user: User) -> None:
+    propose(user, "喜欢的\r花", "喜欢兰花\r\n养猫\r住在北京", said_at=NOW)
+    snapshot = get_user_profile(user=user)
+    assert snapshot is not None
+    assert snapshot.sections == {"喜欢的\n花": "喜欢兰花\n养猫\n住在北京"}
+
+
 def test_no_more_than_fifty_proposals_wait(user: User) -> None:
     update_profile(user=user, changes={"background": "律师"}, now=NOW)
     propose(user, "background", "\n".join(f"Knows city{number}" for number in range(60)), said_at=NOW + MINUTE)

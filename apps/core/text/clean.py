@@ -21,6 +21,11 @@ def clean_text(text: str) -> str:
     return _FORBIDDEN.sub("", text)
 
 
+def normalize_line_ends(text: str) -> str:
+    """`text` with U+000A for every CR LF and CR: forms on web pages send back no other, and each as CR LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def clean_json(value: Any) -> Any:
     """A copy of a JSON value with every string and key cleaned and numbers that are not finite turned into None.
 

@@ -14,7 +14,7 @@ class SnapshotField(serializers.JSONField):
 
 
 class ChangeSerializer(serializers.ModelSerializer[Change]):
-    """One change. `before` null: it was made then; both null: it has been deleted since. `actor` null: the machine."""
+    """One change. `before` null: it was made then; both null: that was deleted since. `actor` null: the machine."""
 
     actor = serializers.CharField(source="actor.username", default=None, allow_null=True, read_only=True)
     before = SnapshotField(read_only=True)

@@ -55,6 +55,11 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
     return dict(operations)
 
 
+def empty_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID]) -> None:
+    """Empty the records of objects that stay while a text they once held is deleted (L6); records no deletion."""
+    Change.objects.filter(user=user, kind=kind, object_id__in=object_ids).update(before=None, after=None)
+
+
 def forget_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID], now: datetime) -> None:
     """Empty the records of objects that are being deleted; what stays is who deleted them, when, and their IDs (L7)."""
     if not object_ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -25,29 +26,34 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
     has changed or been deleted since, and where what comes back would clash with what is there now.
     """
     recorded = Change.objects.filter(user=user, operation=operation)
-    first = recorded.first()
-    if first is None:
+    ids: defaultdict[str, list[UUID]] = defaultdict(list)
+    for name, object_id in recorded.order_by("kind").values_list("kind", "object_id"):
+        ids[name].append(object_id)
+    if not ids:
         raise NotFound("There is no such change.")
-    kind = get_kind(first.kind)
-    kind.lock(user)
+    kinds = {name: get_kind(name) for name in ids}
+    for kind in kinds.values():
+        kind.lock(user)
     # Objects before their records, in the order in which a deletion locks them.
-    rows = kind.read(user, list(recorded.values_list("object_id", flat=True)))
+    rows = {name: kind.read(user, ids[name]) for name, kind in kinds.items()}
     changes = list(recorded.order_by("id").select_for_update())
     if not changes:
         raise NotFound("There is no such change.")  # it went with its session meanwhile
     _refuse_final(changes)
     for change in changes:
-        row = rows.get(change.object_id)
-        if row is None or kind.snapshot(row) != change.after:
+        row = rows[change.kind].get(change.object_id)
+        if row is None or kinds[change.kind].snapshot(row) != change.after:
             raise Conflict("This has changed since: undo the later change first.", fields=_name(change))
-    kind.restore(user=user, rows=[(rows[change.object_id], change.before) for change in changes], now=now)
+    for name, kind in kinds.items():
+        before = [(rows[name][change.object_id], change.before) for change in changes if change.kind == name]
+        kind.restore(user=user, rows=before, now=now)
     drafts = [
         ChangeDraft(
             kind=change.kind,
             action=Change.Action.UNDO,
             object_id=change.object_id,
             before=change.after,
-            after=kind.snapshot(rows[change.object_id]),
+            after=kinds[change.kind].snapshot(rows[change.kind][change.object_id]),
             session_id=change.session_id,
         )
         for change in changes

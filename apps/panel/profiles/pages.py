@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.selectors import get_settings
 from apps.core.errors import JiyiError, NotFound, Outdated
 from apps.core.http import read_uuid
+from apps.core.text.clean import normalize_line_ends
 from apps.memory.history.context import collect_operations
 from apps.panel.answers import is_partial, tell
 from apps.panel.links import link_page
@@ -116,10 +117,10 @@ class SectionPage(DocumentPage):
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        name = request.POST.get("name", "").strip()
-        text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+        name = normalize_line_ends(request.POST.get("name", "")).strip()
+        text = normalize_line_ends(request.POST.get("text", "")).strip()
         is_new = "new" in request.POST
-        before = "" if is_new else request.POST.get("before", "").replace("\r\n", "\n")
+        before = "" if is_new else normalize_line_ends(request.POST.get("before", ""))
         changes = {name: text} if name in TEXT_SECTIONS else {"sections": {name: text}}
         problem = _find_problem(name, text, is_new=is_new)
         try:

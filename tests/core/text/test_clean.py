@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from apps.core.text.clean import MAX_DEPTH, clean_json, clean_text, find_forbidden
+from apps.core.text.clean import MAX_DEPTH, clean_json, clean_text, find_forbidden, normalize_line_ends
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,10 @@ def test_nesting_is_bounded() -> None:
     assert clean_json(nest(MAX_DEPTH)) == nest(MAX_DEPTH)
     with pytest.raises(ValueError, match="nested deeper than 64 levels"):
         clean_json(nest(MAX_DEPTH + 1))
+
+
+def test_every_line_end_becomes_the_same_one() -> None:
+    assert normalize_line_ends("一\r\n二\r三\n\r\n四") == "一\n二\n三\n\n四"
 
 
 def test_clean_json_cleans_strings_keys_and_numbers_and_leaves_the_rest() -> None:

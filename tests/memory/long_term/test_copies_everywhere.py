@@ -145,6 +145,8 @@ def test_the_words_of_a_proposal_that_was_accepted_in_others_go_from_its_record(
     forget(user, memory)
     assert not holds_word(user)
     assert ProfileProposal.objects.get().text == "爱花"
+    records = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL)
+    assert list(records.values_list("action", "before", "after")) == [("accept", None, None)]  # it was not deleted
 
 
 def test_a_section_of_that_name_goes_whole(user: User, memory: LongTermMemory) -> None:
