@@ -87,7 +87,7 @@ def test_what_stands_beside_them_is_kept(message: str, expected: list[str]) -> N
     assert contents(message) == expected
 
 
-@pytest.mark.parametrize("piece", ["\n", " ", "hey ", "oh wow ", "嗨，", "that is so ", "I and ", "a"])
+@pytest.mark.parametrize("piece", ["\n", " ", "hey ", "oh wow ", "嗨，", "that is so ", "I and ", "a", "十", "三百", "一百二十"])
 def test_long_runs_are_read_quickly(piece: str) -> None:
     contents("I live here.")
     started = time.process_time()
