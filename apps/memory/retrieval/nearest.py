@@ -54,15 +54,14 @@ def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
 def gate_sql(*, exact: bool) -> str:
     """The condition under which an arm reads anything, evaluated once and before it does.
 
-    That of the index also sets how it is read, for this statement; in a transaction for the rest of that.
+    That of the index always holds: since the exact version counted, some of the memories may have gone. It sets how the
+    index is read, for this statement; in a transaction for the rest of that.
     """
     if exact:
         return "(SELECT memory_count <= %(exact_limit)s FROM corpus)"
     return """(
-        SELECT memory_count > %(exact_limit)s
-               AND set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+        SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
                AND set_config('hnsw.ef_search', %(ef_search)s, true) IS NOT NULL
-        FROM corpus
     )"""
 
 

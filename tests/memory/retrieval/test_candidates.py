@@ -11,7 +11,9 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.memory.models import LongTermMemory
+from apps.memory.retrieval import nearest
 from apps.memory.retrieval.candidates import recall_candidates
 from apps.memory.types import Recall
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
@@ -142,6 +144,24 @@ def test_preferences_take_the_places_first_when_asked(user: User, remember: Reme
     remember("茶", "乌龙", category="preference", last_accessed=NOW - timedelta(days=300))
     assert keys(recall(user, "茶叶", "茶", candidate_limit=1)) == {"茶叶"}
     assert keys(recall(user, "茶叶", "茶", candidate_limit=1, preferences_first=True)) == {"茶"}
+
+
+@pytest.mark.spec("K3")
+def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
+    user: User, remember: Remember, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 2)
+    first, *_others = [remember(f"颜色 {number}", "蓝色") for number in range(3)]
+
+    def delete_and_fetch(*arguments: Any) -> Any:
+        first.delete()
+        return fetch_rows(*arguments)
+
+    monkeypatch.setattr(nearest, "fetch_rows", delete_and_fetch)
+    found = recall(user, "颜色")
+    assert keys(found) == {"颜色 1", "颜色 2"}
+    assert found.statistics is not None
+    assert found.statistics.memory_count == 2
 
 
 def break_nothing() -> None:
