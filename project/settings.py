@@ -110,6 +110,7 @@ DATABASES = {
         "CONN_MAX_AGE": 0,
         "OPTIONS": {
             **_database.get("OPTIONS", {}),
+            "prepared_statements": env.bool("DATABASE_PREPARED", default=True),
             "pool": {
                 "min_size": 2,
                 "max_size": env.int("DATABASE_POOL_SIZE", default=16),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, cast
 
 from asgiref.sync import sync_to_async
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, NotSupportedError, connections
 
 from apps.core.postgresql.base import DatabaseWrapper
 
@@ -35,7 +35,23 @@ def fetch_prepared(statement: str, parameters: Mapping[str, Any]) -> list[tuple[
     one plan is made without looking at the parameters, so it must be good for all of them: whoever asks, however much
     they have. Where that is not so, use `fetch_rows`.
     """
-    with cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS]).prepared_cursor() as cursor:
+    connection = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
+    try:
+        return _fetch_prepared(connection, statement, parameters)
+    except NotSupportedError:
+        # What was prepared keeps the types that its columns had then: once a migration has changed one, PostgreSQL
+        # refuses it. A transaction is lost by that; rolling it back forgets what was prepared.
+        if connection.in_atomic_block:
+            raise
+        with connection.cursor() as cursor:
+            cursor.execute("DEALLOCATE ALL")  # psycopg sees it and prepares anew, too
+        return _fetch_prepared(connection, statement, parameters)
+
+
+def _fetch_prepared(
+    connection: DatabaseWrapper, statement: str, parameters: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    with connection.prepared_cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchall())
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
-from django.db import DataError, OperationalError, connection, transaction
+from django.db import DataError, NotSupportedError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.core.db import fetch_prepared
+from apps.core.db import fetch_prepared, fetch_rows
+from apps.core.postgresql.base import DatabaseWrapper
 from tests.support.http_server import ApiClient
 
 END_CONNECTIONS = """
@@ -67,3 +71,77 @@ def test_a_prepared_statement_fails_and_is_counted_like_any_other():
     assert "SELECT %(number)s::int" in [query["sql"] for query in captured]
     with pytest.raises(DataError), transaction.atomic():
         fetch_prepared("SELECT 1 / %(number)s::int", {"number": 0})
+
+
+@pytest.fixture
+def widen(transactional_db: None) -> Iterator[Any]:
+    """Widen the column ``word`` of a table ``word`` with one row, as a migration does while this process goes on."""
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("CREATE TABLE word (word varchar(10)); INSERT INTO word VALUES ('记忆')")
+
+        def widen() -> None:
+            cursor.execute("ALTER TABLE word ALTER COLUMN word TYPE text")
+
+        yield widen
+        cursor.execute("DROP TABLE word")
+    other.close()
+
+
+READ_WORD = "SELECT word FROM word WHERE word = %(word)s"
+
+
+def test_a_prepared_statement_is_prepared_anew_when_a_migration_changed_its_types(widen: Any):
+    for _number in range(2):
+        assert fetch_prepared(READ_WORD, {"word": "记忆"}) == [("记忆",)]
+        widen()
+    assert fetch_prepared(READ_WORD, {"word": "记忆"}) == [("记忆",)]
+
+
+def test_a_transaction_is_lost_by_such_a_migration_and_the_next_one_is_not(widen: Any):
+    assert fetch_prepared(READ_WORD, {"word": "记忆"}) == [("记忆",)]
+    widen()
+    with pytest.raises(NotSupportedError), transaction.atomic():
+        fetch_prepared(READ_WORD, {"word": "记忆"})
+    with transaction.atomic():
+        assert fetch_prepared(READ_WORD, {"word": "记忆"}) == [("记忆",)]
+
+
+@pytest.fixture
+def connect(db: None) -> Iterator[Any]:
+    """Put a new connection with the given options, outside of the pool, in the place of the test's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        opened: list[DatabaseWrapper] = []
+
+        def connect(**options: Any) -> None:
+            wrapper = connection.copy()
+            wrapper.settings_dict = {**wrapper.settings_dict, "OPTIONS": options}
+            opened.append(wrapper)
+            patch.setattr("apps.core.db.connections", {"default": wrapper})
+
+        yield connect
+        for wrapper in opened:
+            wrapper.close()
+
+
+SHOW = "SELECT current_setting('statement_timeout'), current_setting('plan_cache_mode')"
+
+
+def test_options_of_the_environment_hold_unless_the_database_has_its_own(connect: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=7777")
+    connect()
+    assert fetch_prepared(SHOW, {}) == [("7777ms", "force_generic_plan")]
+    connect(options="-c statement_timeout=8888")
+    assert fetch_prepared(SHOW, {}) == [("8888ms", "force_generic_plan")]
+    connect(prepared_statements=False)
+    assert fetch_prepared(SHOW, {}) == [("7777ms", "auto")]
+
+
+def test_nothing_is_prepared_nor_asked_for_at_the_start_where_the_options_say_so(connect: Any):
+    prepared = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %(like)s"
+    connect(prepared_statements=False)
+    assert fetch_prepared("SELECT %(word)s::text", {"word": "记忆"}) == [("记忆",)]
+    assert fetch_rows(prepared, {"like": "SELECT $1%"}) == [(0,)]
+    connect()
+    assert fetch_prepared("SELECT %(word)s::text", {"word": "记忆"}) == [("记忆",)]
+    assert fetch_rows(prepared, {"like": "SELECT $1%"}) == [(1,)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.db.backends.postgresql import base, operations
@@ -18,20 +19,29 @@ class DatabaseOperations(operations.DatabaseOperations):
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's, with connections that are checked before use, and with prepared statements for those who ask for them.
 
-    All other cursors put the parameters into the statement, and PostgreSQL plans each by itself.
+    All other cursors put the parameters into the statement, and PostgreSQL plans each by itself. The option
+    ``prepared_statements``, true unless set, says whether connections may be asked for any at all.
     """
 
     ops_class = DatabaseOperations
 
     def get_connection_params(self) -> dict[str, Any]:
         parameters = super().get_connection_params()
+        if not parameters.pop("prepared_statements", True):
+            return parameters
         # PostgreSQL would rather plan a prepared statement for each parameter, as long as that promises to save more
-        # than planning takes: and planning takes longer than it thinks.
-        options = f"{parameters.get('options', '')} -c plan_cache_mode=force_generic_plan".strip()
+        # than planning takes: and planning takes longer than it thinks. PGOPTIONS is only read where there are no options.
+        given = parameters.get("options") or os.environ.get("PGOPTIONS", "")
+        options = f"{given} -c plan_cache_mode=force_generic_plan".strip()
         return {**parameters, "options": options, "prepare_threshold": 0}
 
     def prepared_cursor(self) -> CursorWrapper:
-        """A cursor whose statements are planned once for this connection, by what is true of all parameters."""
+        """A cursor whose statements are planned once for this connection, by what is true of all parameters.
+
+        An ordinary one where the options say that nothing is to be prepared.
+        """
+        if not self.settings_dict["OPTIONS"].get("prepared_statements", True):
+            return self.cursor()
         self.ensure_connection()
         with self.wrap_database_errors:
             cursor: Any = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # its stubs are psycopg 2's
