@@ -58,9 +58,9 @@ def open_message_turn(
             lease=_lease(),
         )
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            if not opened.temporary:
-                wait_for_embedding = start_embedding(content)  # now: it takes as long as all that is read before recall
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
+            if not opened.temporary and get_strategy(working.last_emotion, table=table).use_memory:
+                wait_for_embedding = start_embedding(content)  # now: it takes as long as all that is read before recall
     return _prepare(
         user,
         opened,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 
 import pytest
 
@@ -167,6 +168,28 @@ def test_a_strategy_without_memory_recalls_nothing(alice: ApiClient, model: Scri
     assert turn["memories_used"] == []
     assert "蓝色" not in model.chat_requests[0].messages[0]["content"]
     assert LongTermMemory.objects.get().access_count == 0
+
+
+@pytest.mark.spec("E2")
+def test_a_strategy_without_memory_asks_for_no_vector_of_the_message(
+    alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+):
+    from apps.chat.models import Strategy
+
+    Strategy.objects.filter(emotion="anxious").update(use_memory=False)
+    embedded: list[str] = []
+
+    def start_embedding(text: str) -> Callable[[], None]:
+        embedded.append(text)
+        return lambda: None
+
+    for module in ("apps.chat.turn.opening", "apps.chat.context.read"):
+        monkeypatch.setattr(f"{module}.start_embedding", start_embedding)
+    session = alice.new_session()
+    model.script(answer(emotion={"primary": "anxious", "confidence": 0.9, "indicators": []}))
+    for message in ("我很担心", "I cannot sleep", "早"):
+        alice.say(session, message).raise_for_status()
+    assert embedded == ["我很担心", "早"]
 
 
 @pytest.mark.spec("E2")
