@@ -30,7 +30,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not parameters.pop("prepared_statements", True):
             return parameters
         # PostgreSQL would rather plan a prepared statement for each parameter, as long as that promises to save more
-        # than planning takes: and planning takes longer than it thinks. PGOPTIONS is only read where there are no options.
+        # than planning takes: and planning takes longer than it thinks. PGOPTIONS is read only without options.
         given = parameters.get("options") or os.environ.get("PGOPTIONS", "")
         options = f"{given} -c plan_cache_mode=force_generic_plan".strip()
         return {**parameters, "options": options, "prepare_threshold": 0}
