@@ -35,7 +35,7 @@ NIL = UUID(int=0)
 """Below every ID."""
 
 ASKED_AGAIN_AFTER = timedelta(days=1)
-"""A text that a model refused is not offered to it for so long: the reason may have been the server's."""
+"""A text that a model refused is offered to it again after so long, or by `reembed`: the fault may pass."""
 
 NOTE_REFUSALS = """
 UPDATE {table}
@@ -62,7 +62,7 @@ def fill_missing(*, limit: int = 1_000) -> int:
     filled = 0
     for model in list_models_in_use():
         for kind in MemoryKind:
-            for texts in list_missing(kind=kind, model=model, limit=limit):
+            for texts in list_missing(kind=kind, model=model, refused_too=False, limit=limit):
                 made = with_embedder(model, partial(fill_batch, kind=kind, model=model, texts=texts))
                 filled += len(made or ())
     return filled
@@ -79,12 +79,18 @@ def has_missing(*, kind: MemoryKind, model: ModelInUse, but: Collection[UUID]) -
 
 
 def list_missing(
-    *, kind: MemoryKind, model: ModelInUse, limit: int | None = None, batch: int = BATCH
+    *, kind: MemoryKind, model: ModelInUse, refused_too: bool, limit: int | None = None, batch: int = BATCH
 ) -> Iterator[list[MemoryText]]:
-    """Yield the texts of memories that lack a vector of the model, `batch` at a time, each memory once."""
+    """Yield the texts of memories that lack a vector of the model, `batch` at a time, each memory once.
+
+    Those that the model has refused within `ASKED_AGAIN_AFTER` are among them only with `refused_too`.
+    """
+    missing = _missing(kind, model)
+    if not refused_too:
+        missing = _leave_out_refused(missing, model)
     last, seen = NIL, 0
     while limit is None or seen < limit:
-        texts = _read(kind, _missing(kind, model).filter(id__gt=last).order_by("id")[:batch])
+        texts = _read(kind, missing.filter(id__gt=last).order_by("id")[:batch])
         if not texts:
             return
         yield texts
@@ -137,16 +143,15 @@ def _name_refusal(model: ModelInUse) -> str:
 
 
 def _missing(kind: MemoryKind, model: ModelInUse) -> QuerySet[Any]:
-    """Memories that search may find, now or once they are accepted, and that lack a vector of the model.
-
-    Without those whose text it has refused lately.
-    """
+    """Memories that search may find, now or once they are accepted, and that lack a vector of the model."""
     vectors = EMBEDDINGS[kind].objects.filter(memory=OuterRef("pk"), model=model.id)
-    lacking = SOURCES[kind].objects.filter(~Exists(vectors), status__in=(Status.ACTIVE, Status.PENDING))
+    return SOURCES[kind].objects.filter(~Exists(vectors), status__in=(Status.ACTIVE, Status.PENDING))
+
+
+def _leave_out_refused(memories: QuerySet[Any], model: ModelInUse) -> QuerySet[Any]:
     refused_at = Cast(KT(f"embedding_refusals__{_name_refusal(model)}"), DateTimeField())
-    return lacking.alias(refused_at=refused_at).filter(
-        Q(refused_at__isnull=True) | Q(refused_at__lte=Now() - ASKED_AGAIN_AFTER)
-    )
+    dated: QuerySet[Any] = memories.alias(refused_at=refused_at)
+    return dated.filter(Q(refused_at__isnull=True) | Q(refused_at__lte=Now() - ASKED_AGAIN_AFTER))
 
 
 def _read(kind: MemoryKind, rows: QuerySet[Any]) -> list[MemoryText]:

@@ -115,7 +115,7 @@ def _fill_messages(
 def _fill_memories(embedder: Embedder, *, building: ModelInUse, batch: int, unfilled: set[UUID]) -> Iterator[Progress]:
     done, total = 0, sum(count_missing(kind=kind, model=building) for kind in MemoryKind)
     for kind in MemoryKind:
-        for texts in list_missing(kind=kind, model=building, batch=batch):
+        for texts in list_missing(kind=kind, model=building, refused_too=True, batch=batch):
             stored = fill_batch(embedder, kind=kind, model=building, texts=texts)
             unfilled.update({text.memory_id for text in texts} - stored)
             done += len(texts)

@@ -14,8 +14,9 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.checks import check_active_model, check_embedding_model
+from apps.memory.embeddings import reembedding
 from apps.memory.embeddings.filling import fill_missing
-from apps.memory.embeddings.reembedding import hold_reembedding, reembed
+from apps.memory.embeddings.reembedding import Stage, hold_reembedding, reembed
 from apps.memory.embeddings.search import search_conversations
 from apps.memory.models import (
     AtomicEmbedding,
@@ -165,6 +166,50 @@ def test_a_text_that_the_new_model_refuses_does_not_stop_it(filled: None, remote
 
     assert models() == {REMOTE: "active"}
     assert (count_rows(ConversationEmbedding), count_rows(AtomicEmbedding)) == ({REMOTE: 5}, {REMOTE: 1})
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_what_was_refused_before_it_was_stopped_is_offered_again(filled: None, remote: ScriptedModel) -> None:
+    def answer(texts: list[str]) -> Behaviour:
+        bad = [text for text in texts if "颜色" in text or "cat" in text]
+        return refuse_with(400) if bad else embed_with(map(make_vector, texts))
+
+    remote.embed = answer
+    with hold_reembedding():
+        steps = reembed(name=REMOTE)
+        while (step := next(steps)).stage is not Stage.MEMORIES or step.done < step.total:
+            pass
+        steps.close()
+    assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({LOCAL: 2, REMOTE: 1}, {LOCAL: 1})
+
+    remote.embed = lambda texts: embed_with(map(make_vector, texts))
+    assert "0 messages, 2 memories" in run()
+    assert models() == {REMOTE: "active"}
+    assert (count_rows(AtomicEmbedding), count_rows(LongTermEmbedding)) == ({REMOTE: 2}, {REMOTE: 1})
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("V2")
+def test_a_worker_that_met_a_refusal_meanwhile_does_not_hide_the_memory(
+    filled: None, remote: ScriptedModel, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written after its kind was done, and refused when a worker's sweep offered it to the new model."""
+    switch = reembedding._switch
+
+    def write_first(**given: Any) -> bool:
+        monkeypatch.setattr(reembedding, "_switch", switch)
+        AtomicMemory.objects.create(user=user, content="late", normalized_content="late", terms=[], term_count=0)
+        remote.embed = lambda texts: refuse_with(400) if "late" in texts else embed_with(map(make_vector, texts))
+        fill_missing()
+        remote.embed = lambda texts: embed_with(map(make_vector, texts))
+        return switch(**given)
+
+    monkeypatch.setattr(reembedding, "_switch", write_first)
+    run()
+
+    assert models() == {REMOTE: "active"}
+    assert count_rows(AtomicEmbedding) == {REMOTE: 3}
 
 
 @pytest.mark.django_db
