@@ -8,13 +8,15 @@ forgotten is `apps.core.forgetting`'s matter. Pure, no Django.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_forgetting: list[Callable[[], None]] = []
+_forgetting: list[Callable[[], None]] = [re.purge]
+"""`re` keeps the patterns that it has compiled, and some are made of people's words."""
 
 
 def remember_texts(size: int) -> Callable[[F], F]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 
 import apps
 from apps.core.text import remembering
+from apps.core.text.citations import holds
 from apps.core.text.matching import stem
 from apps.core.text.remembering import forget_texts, forget_too, remember_texts
+from apps.core.text.traces import Traces
 
 pytestmark = pytest.mark.spec("R3")
 
@@ -93,6 +96,19 @@ def test_no_function_keeps_a_text_where_nobody_can_make_it_forgotten():
     found = set(list_kept_for_good())
     assert len(found) > 5, "they are looked for"
     assert found - KEPT_FOR_GOOD.keys() == set()
+
+
+def test_the_patterns_made_of_texts_are_forgotten():
+    assert Traces(["确诊糖尿病"]).stand_in("我去年确诊糖尿病。")
+    assert holds("依据（2024）京01民终123号判决", "（2024）京01民终123号")
+    assert [is_in_a_kept_pattern(words) for words in ("糖尿病", "京01民终123号")] == [True, True]
+    forget_texts()
+    assert [is_in_a_kept_pattern(words) for words in ("糖尿病", "京01民终123号")] == [False, False]
+
+
+def is_in_a_kept_pattern(words: str) -> bool:
+    patterns = re._cache  # type: ignore[attr-defined]  # there is no public way to see them
+    return any(words in str(pattern) for _type, pattern, _flags in patterns)
 
 
 def test_the_words_of_texts_are_forgotten():
