@@ -10,7 +10,6 @@ import structlog
 from django.conf import settings
 
 from apps.conversations.work import Blame, release_claims, return_claims, wake_workers
-from apps.core.text.remembering import forget_texts
 from apps.pipeline.claims import Claim, ClaimLost, put_off
 from apps.pipeline.failures import get_blame, is_database_away, name_error
 
@@ -49,7 +48,6 @@ def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
     try:
         job(claim)
     except ClaimLost:
-        forget_texts()  # they may have been erased meanwhile, and read since (R3)
         return_claims(token=claim.token)
     except Exception as error:  # whatever a job trips over, the queue goes on
         if is_database_away(error):

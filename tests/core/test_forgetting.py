@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from redis.exceptions import RedisError
+from structlog.testing import capture_logs
 
 from apps.accounts.erasure import erase_user
 from apps.core.forgetting import LONGEST_SECONDS, MARK, Forgetter, mark_erasure
@@ -65,6 +67,49 @@ def test_an_erasure_is_seen_once_by_everybody(forgetter: Forgetter):
     count(TEXT)
     forgetter.look(now=3)
     assert count.cache_info().currsize == 0
+
+
+def test_what_was_under_way_is_forgotten_soon_after_it_ended(forgetter: Forgetter):
+    """However long a reply or a job holds a text of somebody erased meanwhile: at most about as long again."""
+    mark_erasure()
+    forgotten_at = []
+    for now in range(1, 1000):
+        forgetter.look(now=now)
+        if not count.cache_info().currsize:
+            forgotten_at.append(now)
+        count(TEXT)  # read, and not kept by anybody, until the next look
+    assert forgotten_at == [1, 11, 31, 71, 151, 311, 611, 911]
+
+
+def test_the_pauses_begin_anew_with_another_erasure(forgetter: Forgetter):
+    mark_erasure()
+    for now in (1, 11, 31):
+        forgetter.look(now=now)
+    mark_erasure()
+    for now in (35, 44):
+        forgetter.look(now=now)
+        count(TEXT)
+    forgetter.look(now=45)
+    assert count.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize("error", [RedisError("away"), RuntimeError("what nobody thought of")])
+def test_whatever_the_cache_raises_may_hide_an_erasure_and_ends_nothing(
+    forgetter: Forgetter, monkeypatch: pytest.MonkeyPatch, error: Exception
+):
+    def fail(key: str) -> None:
+        raise error
+
+    with monkeypatch.context() as broken, capture_logs() as logs:
+        broken.setattr(cache, "get", fail)
+        for now in (1, 2):
+            count(TEXT)
+            forgetter.look(now=now)
+            assert count.cache_info().currsize == 0
+    assert logs == [{"event": "erasures_not_seen", "log_level": "warning", "cause": type(error).__name__}]
+    count(TEXT)
+    forgetter.look(now=3)
+    assert count.cache_info().currsize == 1
 
 
 def test_a_cache_that_cannot_be_asked_may_hide_an_erasure(forgetter: Forgetter, settings: Any):

@@ -18,7 +18,6 @@ from apps.conversations.models import Message, Session, Work
 from apps.conversations.recording import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.core.errors import ModelUnavailable
-from apps.memory.atomic.frames import read_frame
 from apps.memory.models import ConversationEmbedding
 from apps.pipeline import draining, jobs, tasks
 from apps.pipeline.claims import Claim, ClaimLost, SessionClaim, claim_batch, claim_rounds, finish
@@ -169,22 +168,6 @@ def test_what_was_erased_meanwhile_is_not_written():
     User.objects.filter(id=session.user_id).update(data_epoch=F("data_epoch") + 1)
     with pytest.raises(ClaimLost), finish(claim):
         pytest.fail("nothing may be written")
-
-
-@pytest.mark.spec("R3")
-def test_what_was_read_of_work_that_was_erased_meanwhile_is_forgotten():
-    session = say("一")
-
-    def read_and_lose(claim: SessionClaim) -> None:
-        User.objects.filter(id=session.user_id).update(data_epoch=F("data_epoch") + 1)
-        Work.objects.all().delete()
-        read_frame("用户养了一只猫。")
-        assert read_frame.cache_info().currsize
-        with finish(claim):
-            pytest.fail("nothing may be written")
-
-    run(read_and_lose)
-    assert read_frame.cache_info().currsize == 0
 
 
 def test_an_error_while_writing_undoes_it_all():
