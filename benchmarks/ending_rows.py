@@ -24,7 +24,7 @@ _OF_ONE = ("home", "work", "name")
 """Topics whose statements are of the same attribute in every group: one group's may well end another's."""
 
 _ENDING_KINDS = frozenset({"moved", "job", "no_longer_likes", "name", "number", "negation"})
-_HARD, _EASY, _DIARY_SHARE = 8, 4, 0.5
+_HARD, _EASY, _DIARY_SHARE = 12, 4, 1.5
 """Of the sentences said before a diary's entry: how many of those most like it, and of all others, and their share."""
 
 

@@ -24,9 +24,9 @@ from apps.memory.atomic.phrases import SIZE, Codes, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
 
-MIN_STATE = 0.8
-MIN_CHANGE = 0.1
-MIN_END = 0.15
+MIN_STATE = 0.87
+MIN_CHANGE = 0.05
+MIN_END = 0.07
 """Probabilities from which on each model agrees."""
 
 LEAST_STATE = 0.1
