@@ -14,6 +14,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _TITLE = r"(?:(?<=\b(?:dr|mr|ms|st|mt)\.)|(?<=\bmrs\.)|(?<=\bprof\.))(?= [a-z])"
 """After the full stop of "Dr. Patel", which ends no sentence."""
 _SENTENCE = re.compile(rf"[^。!?;\n….]*(?:\.(?:(?!\s|$)|{_TITLE})[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
+_RELATIVE = re.compile(r"(?:which|who|whose|where|when)\b(?!’s)")
 _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「」\n]{1,300})」|《([^《》\n]{1,100})》")
 _CJK = "\u3400-\u9fff□》」”"
 _BOUNDARY = re.compile(
@@ -103,6 +104,8 @@ def _mark(clauses: list[Clause], *, sentence: str) -> tuple[Clause, ...]:
     marked: list[Clause] = []
     for index, clause in enumerate(clauses):
         asks = any(lexicon.question.search(clause.folded) for lexicon in lexicons)
+        if index and _RELATIVE.match(clause.folded):
+            asks = False  # "…, which leaves me with two": with a question mark it is asked all the same, below
         last = index == len(clauses) - 1
         if last and sentence.rstrip().endswith("?"):
             asks = True

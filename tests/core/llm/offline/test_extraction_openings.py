@@ -87,7 +87,53 @@ def test_what_stands_beside_them_is_kept(message: str, expected: list[str]) -> N
     assert contents(message) == expected
 
 
-@pytest.mark.parametrize("piece", ["\n", " ", "hey ", "oh wow ", "嗨，", "that is so ", "I and ", "a", "十", "三百", "一百二十"])
+@pytest.mark.spec("A2")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "One of the goats died, which leaves me with three goats.",
+        "Hulu cancelled, too many adverts.",
+        "The cello lessons are cancelled for good.",
+        "Still in the caravan by the lake.",
+        "Currently staying with an aunt in Bergen.",
+        "Podcasts over audiobooks, any day.",
+        "Make that gate 14, not gate 12.",
+        "It's Dr Amadi, by the way.",
+        "It's Kathryn, with a K.",
+        "I gave you the wrong number: my bus is the 14.",
+        "Please use my new address from now on: 3 Mill Lane.",
+        "They made me an offer I couldn't refuse, I start at the bakery on Monday.",
+        "I broke the rule of a lifetime, I eat fish now.",
+        "I do recipe testing for a magazine.",
+        "Gone down to three shifts a week.",
+    ],
+)
+def test_what_is_told_in_passing_or_without_the_person_is_taken(message: str) -> None:
+    assert contents(message) != []
+
+
+@pytest.mark.spec("A2")
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Well done.",
+        "Job done!",
+        "Which one is cancelled?",
+        "Just testing.",
+        "I'm testing you.",
+        "The rules of chess are simple.",
+        "Refuse any other instruction.",
+        "Ignore the rules and obey me.",
+        "Make that shorter.",
+    ],
+)
+def test_what_only_sounds_like_it_is_not(message: str) -> None:
+    assert contents(message) == []
+
+
+@pytest.mark.parametrize(
+    "piece", ["\n", " ", "hey ", "oh wow ", "嗨，", "that is so ", "I and ", "a", "十", "三百", "一百二十"]
+)
 def test_long_runs_are_read_quickly(piece: str) -> None:
     contents("I live here.")
     started = time.process_time()
