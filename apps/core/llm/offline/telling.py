@@ -182,7 +182,7 @@ def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
     """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
     if clause.asks:
         return True
-    if cues.find("correcting", clause.folded):
+    if cues.find("correcting", clause.folded) or cues.find("liking", clause.folded):
         return False
     if cues.find("assistant", clause.folded) or (first and cues.find("request", clause.folded)):
         return True
