@@ -131,7 +131,7 @@ def _read_sentences(text: str, cues: Cues) -> Iterator[_Sentence]:
         whole = " ".join(clause.folded for clause in sentence)
         if cues.find("writing", whole):
             return  # what follows may be what is to be written
-        if cues.find("quoting", whole) or cues.find("system", whole):
+        if cues.find("quoting", whole) or (cues.find("system", whole) and not cues.find("taste", whole)):
             continue
         kept = [
             (told, lead)
