@@ -3,7 +3,7 @@
     python -m benchmarks.train_endings [--cases FILE...] [--output FILE]
 
 From the statements, conversations and diaries in ``benchmarks/endings`` (README.md there) and the labelled
-conversations of ``tests/quality`` that are for that (FILEs; by default all of these). Takes some minutes; the same
+conversations of ``tests/quality`` that are for that (FILEs; by default all of these). Takes half an hour; the same
 inputs give the same weights.
 """
 
