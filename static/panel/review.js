@@ -5,6 +5,10 @@ const help = document.getElementById("review-help");
 const TOAST_MS = 8_000;
 let place = 0;
 
+// Between its swap and its settling htmx does not know the new buttons yet: keys pressed then wait.
+let settling = false;
+const waiting = [];
+
 const items = () => [...review.querySelectorAll("[data-item]")];
 const current = () => items()[place];
 
@@ -58,7 +62,8 @@ document.addEventListener("keydown", (event) => {
     const act = KEYS[event.key];
     if (!act) return;
     event.preventDefault();
-    act();
+    if (settling) waiting.push(act);
+    else act();
   }
 });
 
@@ -102,6 +107,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   wasInside = review.contains(document.activeElement) && !document.activeElement.closest(".review-filters");
 });
 
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target === review) settling = true;
+});
+
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.matches("[data-editor]")) {
     const first = event.detail.target.querySelector("[aria-invalid], [data-first]");
@@ -114,6 +123,8 @@ document.addEventListener("htmx:afterSettle", (event) => {
   goTo(place, { focus: wasInside || document.activeElement === document.body });
   const toast = review.querySelector("[data-toast]");
   if (toast) setTimeout(() => toast.remove(), TOAST_MS);
+  settling = false;
+  for (const act of waiting.splice(0)) act();
 });
 
 goTo(0, { focus: false });
