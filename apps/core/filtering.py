@@ -13,3 +13,9 @@ class StableOrderingFilter(django_filters.OrderingFilter):
 
     def filter(self, qs: QuerySet[Any], value: list[str] | None) -> QuerySet[Any]:
         return qs.order_by(*map(self.get_ordering_value, value), "-id") if value else qs
+
+
+class TimesFilter(django_filters.FilterSet):
+    """`ordering` by when rows were made or last changed."""
+
+    ordering = StableOrderingFilter(fields=("created_at", "updated_at"))

@@ -12,10 +12,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.core.serializers import DeletedSerializer
 from apps.summaries import services
-from apps.summaries.filters import SessionSummaryFilter
 from apps.summaries.models import SessionSummary
 from apps.summaries.selectors import get_session_summary, list_session_summaries
 from apps.summaries.serializers import (
@@ -30,7 +30,7 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
     """What the user's sessions were about, newest first; writing the summary of one by hand."""
 
     serializer_class = SessionSummarySerializer
-    filterset_class = SessionSummaryFilter
+    filterset_class = TimesFilter
     queryset = SessionSummary.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
+from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.core.serializers import DeletedSerializer
 from apps.memory.models import SharedContext
 from apps.memory.shared_context import services
-from apps.memory.shared_context.filters import SharedContextFilter
 from apps.memory.shared_context.selectors import get_context, list_contexts
 from apps.memory.shared_context.serializers import ContextRequest, EntryRequest, SharedContextSerializer
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
@@ -26,7 +26,7 @@ class ContextsView(generics.ListAPIView[SharedContext]):
     """The user's shared contexts, newest first; making one."""
 
     serializer_class = SharedContextSerializer
-    filterset_class = SharedContextFilter
+    filterset_class = TimesFilter
     queryset = SharedContext.objects.none()  # for the schema; requests see their user's own
 
     def get_queryset(self) -> Any:
