@@ -180,8 +180,7 @@ def _is_added(clause: Clause, frame: Frame) -> bool:
     """Whether a clause tells of one more thing: by itself, or beside another that does where nothing has changed."""
     if "adding" in clause.cues or "change" in clause.cues:
         return "adding" in clause.cues
-    cues = frozenset[str]().union(*(other.cues for other in frame.clauses))
-    return "adding" in cues and not cues & {"end", "no_more", "switch"}
+    return "adding" in frame.cues and not frame.cues & {"end", "no_more", "switch"}
 
 
 def _is_trip(clause: Clause, frame: Frame) -> bool:

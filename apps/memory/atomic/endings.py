@@ -19,9 +19,10 @@ import numpy as np
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, share
-from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, make_comparable, read_frame
+from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
 from apps.memory.atomic.phrases import SIZE, Codes, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
+from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
 
 MIN_STATE = 0.87
@@ -152,9 +153,8 @@ def read_old(statement: Statement) -> Floats:
 def read_new(statement: Statement) -> Floats:
     """Return what tells a change from other news: its vector, the cues in it, its length and of whom it is."""
     frame = read_frame(statement.text)
-    cues = _join_cues(frame)
     others = any(clause.subject != USER for clause in frame.clauses)
-    told = [*(cue in cues for cue in list_cues()), min(len(frame.clauses), 6) / 6, others]
+    told = [*(cue in frame.cues for cue in list_cues()), min(len(frame.clauses), 6) / 6, others]
     return np.append(statement.vector * 6, told).astype(np.float32)
 
 
@@ -164,7 +164,6 @@ def read_pair(old: str, new: str) -> Floats:
     before, after = read_frame(old), read_frame(new)
     shared = share(before.words, after.words)
     telling = max(after.clauses, key=lambda clause: len(share(before.words, clause.words)), default=None)
-    in_old, in_new = _join_cues(before), _join_cues(after)
     in_telling = telling.cues if telling else frozenset[str]()
     whose_old, whose_new = ([clause.subject for clause in frame.clauses] for frame in (before, after))
     known_old, known_new = _join_attributes(before), _join_attributes(after)
@@ -173,8 +172,8 @@ def read_pair(old: str, new: str) -> Floats:
         min(len(shared), 4) / 2,
         len(shared) / max(1, len(before.words)),
         len(shared) / max(1, len(after.words)),
-        *(cue in in_old for cue in list_cues()),
-        *(cue in in_new for cue in list_cues()),
+        *(cue in before.cues for cue in list_cues()),
+        *(cue in after.cues for cue in list_cues()),
         *(cue in in_telling for cue in list_cues()),
         bool({*whose_old} & {*whose_new}),
         whose_old[:1] == whose_new[:1],
@@ -198,10 +197,6 @@ def read_pair(old: str, new: str) -> Floats:
         *_compare_quantities(_list_quantities(old), _list_quantities(new)),
     ]
     return np.array(found, dtype=np.float32)
-
-
-def _join_cues(frame: Frame) -> frozenset[str]:
-    return frozenset[str]().union(*(clause.cues for clause in frame.clauses))
 
 
 def _tell_changes(frame: Frame, *, of: frozenset[str]) -> list[bool]:

@@ -18,7 +18,7 @@ from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.chinese_names import Names, read_names
 from apps.memory.atomic.naming import Naming, concerns_self, find_head, find_proper, is_one_of_many, read_namings
 from apps.memory.atomic.quantities import write_digits, write_plainly
-from apps.memory.atomic.spelling import make_comparable as make_comparable
+from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.tables import Tables, load_tables
 
 USER = "user"
@@ -116,6 +116,7 @@ class Frame:
     mentioned: frozenset[str]
     words: frozenset[str]
     numbers: frozenset[str]
+    cues: frozenset[str]
     names: Names
 
 
@@ -138,6 +139,7 @@ def _join(told: str, *, text: str, clauses: tuple[Clause, ...]) -> Frame:
         mentioned=_find_mentioned(told, load_tables()),
         words=frozenset[str]().union(*(clause.words for clause in clauses)),
         numbers=frozenset[str]().union(*(clause.numbers for clause in clauses)),
+        cues=frozenset[str]().union(*(clause.cues for clause in clauses)),
         names=read_names(told),
     )
 

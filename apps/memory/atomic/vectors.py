@@ -58,7 +58,7 @@ def glance(olds: Floats, new: Statement) -> Floats:
 
 
 def _join(olds: Floats, new: Statement, *, bare: Floats) -> Floats:
-    clauses = _embed_clauses(new.text)
+    clauses = np.stack([embed(clause) for clause in split_clauses(new.text)[:_MOST_CLAUSES] or [new.text]])
     nearest = clauses[(olds @ clauses.T).argmax(axis=1)]
     news = np.broadcast_to(new.vector, olds.shape)
     return np.concatenate(
@@ -69,8 +69,3 @@ def _join(olds: Floats, new: Statement, *, bare: Floats) -> Floats:
 def _compare(olds: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
     product = olds * others
     return others * _WHOLE, product * _PRODUCT, product.sum(axis=1, keepdims=True) * _COSINE
-
-
-@remember_texts(1_000)
-def _embed_clauses(text: str) -> Floats:
-    return np.stack([embed(clause) for clause in split_clauses(text)[:_MOST_CLAUSES] or [text]])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.frames import LONGEST, MOST_CLAUSES, make_comparable
+from apps.memory.atomic.frames import LONGEST, MOST_CLAUSES
+from apps.memory.atomic.spelling import make_comparable
 
 
 @pytest.mark.spec("A3")
