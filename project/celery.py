@@ -9,7 +9,7 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
-from celery.signals import setup_logging, worker_init, worker_process_init
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_ready
 
 from apps.core.embedded.process import die_with_parent
 
@@ -42,6 +42,14 @@ def forget_with_erasures(**_options: Any) -> None:
     from apps.core.forgetting import start_forgetting  # once Django is set up
 
     start_forgetting()
+
+
+@worker_ready.connect
+def take_up_name(sender: Any, **_options: Any) -> None:
+    """Free what this worker held when it was killed the last time."""
+    from apps.pipeline import restarting  # once Django is set up
+
+    restarting.take_up_name(sender.hostname)
 
 
 app = Celery("jiyi")

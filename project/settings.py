@@ -230,8 +230,8 @@ stored all the same, unless the message was retried meanwhile."""
 # Background work
 
 WORK_LEASE_SECONDS = env.int("WORK_LEASE_SECONDS", default=300)
-"""How long a claim on work holds, and how long a task may take. Work of a worker that was lost together with the broker
-is due again after it; a model that needs longer for a call needs more."""
+"""How long a claim on work holds, and how long a task may take. Work of a worker that was lost and never came
+back is due again after it; a model that needs longer for a call needs more."""
 
 WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
 """How long work that came to nothing is put off the first time; then twice as long each time, up to an hour."""

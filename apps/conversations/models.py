@@ -109,10 +109,10 @@ class Work(models.Model):
     """What is still to be done for a message after its reply: written with the message, deleted with its result.
 
     PostgreSQL is the queue; the broker only wakes workers. A row is claimed by a run (`claim`, until `lease_until`) and
-    whoever finishes it deletes it in the transaction of the result, so that nothing is lost or done twice. `attempts`
-    counts the claims that may have come to nothing because of this very row, `postponements` all those after which it
-    was put off; after too many the row stays as `failed` with its `error`, to be looked at and replayed. Errors are
-    names and status codes, never text (R3).
+    whoever finishes it deletes it in the transaction of the result, so that nothing is lost or done twice. `worker`
+    names the worker of the run that claimed it last, if it was in one. `attempts` counts the claims that may have come
+    to nothing because of this very row, `postponements` all those after which it was put off; after too many the row
+    stays as `failed` with its `error`, to be looked at and replayed: names and status codes, never text (R3).
     """
 
     class Kind(models.TextChoices):
@@ -141,6 +141,7 @@ class Work(models.Model):
     due_at = models.DateTimeField(_("due at"), default=timezone.now)
     claim = models.CharField(max_length=64, null=True, blank=True, editable=False)  # noqa: DJ001 (null is "nobody's")
     lease_until = models.DateTimeField(null=True, editable=False)
+    worker = models.TextField(blank=True, default="", db_default="", editable=False)
     error = models.CharField(_("error"), max_length=200, blank=True, default="")
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 

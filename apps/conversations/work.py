@@ -2,8 +2,8 @@
 
 A run claims rows (`claim_work`, `claim_session_work`), computes without a transaction, and writes its result in the
 transaction in which `take_work` deletes the rows: whoever does not find all of them any more writes nothing. A run that
-came to nothing puts its rows off (`fail_work`) or gives them back (`release_work`); those of a run that died are free
-again when their lease has run out.
+came to nothing puts its rows off (`fail_work`) or gives them back (`return_claims`); those of a run that died are free
+again when it or its worker comes back under the same name (`release_claims`), or when their lease has run out.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ WITH first AS (
 """  # noqa: S608
 
 MARK_CLAIMED = """
-UPDATE work SET claim = %(token)s, lease_until = %(lease_until)s, attempts = attempts + 1
+UPDATE work SET claim = %(token)s, worker = %(worker)s, lease_until = %(lease_until)s, attempts = attempts + 1
 FROM chosen, accounts_user AS owner
 WHERE work.id = chosen.id AND owner.id = work.user_id
 RETURNING work.id, work.user_id, owner.data_epoch, work.session_id, work.message_id, work.recorded
@@ -175,27 +175,38 @@ def release_work(*, user: User, kind: str, now: datetime) -> None:
         wake_workers([kind])
 
 
-def claim_work(*, kind: str, token: str, now: datetime, lease: timedelta, limit: int) -> list[ClaimedWork]:
+def claim_work(
+    *, kind: str, token: str, worker: str = "", now: datetime, lease: timedelta, limit: int
+) -> list[ClaimedWork]:
     """Claim up to `limit` due rows of one kind, of whatever people, for the run that `token` names; oldest due first.
 
-    A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is claimed alone.
+    `worker` is the name of the worker that the run is in. A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is
+    claimed alone.
     """
-    return _claim(CLAIM, kind=kind, token=token, now=now, lease=lease, limit=limit)
+    return _claim(CLAIM, kind=kind, token=token, worker=worker, now=now, lease=lease, limit=limit)
 
 
 @transaction.atomic
 def claim_session_work(
-    *, kind: str, token: str, now: datetime, lease: timedelta, limit: int, max_characters: int | None
+    *,
+    kind: str,
+    token: str,
+    worker: str = "",
+    now: datetime,
+    lease: timedelta,
+    limit: int,
+    max_characters: int | None,
 ) -> list[ClaimedWork]:
     """Claim the due rows of one session, in the order in which they were left, for the run that `token` names.
 
-    The session is the one whose work is due longest, of those of which no run holds a row of this kind. At most `limit`
-    rows, whose messages have at most `max_characters` together unless one alone has more. A row that came to nothing
-    before is claimed alone.
+    `worker` is the name of the worker that the run is in. The session is the one whose work is due longest, of those of
+    which no run holds a row of this kind. At most `limit` rows, whose messages have at most `max_characters` together
+    unless one alone has more. A row that came to nothing before is claimed alone.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_CLAIMS, {"kind": kind})
-    return _claim(CLAIM_SESSION, kind=kind, token=token, now=now, lease=lease, limit=limit, characters=max_characters)
+    values = {"kind": kind, "token": token, "worker": worker, "limit": limit, "characters": max_characters}
+    return _claim(CLAIM_SESSION, now=now, lease=lease, **values)
 
 
 def _claim(choose: str, *, now: datetime, lease: timedelta, **values: Any) -> list[ClaimedWork]:
@@ -247,7 +258,31 @@ def release_claims(*, token: str) -> int:
 
     It counted as an attempt, as the work may be what killed the run: after too many it has failed.
     """
-    claimed = Work.objects.filter(claim=token)
+    return _release(Work.objects.filter(claim=token))
+
+
+def has_claims(*, worker: str) -> bool:
+    """Whether runs in a worker of this name hold claims."""
+    return _list_claimed(worker).exists()
+
+
+def release_claims_of(*, worker: str) -> int:
+    """Give back what runs in the worker of this name had claimed, once it is gone, and wake others for it.
+
+    Returns how many rows are free again. It counted as an attempt, as for `release_claims`.
+    """
+    claimed = _list_claimed(worker)
+    kinds = set(claimed.values_list("kind", flat=True))
+    released = _release(claimed)
+    wake_workers(kinds)
+    return released
+
+
+def _list_claimed(worker: str) -> QuerySet[Work]:
+    return Work.objects.filter(worker=worker, claim__isnull=False)
+
+
+def _release(claimed: QuerySet[Work]) -> int:
     _give_up(claimed)
     return claimed.update(claim=None, lease_until=None)
 

@@ -21,6 +21,13 @@ def release_connections() -> None:
             connection.close()
 
 
+def disconnect() -> None:
+    """Close the database and the pool behind it: this process is about to leave it to others, or to fork."""
+    database = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
+    database.close()
+    database.close_pool()
+
+
 def fetch_rows(statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Run a statement written by hand and return its rows; JSON comes as text."""
     with connections[DEFAULT_DB_ALIAS].cursor() as cursor:

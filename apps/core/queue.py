@@ -6,6 +6,7 @@ gets lost costs time only, as the state of the work is in PostgreSQL and a perio
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from functools import lru_cache
@@ -46,6 +47,10 @@ class _Sender:
 @lru_cache(maxsize=1)
 def _get_sender() -> _Sender:
     return _Sender()
+
+
+os.register_at_fork(after_in_child=_get_sender.cache_clear)
+"""A forked process has no threads: without one of its own it would send nothing."""
 
 
 def send_task(name: str) -> None:

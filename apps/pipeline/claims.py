@@ -61,27 +61,42 @@ class SessionClaim(Claim):
         return self.work[0].session_id
 
 
-def claim_batch(token: str) -> Claim | None:
-    """Claim messages to embed, of whatever people; None when none are due."""
+def claim_batch(token: str, worker: str = "") -> Claim | None:
+    """Claim messages to embed, of whatever people, for a run in the worker of that name; None when none are due."""
     work = claim_work(
-        kind=Work.Kind.EMBED, token=token, now=timezone.now(), lease=_get_lease(), limit=EMBEDDED_TOGETHER
+        kind=Work.Kind.EMBED,
+        token=token,
+        worker=worker,
+        now=timezone.now(),
+        lease=_get_lease(),
+        limit=EMBEDDED_TOGETHER,
     )
     return Claim(token=token, work=tuple(work)) if work else None
 
 
-def claim_rounds(token: str) -> SessionClaim | None:
+def claim_rounds(token: str, worker: str = "") -> SessionClaim | None:
     """Claim rounds of one session to extract memories from; None when none are due."""
-    return _claim_session(Work.Kind.EXTRACT, token, limit=EXTRACTED_TOGETHER, max_characters=EXTRACTED_CHARACTERS)
+    return _claim_session(
+        Work.Kind.EXTRACT, token, worker, limit=EXTRACTED_TOGETHER, max_characters=EXTRACTED_CHARACTERS
+    )
 
 
-def claim_session(token: str) -> SessionClaim | None:
+def claim_session(token: str, worker: str = "") -> SessionClaim | None:
     """Claim a session to summarise, with all the work that is due on it; None when none is due."""
-    return _claim_session(Work.Kind.SUMMARIZE, token, limit=SUMMARIZED_TOGETHER, max_characters=None)
+    return _claim_session(Work.Kind.SUMMARIZE, token, worker, limit=SUMMARIZED_TOGETHER, max_characters=None)
 
 
-def _claim_session(kind: str, token: str, *, limit: int, max_characters: int | None) -> SessionClaim | None:
+def _claim_session(
+    kind: str, token: str, worker: str, *, limit: int, max_characters: int | None
+) -> SessionClaim | None:
     work = claim_session_work(
-        kind=kind, token=token, now=timezone.now(), lease=_get_lease(), limit=limit, max_characters=max_characters
+        kind=kind,
+        token=token,
+        worker=worker,
+        now=timezone.now(),
+        lease=_get_lease(),
+        limit=limit,
+        max_characters=max_characters,
     )
     return SessionClaim(token=token, work=tuple(work), user=User.objects.get(id=work[0].user_id)) if work else None
 

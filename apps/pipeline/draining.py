@@ -22,20 +22,26 @@ C = TypeVar("C", bound=Claim)
 
 
 def drain(
-    *, kind: str, token: str, claim: Callable[[str], C | None], job: Callable[[C], None], resumes: bool = False
+    *,
+    kind: str,
+    token: str,
+    worker: str = "",
+    claim: Callable[[str, str], C | None],
+    job: Callable[[C], None],
+    resumes: bool = False,
 ) -> None:
     """Do what is due of this kind, claim by claim, for `DRAIN_SHARE` of a lease; wake another worker for the rest.
 
-    `token` names the run. A run whose worker was killed comes back under the same name: what it had claimed is free
-    again at once, after one more attempt of its own. `resumes`: it comes back because the database was away, which is
-    no fault of the work. `claim` claims the next piece for it, None when nothing is due.
+    `token` names the run, `worker` the worker that it is in. A run whose process was killed comes back under the same
+    name: what it had claimed is free again at once, after one more attempt of its own. `resumes`: it comes back because
+    the database was away, which is no fault of the work. `claim` claims the next piece for both, None when none is due.
     """
     if resumes:
         return_claims(token=token)
     else:
         release_claims(token=token)
     deadline = time.monotonic() + settings.WORK_LEASE_SECONDS * DRAIN_SHARE
-    while (claimed := claim(token)) is not None:
+    while (claimed := claim(token, worker)) is not None:
         if not _do(job, claimed, kind=kind):
             return  # the sweep tries again in a while
         if time.monotonic() > deadline:

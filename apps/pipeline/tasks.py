@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from celery import Task, shared_task
 from django.conf import settings
@@ -27,45 +27,40 @@ _JOB: dict[str, Any] = {
 }
 
 
-def get_token(task: Task[Any, Any]) -> str:
-    """Name this run; a task that is delivered again because its worker was killed has the same name."""
-    return str(task.request.id)
+class Run(TypedDict):
+    """Which run a task is, as `drain` wants to know it."""
+
+    token: str
+    worker: str
+    resumes: bool
 
 
-def is_resumed(task: Task[Any, Any]) -> bool:
-    """Whether this run was ended by the database, and not by the death of its worker."""
-    delivered = task.request.delivery_info or {}
-    return bool(task.request.retries) and not delivered.get("redelivered")
+def name_run(task: Task[Any, Any]) -> Run:
+    """Name this run; a task that is delivered again because its process was killed has the same token.
+
+    It resumes where it was ended by the database, and not by the death of its process.
+    """
+    request = task.request
+    redelivered = (request.delivery_info or {}).get("redelivered")
+    return Run(token=str(request.id), worker=request.hostname or "", resumes=bool(request.retries) and not redelivered)
 
 
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages, many at once, of whatever people."""
-    drain(kind=Work.Kind.EMBED, token=get_token(self), claim=claim_batch, job=jobs.embed, resumes=is_resumed(self))
+    drain(kind=Work.Kind.EMBED, claim=claim_batch, job=jobs.embed, **name_run(self))
 
 
 @shared_task(**_JOB)
 def extract(self: Task[Any, Any]) -> None:
     """Turn rounds into memories, session by session."""
-    drain(
-        kind=Work.Kind.EXTRACT,
-        token=get_token(self),
-        claim=claim_rounds,
-        job=extraction.extract,
-        resumes=is_resumed(self),
-    )
+    drain(kind=Work.Kind.EXTRACT, claim=claim_rounds, job=extraction.extract, **name_run(self))
 
 
 @shared_task(**_JOB)
 def summarize(self: Task[Any, Any]) -> None:
     """Write summaries, session by session."""
-    drain(
-        kind=Work.Kind.SUMMARIZE,
-        token=get_token(self),
-        claim=claim_session,
-        job=jobs.summarize,
-        resumes=is_resumed(self),
-    )
+    drain(kind=Work.Kind.SUMMARIZE, claim=claim_session, job=jobs.summarize, **name_run(self))
 
 
 @shared_task

@@ -27,7 +27,9 @@ from apps.conversations.work import (
     claim_work,
     fail_lost_work,
     fail_work,
+    has_claims,
     release_claims,
+    release_claims_of,
     return_claims,
     take_work,
 )
@@ -67,8 +69,10 @@ def leave(session: Session, *texts: str, kind: str = "extract", now: datetime = 
     return list(Work.objects.filter(kind=kind, message__in=messages).order_by("id"))
 
 
-def claim(token: str, *, kind: str = "embed", now: datetime = NOW, limit: int = 100) -> list[ClaimedWork]:
-    return claim_work(kind=kind, token=token, now=now, lease=LEASE, limit=limit)
+def claim(
+    token: str, *, worker: str = "", kind: str = "embed", now: datetime = NOW, limit: int = 100
+) -> list[ClaimedWork]:
+    return claim_work(kind=kind, token=token, worker=worker, now=now, lease=LEASE, limit=limit)
 
 
 def claim_session(
@@ -348,6 +352,36 @@ def test_a_run_that_comes_back_finds_its_claims_free(session: Session):
     assert ids(claim("a")) == ids(mine)
     assert read(others[0]).claim == "b"
     assert [read(row).attempts for row in mine] == [2, 2]
+
+
+def test_a_worker_that_comes_back_finds_free_what_its_runs_held_and_nothing_of_other_workers(
+    session: Session, sent: list[str], django_capture_on_commit_callbacks: Any
+):
+    mine = [*leave(session, "一", kind="embed"), *leave(session, "二", kind="extract")]
+    claim("a", worker="worker@host", kind="embed")
+    claim("b", worker="worker@host", kind="extract")
+    (other,) = leave(session, "三", kind="extract")
+    claim("c", worker="worker-model@host", kind="extract")
+    sent.clear()
+    with django_capture_on_commit_callbacks(execute=True):
+        assert release_claims_of(worker="worker@host") == 2
+    assert sorted(sent) == ["apps.pipeline.tasks.embed", "apps.pipeline.tasks.extract"]
+    assert {(row.claim, row.lease_until, row.attempts) for row in map(read, mine)} == {(None, None, 1)}
+    assert read(other).claim == "c"
+    assert [has_claims(worker=name) for name in ("worker@host", "worker-model@host")] == [False, True]
+
+
+def test_what_a_run_does_whose_worker_was_wrongly_thought_gone_is_not_taken(session: Session):
+    leave(session, "一", kind="embed")
+    living = claim("a", worker="worker@host")
+    release_claims_of(worker="worker@host")
+    with transaction.atomic():
+        assert not take_work(work=living, token="a")
+    again = claim("b", worker="worker@host")
+    with transaction.atomic():
+        assert not take_work(work=living, token="a")
+    with transaction.atomic():
+        assert take_work(work=again, token="b")
 
 
 def test_what_was_only_given_back_counts_no_attempt(session: Session):

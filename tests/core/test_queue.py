@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +17,7 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL, ScriptedModel
+from tests.support.workers import PROJECT
 
 NAME, LAST = "a.task", "another.task"
 
@@ -136,3 +139,30 @@ def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: queue._Sender, m
     go_on.set()
     assert done.wait(10)
     assert sent == [NAME, NAME, "end"]
+
+
+FORK = """
+import os, threading
+from apps.core import queue
+
+class App:
+    sent = threading.Event()
+
+    def send_task(self, name, **_options):
+        print(name, flush=True)
+        self.sent.set()
+
+queue.current_app = App()
+queue.send_task("parent")
+assert App.sent.wait(10)
+App.sent.clear()
+if os.fork() == 0:
+    queue.send_task("child")
+    os._exit(not App.sent.wait(10))
+os.wait()
+"""
+
+
+def test_a_process_sends_that_was_forked_from_one_that_has_sent():
+    done = subprocess.run([sys.executable, "-c", FORK], cwd=PROJECT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["parent", "child"]

@@ -163,17 +163,49 @@ def assert_done_once() -> None:
 KINDS = ("extraction", "embedding", "conversation_summary")
 
 
-def test_workers_killed_in_the_middle_of_each_kind_of_work(scripted_model: ScriptedModel, log: Path):
+def test_a_worker_killed_in_the_middle_of_each_kind_of_work_goes_on_as_soon_as_it_is_back(
+    scripted_model: ScriptedModel, log: Path
+):
     model = Holding(scripted_model, *KINDS)
     say_everything()
     for count in range(1, len(KINDS) + 1):
-        with run_worker(model=scripted_model, lease_seconds=SHORT_LEASE, log=log) as worker:
+        with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log) as worker:
             wait_until(sweeping(partial(model.stands, count)))
             worker.kill()
         assert Work.objects.filter(claim__isnull=False).exists()
     with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
         wait_until(sweeping(nothing_left))
     assert_done_once()
+
+
+def test_what_a_worker_held_that_never_comes_back_is_done_when_its_lease_has_run_out(
+    scripted_model: ScriptedModel, log: Path
+):
+    model = Holding(scripted_model, "extraction")
+    say_everything()
+    with run_worker(name="gone", model=scripted_model, lease_seconds=SHORT_LEASE, log=log) as worker:
+        wait_until(sweeping(model.stands))
+        worker.kill()
+    assert Work.objects.filter(claim__isnull=False).exists()
+    with run_worker(name="another", model=scripted_model, lease_seconds=LONG_LEASE, log=log):
+        wait_until(sweeping(nothing_left))
+    assert_done_once()
+
+
+def test_a_second_worker_of_the_same_name_takes_nothing_from_the_first(scripted_model: ScriptedModel, log: Path):
+    model = Holding(scripted_model, "extraction")
+    say_everything()
+    with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
+        wait_until(sweeping(model.stands))
+        claimed = list(Work.objects.filter(claim__isnull=False).values_list("id", "claim", "lease_until"))
+        with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log):
+            wait_until(lambda: "worker_name_taken" in log.read_text())
+            still = Work.objects.filter(id__in=[row_id for row_id, *_ in claimed])
+            assert list(still.values_list("id", "claim", "lease_until")) == claimed
+            model.let_go()
+            wait_until(sweeping(nothing_left))
+    assert_done_once()
+    assert [read_kind(request) for request in scripted_model.chat_requests].count("extraction") == len(FACTS)
 
 
 def test_a_worker_whose_child_is_killed_again_and_again_goes_on_at_once(scripted_model: ScriptedModel, log: Path):

@@ -59,8 +59,8 @@ class Worker:
 
 
 @contextmanager
-def run_worker(*, model: ScriptedModel, lease_seconds: int, log: Path) -> Iterator[Worker]:
-    """One worker for all queues, with the scripted server as chat and embedding model; killed in the end."""
+def run_worker(*, model: ScriptedModel, lease_seconds: int, log: Path, name: str = "worker") -> Iterator[Worker]:
+    """One worker of this name for all queues, with the scripted server as both models; killed in the end."""
     environment = {
         **os.environ,
         "DATABASE_URL": database_url(),
@@ -75,6 +75,7 @@ def run_worker(*, model: ScriptedModel, lease_seconds: int, log: Path) -> Iterat
         "OMP_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "celery", "--quiet", "--app", "project", "worker", "--queues", QUEUES]
+    command += ["--hostname", f"{name}@%h"]
     options = ["--concurrency", "1", "--without-gossip", "--without-mingle", "--without-heartbeat"]
     with log.open("ab") as output:
         process = subprocess.Popen(

@@ -9,16 +9,16 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
+from django.db import DEFAULT_DB_ALIAS
 
 from apps.core.catalogs import compile_catalogs
+from apps.core.db import disconnect
 from apps.core.embedded.layout import DataLayout
 from apps.core.embedded.locks import try_lock
 from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
@@ -54,7 +54,7 @@ class Command(BaseCommand):
                 compile_catalogs(settings.LOCALE_PATHS)
                 call_command("ensure_first_account", stdout=self.stdout)
                 self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])  # tells of a changed embedding model
-                _disconnect()
+                disconnect()  # from here on only the programs need the database
                 self.stdout.write(f"Jiyi answers at {_format_address(listener)}   (Ctrl-C stops it)")
                 self.stdout.flush()
                 env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
@@ -64,13 +64,6 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             pass  # while starting; once the supervisor runs, it deals with it
         self.stdout.write("Stopped.")
-
-
-def _disconnect() -> None:
-    """Keep no connection to the database: from here on only the programs need it."""
-    database = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
-    database.close()
-    database.close_pool()
 
 
 def _get_programs(listener: socket.socket) -> list[Program]:
