@@ -16,6 +16,7 @@ from importlib.resources import files
 
 from apps.core.llm.offline.clauses import Clause, split_clauses
 from apps.core.llm.offline.language import Language, detect_language, fold_in_place
+from apps.core.llm.offline.restating import restate
 from apps.core.llm.offline.statements import Entry, read_clauses, read_statements
 from apps.core.text.keywords import extract_keywords
 
@@ -96,18 +97,23 @@ class _Sentence:
         return detect_language(self.folded)
 
 
-def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> Iterator[TellingClause]:
+def list_telling_clauses(
+    text: str, *, known: frozenset[str] = frozenset(), of_anybody: bool = False
+) -> Iterator[TellingClause]:
     """The clauses of a message that tell something of its writer, in order; none of a message that is material.
 
-    ``known``: telling words of what is remembered: a statement with one of them goes on with it.
+    ``known``: telling words of what is remembered: a statement with one of them goes on with it. ``of_anybody``:
+    every statement counts, of whomever or whatever it is.
     """
     cues = load_cues()
     text = text[:_LONGEST_MESSAGE]
     folded = fold_in_place(text)
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
-    text = cues.patterns["afterthought"].sub("", re.sub(r"[^\S\n]+", " ", drop_greetings(text)))
-    sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
+    text = cues.patterns["afterthought"].sub("", restate(re.sub(r"[^\S\n]+", " ", drop_greetings(text))))
+    sentences = [
+        (sentence, of_anybody or _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)
+    ]
     of_writer = any(tells for _sentence, tells in sentences)
     for sentence, tells in sentences:
         if tells or (of_writer and _goes_on(sentence, cues)):
