@@ -17,7 +17,7 @@ from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.endings import find_ended, is_doubtful
-from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement
+from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.memories import embed_memories
 from apps.memory.models import AtomicMemory
@@ -42,11 +42,13 @@ class EndedMemories:
     def __init__(self, user: User, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
         """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID."""
         self._contents = contents
+        self._learned = False
         self._statements: dict[UUID, Statement] = {}
         self._said: dict[UUID, Statement] = {}
         model = find_active_model()
-        if model is None or model.name != LOCAL_NAME or not rows:
+        if model is None or model.name != LOCAL_NAME:
             return
+        self._learned = True
         texts = {row.id: row.content for row in rows}
         self._statements = {
             memory: Statement(text=texts[memory], vector=vector) for memory, vector in _load(model.id, texts).items()
@@ -55,6 +57,11 @@ class EndedMemories:
         for message, vector in zip(said, embed_memories(list(said.values()), at_once=True).active, strict=True):
             if vector is not None:
                 self._said[message] = Statement(text=said[message], vector=vector[:DIMENSIONS])
+
+    def add(self, row: AtomicMemory) -> None:
+        """Count on a memory that a message before has left, or written anew."""
+        if self._learned:
+            self._statements[row.id] = Statement(text=row.content, vector=embed(row.content))
 
     def find(self, message: UUID) -> frozenset[UUID]:
         """Return the IDs of the memories that the message has ended; those it says again stay."""
@@ -69,6 +76,11 @@ class EndedMemories:
         """Whether a memory that a rule takes for ended by the message most likely is not."""
         statement, said = self._statements.get(memory), self._said.get(message)
         return statement is not None and said is not None and is_doubtful(statement, said)
+
+    def get_said(self, message: UUID) -> Statement:
+        """Return the message as it is compared: as a whole, or what is taken from it."""
+        text = " ".join(self._contents[message])
+        return self._said.get(message) or Statement(text=text, vector=embed(text))
 
     def _is_said_again(self, text: str, message: UUID) -> bool:
         return any(compare(text, content) in (Relation.SAME, Relation.REFINES) for content in self._contents[message])

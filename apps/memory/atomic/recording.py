@@ -19,10 +19,12 @@ from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.ended import EndedMemories, group_contents
+from apps.memory.atomic.facts import find_left
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
+from apps.memory.atomic.vectors import Statement, embed
 from apps.memory.embeddings.memories import MemoryKind, embed_memories, store_memory_embeddings
 from apps.memory.embeddings.vectors import to_sql
 from apps.memory.forgotten import digest_text, find_forgotten
@@ -155,8 +157,8 @@ class _Recorder:
         self._vectors = dict(zip(contents, vectors, strict=True))
         active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
         self._active = list(active.order_by("-timestamp", "-create_time", "-id")[:COMPARED])
-        said = group_contents([(draft.message_id, draft.content) for draft in drafts])
-        self._endings = EndedMemories(user, rows=self._active, contents=said)
+        self._contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
+        self._endings = EndedMemories(user, rows=self._active, contents=self._contents)
         self._ended_by: dict[UUID, frozenset[UUID]] = {}
         self._before: dict[UUID, Snapshot] = {row.id: snapshot(row) for row in self._active}
         self._new: list[AtomicMemory] = []
@@ -174,6 +176,8 @@ class _Recorder:
         if newer is not None:
             memory = self._create(draft, status=Status.SUPERSEDED, group=group)
             memory.superseded_by = newer
+            since = Statement(text=newer.content, vector=embed(newer.content))
+            self._keep_left(memory, find_left(draft.content, since, taken=[newer.content]), group=group)
             return
         ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
         kept = [(row, relation) for row, relation in related if relation is not Relation.CONTRADICTS]
@@ -189,6 +193,17 @@ class _Recorder:
             row.status, row.superseded_by, row.updated_at = Status.SUPERSEDED, successor, self._now
             self._active.remove(row)
             self._touch(row, Change.Action.SUPERSEDE, group)
+            said = self._endings.get_said(draft.message_id)
+            self._keep_left(row, find_left(row.content, said, taken=self._contents[draft.message_id]), group=group)
+
+    def _keep_left(self, row: AtomicMemory, left: str | None, *, group: str) -> None:
+        """Keep as a memory of its own what of an ended one still holds: who sold the cello still lives in Leeds."""
+        if left is None or any(compare(other.content, left) is Relation.SAME for other in self._active):
+            return
+        memory = AtomicMemory(
+            user=self._user, session_id=row.session_id, message_id=row.message_id, timestamp=row.timestamp
+        )
+        self._insert(memory, left, status=Status.ACTIVE, group=group)
 
     def _relate(self, row: AtomicMemory, draft: ExtractedMemory, cosines: dict[UUID, float]) -> Relation:
         if row.timestamp <= draft.said_at:
@@ -243,15 +258,17 @@ class _Recorder:
             timestamp=draft.said_at,
             event_start=draft.event_start,
             event_end=draft.event_end,
-            status=status,
-            create_time=self._now,
-            updated_at=self._now,
         )
-        set_content(memory, draft.content)
+        return self._insert(memory, draft.content, status=status, group=group)
+
+    def _insert(self, memory: AtomicMemory, content: str, *, status: Status, group: str) -> AtomicMemory:
+        memory.status, memory.create_time, memory.updated_at = status, self._now, self._now
+        set_content(memory, content)
         self._new.append(memory)
         self._rewritten[memory.id] = memory
         if status is Status.ACTIVE:
             self._active.insert(0, memory)
+            self._endings.add(memory)
         self._touch(memory, Change.Action.CREATE, group)
         return memory
 
@@ -282,6 +299,7 @@ class _Recorder:
             row.timestamp, row.message_id, row.session_id = draft.said_at, draft.message_id, draft.session_id
         row.updated_at = self._now
         self._rewritten[row.id] = row
+        self._endings.add(row)
         self._touch(row, Change.Action.MERGE, group)
         return row
 

@@ -16,6 +16,7 @@ from apps.memory.atomic.compare import Relation
 from apps.memory.atomic.recording import ExtractedMemory, record_memories
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, Status
+from apps.memory.services import undo_operation
 from tests.support.factories import SessionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -94,6 +95,55 @@ def test_a_contradiction_supersedes_and_keeps_the_older() -> None:
 
 
 @pytest.mark.spec("A3")
+def test_what_an_ended_memory_tells_besides_lives_on() -> None:
+    user = UserFactory()
+    first = say(user, "I practise the cello on Mondays and live in Leeds", days_ago=40)
+    record(user, [draft(first, "The user practises the cello on Mondays, and lives in Leeds.", tags=["music"])])
+    message = say(user, "I sold the cello", days_ago=2)
+    record(user, [draft(message, "The user sold the cello.")])
+    assert sorted(show(user)) == [
+        ("active", "The user lives in Leeds."),
+        ("active", "The user sold the cello."),
+        ("superseded", "The user practises the cello on Mondays, and lives in Leeds."),
+    ]
+    left = AtomicMemory.objects.get(content="The user lives in Leeds.")
+    assert (left.message, left.timestamp) == (first, first.create_time)
+    assert AtomicEmbedding.objects.filter(memory=left).exists()
+    supersede = Change.objects.get(user=user, action="supersede")
+    assert Change.objects.get(object_id=left.id).operation == supersede.operation
+
+
+@pytest.mark.spec("A3", "L7")
+def test_what_lives_on_goes_when_the_end_is_undone() -> None:
+    user = UserFactory()
+    whole = "用户住在唐山，开一辆五菱。"
+    learn(user, whole, days_ago=40)
+    learn(user, "用户搬到秦皇岛了。", days_ago=2)
+    ended = AtomicMemory.objects.get(content=whole)
+    operation = Change.objects.get(object_id=ended.id, action="supersede").operation
+    undo_operation(user=user, operation=operation, now=NOW)
+    assert [content for status, content in show(user) if status == "active"] == [whole]
+
+
+@pytest.mark.spec("A3")
+def test_what_still_holds_of_something_said_late_is_kept() -> None:
+    user = UserFactory()
+    learn(user, "用户搬到秦皇岛了。", days_ago=2)
+    learn(user, "用户住在唐山，开一辆五菱。", days_ago=40)
+    assert ("active", "用户开一辆五菱。") in show(user)
+    assert ("superseded", "用户住在唐山，开一辆五菱。") in show(user)
+
+
+@pytest.mark.spec("A3")
+def test_a_message_ends_what_one_before_it_in_the_same_batch_has_left() -> None:
+    user = UserFactory()
+    texts = ["The user has a lodger in the spare room.", "The lodger moved out, the spare room's empty."]
+    messages = [say(user, text, days_ago=9 - index) for index, text in enumerate(texts)]
+    record(user, [draft(message, text) for message, text in zip(messages, texts, strict=True)])
+    assert show(user) == [("superseded", texts[0]), ("active", texts[1])]
+
+
+@pytest.mark.spec("A3")
 def test_the_same_again_is_one_memory_with_the_tags_of_both() -> None:
     user = UserFactory()
     first = learn(user, "用户对虾过敏。", days_ago=9, tags=["过敏"])
@@ -125,7 +175,7 @@ def test_what_was_said_before_never_supersedes_what_was_said_since() -> None:
 @pytest.mark.spec("A3")
 def test_one_batch_is_taken_in_the_order_in_which_it_was_said() -> None:
     user = UserFactory()
-    later, earlier = say(user, "…", days_ago=1), say(user, "…", days_ago=5)
+    later, earlier = say(user, "我搬到上海了", days_ago=1), say(user, "我住在北京", days_ago=5)
     record(user, [draft(later, "用户搬到上海了。"), draft(earlier, "用户住在北京。")])
     assert show(user) == [("superseded", "用户住在北京。"), ("active", "用户搬到上海了。")]
 

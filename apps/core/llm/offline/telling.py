@@ -97,13 +97,10 @@ class _Sentence:
         return detect_language(self.folded)
 
 
-def list_telling_clauses(
-    text: str, *, known: frozenset[str] = frozenset(), of_anybody: bool = False
-) -> Iterator[TellingClause]:
+def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> Iterator[TellingClause]:
     """The clauses of a message that tell something of its writer, in order; none of a message that is material.
 
-    ``known``: telling words of what is remembered: a statement with one of them goes on with it. ``of_anybody``:
-    every statement counts, of whomever or whatever it is.
+    ``known``: telling words of what is remembered: a statement with one of them goes on with it.
     """
     cues = load_cues()
     text = text[:_LONGEST_MESSAGE]
@@ -111,9 +108,7 @@ def list_telling_clauses(
     if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
         return
     text = cues.patterns["afterthought"].sub("", restate(re.sub(r"[^\S\n]+", " ", drop_greetings(text))))
-    sentences = [
-        (sentence, of_anybody or _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)
-    ]
+    sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
     of_writer = any(tells for _sentence, tells in sentences)
     for sentence, tells in sentences:
         if tells or (of_writer and _goes_on(sentence, cues)):
@@ -188,7 +183,7 @@ def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
     """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
     if clause.asks:
         return True
-    if cues.find("correcting", clause.folded) or cues.find("liking", clause.folded):
+    if any(cues.find(name, clause.folded) for name in ("correcting", "liking")) or cues.find("named", clause.text):
         return False
     if cues.find("assistant", clause.folded) or (first and cues.find("request", clause.folded)):
         return True
@@ -207,6 +202,8 @@ def _is_courtesy(clause: Clause, cues: Cues) -> bool:
 def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
     """Whether what is left of a sentence is about the writer by itself."""
     if sentence.styled or any(cues.find(name, sentence.folded) for name in _TOLD_BY):
+        return True
+    if any(cues.find("named", clause.text) for clause in sentence.clauses):
         return True
     if known and known & set(extract_keywords(sentence.folded, limit=_MOST_KEYWORDS)):
         return True

@@ -107,6 +107,12 @@ def tell_english(text: str) -> str | None:
     return re.sub(_HIDDEN, lambda _: kept.pop(0), told)
 
 
+def is_third_person(word: str) -> bool:
+    """Whether `word` is a common verb in the third person of the present: "lives", "has", "is"."""
+    stems = (word[:-1], word[:-2], f"{word[:-3]}y")
+    return word in ("is", "has") or any(stem in _load_verbs().bases and _add_s(stem) == word for stem in stems)
+
+
 class _Telling:
     """One pass over the pieces of a text: words at odd places, what is between them at even ones."""
 
