@@ -145,3 +145,16 @@ def test_nothing_is_prepared_nor_asked_for_at_the_start_where_the_options_say_so
     connect()
     assert fetch_prepared("SELECT %(word)s::text", {"word": "记忆"}) == [("记忆",)]
     assert fetch_rows(prepared, {"like": "SELECT $1%"}) == [(1,)]
+
+
+def test_rows_are_read_in_portions_by_a_cursor_of_the_server_in_transactions_only(transactional_db: None):
+    for name in ("Alice", "小红"):
+        User.objects.create(username=name)
+    users = User.objects.order_by("id").values_list("username", flat=True)
+    with transaction.atomic():
+        rows = users.iterator(chunk_size=1)
+        assert (next(rows), fetch_rows("SELECT count(*) FROM pg_cursors", {})) == ("Alice", [(1,)])
+        assert list(rows) == ["小红"]
+    rows = users.iterator(chunk_size=1)
+    assert (next(rows), fetch_rows("SELECT count(*) FROM pg_cursors", {})) == ("Alice", [(0,)])
+    assert list(rows) == ["小红"]

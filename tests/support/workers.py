@@ -25,7 +25,8 @@ QUEUES = "celery,embedding,model"
 def database_url() -> str:
     """The test database as another process reaches it."""
     given = connection.settings_dict
-    return f"postgresql://{given['USER']}:{given['PASSWORD']}@{quote(given['HOST'], safe='')}/{given['NAME']}"
+    port = f":{given['PORT']}" if given["PORT"] else ""
+    return f"postgresql://{given['USER']}:{given['PASSWORD']}@{quote(given['HOST'], safe='')}{port}/{given['NAME']}"
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             cursor: Any = base.ServerBindingCursor(self.connection)  # type: ignore[call-arg]  # its stubs are psycopg 2's
             return self._prepare_cursor(cursor)  # type: ignore[attr-defined, no-any-return]  # what `cursor` does, too
 
+    def chunked_cursor(self) -> Any:
+        """A cursor that reads its rows in portions, in a transaction; elsewhere an ordinary one.
+
+        Outside of a transaction a cursor of the server has to outlive its own (``WITH HOLD``). Behind a pooler of
+        transactions the next portion may be asked of another connection, which knows of no such cursor.
+        """
+        return super().chunked_cursor() if self.in_atomic_block else self.cursor()
+
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Check a connection as it comes from the pool; a broken one has all idle ones checked.
 

@@ -10,13 +10,13 @@ What is embedded anew is what has a vector: a message whose vector its owner's r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.conversations.models import Message
@@ -54,16 +54,23 @@ class Progress:
 
 @contextmanager
 def hold_reembedding() -> Iterator[None]:
-    """Keep others from changing models at the same time. Raises `Conflict` when somebody does."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(hashtextextended('reembed', 0))")
-        if not cursor.fetchone()[0]:
-            raise Conflict("The vectors are being made anew already, by another process.")
+    """Keep others from changing models at the same time. Raises `Conflict` when somebody does.
+
+    The lock is a transaction's, on a connection of its own: behind a pooler of transactions a session's lock would stay
+    with whichever connection to the server had taken it.
+    """
+    holder = connection.copy()
     try:
+        holder.set_autocommit(False)
+        with holder.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended('reembed', 0))")
+            if not cursor.fetchone()[0]:
+                raise Conflict("The vectors are being made anew already, by another process.")
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(hashtextextended('reembed', 0))")
+        with suppress(DatabaseError):  # a connection that has died meanwhile holds nothing any more
+            holder.rollback()
+        holder.close()
 
 
 def reembed(*, name: str, batch: int = BATCH) -> Iterator[Progress]:

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts.models import User
@@ -92,13 +93,14 @@ def _list_working(user: User, values: set[str], traces: Traces) -> Iterator[Memo
     states = chain(*(rows.values_list("session_id", "context_variables").iterator() for rows in (live, earlier)))
     named = set()
     looked_at: dict[tuple[UUID, str], str] = {}
-    for session_id, variables in states:
-        for name, value in variables.items():
-            text = json_text(value)
-            # A revision repeats what it leaves alone: of thousands, few say something else.
-            if (session_id, name) in named or looked_at.get((session_id, name)) == text:
-                continue
-            looked_at[session_id, name] = text
-            if any(normalize_value(leaf) in values or traces.stand_in(leaf) for leaf in _leaves(value)):
-                named.add((session_id, name))
-                yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=text)
+    with transaction.atomic(savepoint=False):  # to be read in portions
+        for session_id, variables in states:
+            for name, value in variables.items():
+                text = json_text(value)
+                # A revision repeats what it leaves alone: of thousands, few say something else.
+                if (session_id, name) in named or looked_at.get((session_id, name)) == text:
+                    continue
+                looked_at[session_id, name] = text
+                if any(normalize_value(leaf) in values or traces.stand_in(leaf) for leaf in _leaves(value)):
+                    named.add((session_id, name))
+                    yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=text)
