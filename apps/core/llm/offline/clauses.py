@@ -14,6 +14,11 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _TITLE = r"(?:(?<=\b(?:dr|mr|ms|st|mt)\.)|(?<=\bmrs\.)|(?<=\bprof\.))(?= [a-z])"
 """After the full stop of "Dr. Patel", which ends no sentence."""
 _SENTENCE = re.compile(rf"[^。!?;\n….]*(?:\.(?:(?!\s|$)|{_TITLE})[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
+_INITIAL = re.compile(
+    r"(?:(?<=name )|(?<=named )|(?<=called )|(?<= as )|(?<= is )|(?<= by )|(?<= me )|(?<= for )|(?<=[A-Z]\. ))[A-Z]"
+    r"(?=\. (?:[A-Z]\. )*(?!(?:I|It|The|We|My|He|She|They|But|And|So|Then)\b)[A-Z][a-z])"
+)
+"""The letter before the full stop of "J. Lark", which ends no sentence either."""
 _RELATIVE = re.compile(r"(?:which|who|whose|where|when)\b(?!’s)")
 _QUOTED = re.compile(r"“([^“”\n]{1,300})”|\"([^\"\n]{1,300})\"|「([^「」\n]{1,300})」|《([^《》\n]{1,100})》")
 _CJK = "\u3400-\u9fff□》」”"
@@ -57,6 +62,8 @@ def split_clauses(message: str) -> Iterator[tuple[Clause, ...]]:
     message = _BLANKS.sub(" ", message)
     folded = fold_in_place(message)
     hidden = _QUOTED.sub(_hide, folded)
+    for initial in _INITIAL.finditer(message):
+        hidden = f"{hidden[: initial.end()]}·{hidden[initial.end() + 1 :]}"
     for sentence in _SENTENCE.finditer(hidden):
         if sentence.group().strip():
             yield _mark(_cut(message, hidden, start=sentence.start(), end=sentence.end()), sentence=sentence.group())
