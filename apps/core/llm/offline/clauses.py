@@ -28,6 +28,8 @@ _BOUNDARY = re.compile(
     r"(?:if|i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her|there|this|that|what|where|how|which|when|do|does"
     r"|can|could|would|please|named|called|right)\b(?! ?,))"
     r"| (?:and|so|because|though|although|while|since) (?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|you|his|her)\b)"
+    r"|(?<!\bthe)(?<!\ba)(?<!\bthis)(?<!\bgood)(?<!\bno)(?<!\broot) (?:cause|cos|coz) "
+    r"(?=(?:i|i’m|i’ve|im|my|we|our|he|she|they|it|it’s|you|your|his|her)\b)"
     r"| (?=and (?:also )?(?:lives?|works?|have|has|loves?|hates?|speaks?|study|studies|is|am|was born|grew up|moved"
     r"|likes|enjoys|plays)\s)"
     r"|(?<!\bso)(?<!\band)(?<!\bbut) (?=if (?:i|you|we|it|he|she|they|my|our)\b)|(?<=xd) (?=[\u3400-\u9fff])"

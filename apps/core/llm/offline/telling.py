@@ -36,7 +36,7 @@ _PART = re.compile(r"[,，、]")
 _OWN_SUBJECT = re.compile(r"(?:我|咱|俺|本人)|\b(?:i|i’m|i’ve|i’d|im|we|we’re|we’ve|my|our)\b")
 _OPENING = 12
 """Characters in which a sentence names its subject."""
-_CONJUNCTION = re.compile(r"\b(and|so|because|though|although|while|since)\b")
+_CONJUNCTION = re.compile(r"\b(and|so|because|cause|cos|coz|though|although|while|since)\b")
 _COMPANION = re.compile(r"(?:my|our|his|her) (?:\w+ ?){1,2}|[a-z]+")
 """What "and I" goes on with: a person, no clause."""
 _VOCATIVE = re.compile(r"[A-Z][a-z]+")
