@@ -8,13 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import quote
 
 import httpx2
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
@@ -24,14 +21,7 @@ from tests.support.answers import answer
 from tests.support.http_server import read_events
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL, Gate, Reply, ScriptedModel
-
-ROOT = Path(__file__).parents[3]
-
-
-def database_url() -> str:
-    """The test database as another process reaches it."""
-    given = connection.settings_dict
-    return f"postgresql://{given['USER']}:{given['PASSWORD']}@{quote(given['HOST'], safe='')}/{given['NAME']}"
+from tests.support.workers import PROJECT, database_url
 
 
 @contextmanager
@@ -48,7 +38,7 @@ def web_process(*, model: ScriptedModel, lease_seconds: int) -> Iterator[tuple[s
             "TURN_LEASE_SECONDS": str(lease_seconds),
         }
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--fd", str(listener.fileno())]
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[listener.fileno()])
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment, pass_fds=[listener.fileno()])
         try:
             yield process, f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
