@@ -15,18 +15,21 @@ def tell(
     text: Any,
     *,
     operations: Iterable[UUID] = (),
+    together: bool = False,
     is_error: bool = False,
     reload: bool = False,
     close: bool = False,
 ) -> HttpResponse:
     """Let the page show a toast; with ``operations`` it offers to undo them. ``reload``: the list is to be read again.
 
-    ``close``: the dialog is done with.
+    ``together``: each stands for all that was done in its request. This is told in a header, and proxies refuse long
+    ones: thousands of IDs do not belong there. ``close``: the dialog is done with.
     """
     events: dict[str, Any] = {
         "panel:toast": {
             "text": str(text),
             "operations": ",".join(map(str, operations)),
+            **({"together": True} if together else {}),
             "error": is_error,
         }
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,15 +20,19 @@ from apps.panel.reasons import translate_reason
 
 
 class UndoOperations(PanelPage):
-    """POST ``operations``: IDs with commas between them. The newest is undone first, as others may rest on it."""
+    """POST ``operations``: IDs with commas between them; ``together``: with each, all that was done in its request.
+
+    The newest is undone first, as others may rest on it.
+    """
 
     http_method_names = ["post"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """Undo them all, up to the first that cannot be undone; the toast says why. 404 for none and another's."""
-        changes = Change.objects.filter(operation__in=_read_operations(request.POST.get("operations", "")))
-        if not sees_everybody(request):
-            changes = changes.filter(user=request.user.pk)
+        everything = Change.objects.all() if sees_everybody(request) else Change.objects.filter(user=request.user.pk)
+        changes = everything.filter(operation__in=_read_operations(request.POST.get("operations", "")))
+        if request.POST.get("together"):
+            changes = everything.filter(_made_with(changes))
         newest_first = changes.values("operation", "user").annotate(newest=Max("id")).order_by("-newest")
         operations = [(row["operation"], row["user"]) for row in newest_first]
         if not operations:
@@ -41,6 +45,14 @@ class UndoOperations(PanelPage):
         except JiyiError as error:
             return tell(response, translate_reason(error.message), is_error=True, reload=True)
         return tell(response, _("Undone."), reload=True)
+
+
+def _made_with(changes: QuerySet[Change]) -> Q:
+    """What the same people made at the same moments, in the same way: a request has one time for all it changes."""
+    made = Q(pk__in=())
+    for first in changes:
+        made |= Q(pk__gte=first.pk, created_at=first.created_at, actor=first.actor_id, origin=first.origin)
+    return made
 
 
 def _read_operations(text: str) -> list[UUID]:

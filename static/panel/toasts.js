@@ -5,8 +5,11 @@ const SECONDS = 12;
 const shelf = document.getElementById("toasts");
 const mould = document.getElementById("toast");
 
-/** Show a text; with `operations` (IDs with commas between them) a button that undoes them. */
-export function showToast({ text, operations = "", error = false }) {
+/**
+ * Show a text; with `operations` (IDs with commas between them) a button that undoes them, `together` with all that was
+ * done at once with each.
+ */
+export function showToast({ text, operations = "", together = false, error = false }) {
   const toast = mould.content.firstElementChild.cloneNode(true);
   toast.querySelector("[data-text]").textContent = text;
   toast.classList.toggle("toast--error", error);
@@ -14,7 +17,7 @@ export function showToast({ text, operations = "", error = false }) {
   wayBack.hidden = !operations;
   wayBack.addEventListener("click", () => {
     toast.remove();
-    undo(operations);
+    undo(operations, together);
   });
   toast.querySelector("[data-close]").addEventListener("click", () => toast.remove());
   shelf.replaceChildren(toast);
@@ -29,11 +32,11 @@ function fade(toast) {
   }, SECONDS * 1000);
 }
 
-function undo(operations) {
+function undo(operations, together) {
   htmx.ajax("POST", shelf.dataset.undo, {
     source: document.body,
     swap: "none",
-    values: { operations },
+    values: together ? { operations, together } : { operations },
     headers: { "X-CSRFToken": shelf.dataset.csrf },
   });
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -36,7 +37,7 @@ SECONDS = 2.0
 """How long a request goes on with portions before it shows how far it is."""
 
 MAX_UNDOABLE = 2_000
-"""Operations that a toast offers to undo; the list of changes has them all."""
+"""Memories for which a toast offers to undo it all; the list of changes has every one."""
 
 COPIES_OF = 50
 """For how many memories copies are looked for: each value is compared with every text there is."""
@@ -46,7 +47,7 @@ ACTIONS = ("category", "accept", "reject", "delete", "export")
 
 @dataclass(slots=True)
 class Progress:
-    """How far an action is. ``after``: the last ID that was dealt with."""
+    """How far an action is. ``after``: the last ID that was dealt with. ``operations``: the first of each request."""
 
     done: int = 0
     failed: int = 0
@@ -128,6 +129,8 @@ class BulkPages(EditingPages):
         elif action == "category":
             memories = memories.filter(status__in=CHANGEABLE).exclude(category=value)
         deadline = time.monotonic() + SECONDS
+        now = timezone.now()  # one for all: by it they are found again when they are to be undone together
+        first: list[UUID] = []
         while True:
             rest = memories.filter(pk__gt=progress.after) if progress.after else memories
             portion = list(rest.order_by("pk").values_list("pk", "user")[:PORTION])
@@ -138,8 +141,10 @@ class BulkPages(EditingPages):
             with collect_operations() as operations:
                 for user_id, ids in by_user.items():
                     copies = request.POST.get("copies") == "yes"
-                    self._deal_with(users[user_id], ids, action, value, progress, copies=copies)
-            progress.operations += operations
+                    self._deal_with(users[user_id], ids, action, value, progress, copies=copies, now=now)
+            if not first:
+                first = operations[:1]
+                progress.operations += first
             if len(portion) < PORTION:
                 return True
             progress.after = str(portion[-1][0])
@@ -147,9 +152,8 @@ class BulkPages(EditingPages):
                 return False
 
     def _deal_with(
-        self, user: User, ids: list[UUID], action: str, value: str, progress: Progress, *, copies: bool
+        self, user: User, ids: list[UUID], action: str, value: str, progress: Progress, *, copies: bool, now: datetime
     ) -> None:
-        now = timezone.now()
         if action == "delete":
             progress.done += self.kind.forget(user=user, ids=ids, copies=copies, now=now)
         elif action == "category":
@@ -179,11 +183,12 @@ class BulkPages(EditingPages):
                 "count": progress.failed,
                 "reason": translate_reason(progress.reason),
             }
-        operations = progress.operations if len(progress.operations) <= MAX_UNDOABLE and action != "delete" else []
+        is_undoable = action != "delete" and progress.done <= MAX_UNDOABLE
         return tell(
             HttpResponse(status=204),
             text,
-            operations=operations,
+            operations=progress.operations if is_undoable else [],
+            together=is_undoable,
             is_error=bool(progress.failed),
             reload=True,
             close=True,

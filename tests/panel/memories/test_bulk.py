@@ -10,10 +10,12 @@ from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db.models import Count
 from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.memory.atomic.reviewing import reject_atomic_memory
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
@@ -45,6 +47,12 @@ def propose(user: User, key: str, value: str) -> UUID:
 def post(client: Client, action: str, *memories: Any, address: str = LIST, query: str = "", **fields: str) -> Any:
     ids = [str(getattr(memory, "id", memory)) for memory in memories]
     return client.post(f"{address}bulk/{query}", {"action": action, "selected": ids, **fields})
+
+
+def undo(client: Client, response: Any) -> Any:
+    """Press the button that the answer's toast offers."""
+    offered = toast(response)
+    return client.post("/admin/undo/", {name: offered[name] for name in ("operations", "together") if name in offered})
 
 
 def keys() -> set[str]:
@@ -119,7 +127,7 @@ def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, mon
     assert done == [2, 4]
     assert toast(response)["text"] == "5 memories were moved."
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"pattern"}
-    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    undo(client, response)
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
 
 
@@ -133,13 +141,47 @@ def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undon
     assert toast(response)["text"] == "2 memories were accepted."
     statuses = LongTermMemory.objects.filter(id__in=[city, tea]).values_list("status", flat=True)
     assert list(statuses) == ["active", "active"]
-    client.post("/admin/undo/", {"operations": toast(response)["operations"]})
+    undo(client, response)
     assert LongTermMemory.objects.get(key="city", status="active").value == "Berlin"
     response = post(client, "reject", city, tea)
     assert toast(response)["text"] == "2 memories were rejected."
     assert LongTermMemory.objects.filter(status="rejected").count() == 2
     response = post(client, "accept", active)
     assert toast(response)["text"] == "None of these waits for review."
+
+
+@pytest.mark.spec("M3", "L7")
+def test_five_hundred_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
+    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "SECONDS", -1.0)
+    client = log_in(mei)
+
+    def wait(owner: User, *, many: int) -> list[AtomicMemory]:
+        texts = [f"The user has {number} cats." for number in range(many)]
+        return AtomicMemory.objects.bulk_create(
+            AtomicMemory(user=owner, content=text, normalized_content=text, status="pending", terms=[], term_count=0)
+            for text in texts
+        )
+
+    memories = wait(mei, many=501)
+    fields: dict[str, str] = {}
+    post(client, "reject", memories.pop(), address=ATOMIC)
+    other = UserFactory.create()
+    while (response := post(client, "reject", *memories, address=ATOMIC, **fields)).status_code == 200:
+        progress = response.context["progress"]
+        fields = {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
+        reject_atomic_memory(user=other, memory_id=wait(other, many=1)[0].id, now=timezone.now())
+    assert toast(response)["text"] == "500 memories were rejected."
+    assert Change.objects.filter(user=mei).values("operation").distinct().count() == 501
+    assert len(response.headers["HX-Trigger"]) < 300
+    assert toast(undo(client, response))["text"] == "Undone."
+    assert Change.objects.filter(action="undo").values("operation").distinct().count() == 500
+    assert dict(AtomicMemory.objects.filter(user=mei).values_list("status").annotate(Count("id"))) == {
+        "pending": 500,
+        "rejected": 1,
+    }
+    assert not AtomicMemory.objects.filter(user=other).exclude(status="rejected").exists()
 
 
 @pytest.mark.spec("M5")
