@@ -9,7 +9,7 @@ What is embedded anew is what has a vector: a message whose vector its owner's r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -53,11 +53,12 @@ class Progress:
 
 
 @contextmanager
-def hold_reembedding() -> Iterator[None]:
+def hold_reembedding() -> Iterator[Callable[[], None]]:
     """Keep others from changing models at the same time. Raises `Conflict` when somebody does.
 
     The lock is a transaction's, on a connection of its own: behind a pooler of transactions a session's lock would stay
-    with whichever connection to the server had taken it.
+    with whichever connection to the server had taken it. What this yields is to be called after every batch: a server
+    or pooler that ends idle transactions leaves it alone then. It raises `OperationalError` when the lock is lost.
     """
     holder = connection.copy()
     try:
@@ -66,7 +67,12 @@ def hold_reembedding() -> Iterator[None]:
             cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended('reembed', 0))")
             if not cursor.fetchone()[0]:
                 raise Conflict("The vectors are being made anew already, by another process.")
-        yield
+
+        def keep() -> None:
+            with holder.cursor() as cursor:
+                cursor.execute("SELECT 1")
+
+        yield keep
     finally:
         with suppress(DatabaseError):  # a connection that has died meanwhile holds nothing any more
             holder.rollback()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
@@ -289,6 +290,27 @@ def test_two_runs_at_once_are_refused(elsewhere: Callable[[Callable[[], None]], 
         (error,) = elsewhere(hold)
     assert isinstance(error, Conflict)
     assert elsewhere(hold) == []
+
+
+END_LOCK = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE state = 'idle in transaction' AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@pytest.mark.django_db
+def test_a_run_whose_lock_is_lost_ends_and_can_be_run_again(
+    filled: None, remote: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[Any] = []
+    with monkeypatch.context() as patch:
+        end_lock = nullcontext(lambda _progress: ended.extend(fetch_rows(END_LOCK, {})))
+        patch.setattr("apps.memory.management.commands.reembed._show", lambda: end_lock)
+        with pytest.raises(OperationalError):
+            run("--batch", "2")
+    assert (ended, models()) == ([(True,)], {LOCAL: "active", REMOTE: "building"})
+    run()
+    assert models() == {REMOTE: "active"}
 
 
 # What is configured, and what is stored

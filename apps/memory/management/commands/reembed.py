@@ -41,8 +41,9 @@ class Command(BaseCommand):
         done: dict[Stage, int] = dict.fromkeys(Stage, 0)
         try:
             name = get_embedder(options["model"]).name
-            with hold_reembedding(), _show() as show:
+            with hold_reembedding() as keep, _show() as show:
                 for progress in reembed(name=name, batch=options["batch"]):
+                    keep()
                     done[progress.stage] = progress.done
                     show(progress)
         except JiyiError as error:
