@@ -16,7 +16,7 @@ from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import find_ended, is_doubtful
+from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_doubtful
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.memories import embed_memories
@@ -64,13 +64,17 @@ class EndedMemories:
             self._statements[row.id] = Statement(text=row.content, vector=embed(row.content))
 
     def find(self, message: UUID) -> frozenset[UUID]:
-        """Return the IDs of the memories that the message has ended; those it says again stay."""
+        """Return the IDs of the memories that the message has ended; those it seems to say again stay, if in doubt."""
         said = self._said.get(message)
         if said is None:
             return frozenset()
         known = list(self._statements.items())
-        ended = [known[index] for index in find_ended([statement for _memory, statement in known], said)]
-        return frozenset(memory for memory, statement in ended if not self._is_said_again(statement.text, message))
+        ended = find_ended([statement for _memory, statement in known], said)
+        return frozenset(
+            known[index][0]
+            for index, probability in ended.items()
+            if probability >= MIN_END_OF_REPEATED or not self._is_said_again(known[index][1].text, message)
+        )
 
     def doubts(self, memory: UUID, message: UUID) -> bool:
         """Whether a memory that a rule takes for ended by the message most likely is not."""

@@ -30,6 +30,14 @@ MIN_CHANGE = 0.05
 MIN_END = 0.07
 """Probabilities from which on each model agrees."""
 
+FEW_STATES = 10
+DOUBT = 0.45
+"""Of states up to `FEW_STATES` any may well have ended. Among more of them the odds that an end needs grow by this power
+of their number: a message ends one thing or none, and each pair compared is one more chance to be wrong."""
+
+MIN_END_OF_REPEATED = 0.5
+"""Probability from which on even what the rules of `compare` take for said again has ended: "keto's over"."""
+
 LEAST_STATE = 0.1
 """Probability of a state below which, or of an end below `MIN_END`, what the rules of `compare` end is not ended."""
 
@@ -109,20 +117,27 @@ class Models:
         return _squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
 
 
-def find_ended(olds: Sequence[Statement], new: Statement) -> list[int]:
-    """Return the indexes of the older statements that are no longer true once `new` was said."""
+def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
+    """Return the indexes of the older statements that are no longer true once `new` was said, each with how likely."""
     models = load_models()
     if not olds or models.change.score(read_new(new)[None, :])[0] < MIN_CHANGE:
-        return []
+        return {}
     states = models.state.score(np.stack([read_old(old) for old in olds]))
     left = np.flatnonzero(states >= MIN_STATE).tolist()
     if not left:
-        return []
+        return {}
+    least = _get_least_end(len(left))
     if len(left) > CANDIDATES:
         left = [left[index] for index in _rank(models.end, [olds[index] for index in left], new)[:CANDIDATES]]
     ends = models.score_ends([olds[index] for index in left], new)
     likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
-    return sorted(left[place] for place in likeliest if ends[place] >= MIN_END)
+    return {left[place]: float(ends[place]) for place in likeliest if ends[place] >= least}
+
+
+def _get_least_end(states: int) -> float:
+    """The probability from which on an end counts, of one among so many states."""
+    odds = MIN_END / (1 - MIN_END) * max(1.0, states / FEW_STATES) ** DOUBT
+    return odds / (1 + odds)
 
 
 def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:

@@ -211,7 +211,7 @@ class _Recorder:
         else:
             relation = compare(draft.content, row.content, cosine=cosines.get(row.id))
         if row.timestamp < draft.said_at and row.message_id != draft.message_id:
-            if relation in (Relation.NEW, Relation.DOUBTFUL) and self._is_ended(row, draft):
+            if relation is not Relation.CONTRADICTS and self._is_ended(row, draft):
                 return Relation.CONTRADICTS
             if relation is Relation.CONTRADICTS and self._endings.doubts(row.id, draft.message_id):
                 return Relation.NEW
