@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
@@ -20,7 +19,16 @@ from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
-from apps.memory.atomic.phrases import SIZE, Codes, list_phrases
+from apps.memory.atomic.networks import (
+    Linear,
+    Network,
+    Phrases,
+    check_shapes,
+    load_weights,
+    make_network,
+    squash,
+)
+from apps.memory.atomic.phrases import SIZE, list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
@@ -32,8 +40,8 @@ MIN_END = 0.07
 
 FEW_STATES = 10
 DOUBT = 0.45
-"""Of states up to `FEW_STATES` any may well have ended. Among more of them the odds that an end needs grow by this power
-of their number: a message ends one thing or none, and each pair compared is one more chance to be wrong."""
+"""Of states up to `FEW_STATES` any may well have ended. Among more of them the odds that an end needs grow by this
+power of their number: a message ends one thing or none, and each pair compared is one more chance to be wrong."""
 
 MIN_END_OF_REPEATED = 0.5
 """Probability from which on even what the rules of `compare` take for said again has ended: "keto's over"."""
@@ -58,49 +66,6 @@ _CHINESE_LENGTH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
-    """A logistic regression."""
-
-    weights: Floats
-    bias: float
-
-    def score(self, rows: Floats) -> Floats:
-        """Return a probability for each row."""
-        return _squash(rows @ self.weights + self.bias)
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """A hidden layer over a pair: what `vectors` makes of it, and its standardised features."""
-
-    means: Floats
-    scales: Floats
-    hidden: Floats
-    hidden_bias: Floats
-    output: Floats
-    output_bias: float
-
-    def weigh(self, vectors: Floats, features: Floats) -> Floats:
-        """Return the log-odds of each pair: rows of `join_vectors` (or `glance`) and of `read_pair`."""
-        inputs = np.concatenate([vectors, (features - self.means) / self.scales], axis=1)
-        active = np.maximum(inputs @ self.hidden + self.hidden_bias, 0)
-        return np.asarray(active @ self.output + self.output_bias, dtype=np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class Phrases:
-    """A logistic regression over the phrases of a pair, longer texts damped by the root of how many they have."""
-
-    weights: Floats
-    bias: float
-
-    def weigh(self, phrases: Sequence[Codes]) -> Floats:
-        """Return the log-odds of each pair: codes of `list_phrases`."""
-        sums = [self.weights[codes].sum() / np.sqrt(len(codes) + 1) for codes in phrases]
-        return np.array(sums, dtype=np.float32) + np.float32(self.bias)
-
-
-@dataclass(frozen=True, slots=True)
 class Models:
     """The models. Whether a pair is an end is said by two, whose log-odds add up: `end` and `phrases`."""
 
@@ -114,7 +79,7 @@ class Models:
         pairs = join_vectors(olds, new)
         features = np.stack([read_pair(old.text, new.text) for old in olds])
         phrases = [list_phrases(old.text, new.text) for old in olds]
-        return _squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
+        return squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
 
 
 def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
@@ -259,30 +224,18 @@ def _compare_quantities(old: Sequence[Quantity], new: Sequence[Quantity]) -> lis
     return [bool(old), bool(new), bool(both), bool(known), differ, bool(equal), near, plain, when, *counts]
 
 
-def _squash(logits: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), dtype=np.float32)
-
-
 @cache
 def load_models() -> Models:
     """Return the models whose weights are in ``data/endings.npz``.
 
     Raises `ValueError` for weights that were learned from other features than the ones read now.
     """
-    with files(__package__).joinpath("data/endings.npz").open("rb") as file, np.load(file) as found:
-        values = {name: found[name].astype(np.float32) for name in found.files}
+    values = load_weights("endings")
     check_fit(values)
     return Models(
         state=Linear(weights=values["state"], bias=float(values["state_bias"])),
         change=Linear(weights=values["change"], bias=float(values["change_bias"])),
-        end=Network(
-            means=values["means"],
-            scales=values["scales"],
-            hidden=values["hidden"],
-            hidden_bias=values["hidden_bias"],
-            output=values["output"],
-            output_bias=float(values["output_bias"]),
-        ),
+        end=make_network(values),
         phrases=Phrases(weights=values["phrases"], bias=float(values["phrases_bias"])),
     )
 
@@ -302,11 +255,4 @@ def check_fit(values: Mapping[str, Floats]) -> None:
         "hidden_bias": units,
         "phrases": (SIZE,),
     }
-    misfits = [
-        f"{name} is {values[name].shape}, not {shape}" for name, shape in shapes.items() if values[name].shape != shape
-    ]
-    if misfits:
-        raise ValueError(
-            f"data/endings.npz does not fit the features ({'; '.join(misfits)}): "
-            "run python -m benchmarks.train_endings after a change to them."
-        )
+    check_shapes("endings", values, shapes)
