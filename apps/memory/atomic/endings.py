@@ -101,7 +101,7 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
 
 def _get_least_end(states: int) -> float:
     """The probability from which on an end counts, of one among so many states."""
-    odds = MIN_END / (1 - MIN_END) * max(1.0, states / FEW_STATES) ** DOUBT
+    odds: float = MIN_END / (1 - MIN_END) * max(1.0, states / FEW_STATES) ** DOUBT
     return odds / (1 + odds)
 
 
