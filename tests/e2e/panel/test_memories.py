@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
+from apps.memory.models import AtomicMemory
 from apps.memory.services import create_memory, forget_memories
 
 LIST = "/admin/memory/longtermmemory/"
@@ -143,6 +144,23 @@ def test_adding_selecting_deleting_and_clearing(
     button.click()
     expect(page.get_by_text("还没有记忆。")).to_be_visible()
     inspect(page, "empty")
+
+
+@pytest.mark.spec("M3", "L7")
+def test_what_was_done_with_several_at_once_is_undone_at_once(open_panel: Callable[..., Page], mei: User) -> None:
+    AtomicMemory.objects.bulk_create(
+        AtomicMemory(user=mei, content=text, normalized_content=text, status="pending", terms=[], term_count=0)
+        for text in ("用户养了一只猫。", "The user plays the cello.", "The user runs.")
+    )
+    page = open_panel(mei, f"{ATOMIC}?status=pending", language="en-US")
+    rows = page.locator("tbody .memory")
+    for number in (0, 1):
+        rows.nth(number).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Reject", exact=True).click()
+    expect(rows).to_have_count(1)
+    page.get_by_role("status").get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_contain_text("Undone.")
+    expect(rows).to_have_count(3)
 
 
 @pytest.mark.spec("M1")
