@@ -57,6 +57,10 @@ class Cues:
         """Whether the cue called `name` is in folded `text`."""
         return self.patterns[name].search(text) is not None
 
+    def hide_ordinary(self, text: str) -> str:
+        """Folded `text` without the words of other cues that are ordinary life in it: "I refuse to eat olives"."""
+        return text if self.find("orders", text) else self.patterns["ordinary"].sub("□", text)
+
 
 @cache
 def load_cues() -> Cues:
@@ -105,7 +109,9 @@ def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> I
     cues = load_cues()
     text = text[:_LONGEST_MESSAGE]
     folded = fold_in_place(text)
-    if cues.find("material", folded) or any(cues.find("code", line) for line in folded.splitlines()):
+    if cues.find("material", cues.hide_ordinary(folded)) or any(
+        cues.find("code", line) for line in folded.splitlines()
+    ):
         return
     text = cues.patterns["afterthought"].sub("", restate(re.sub(r"[^\S\n]+", " ", drop_greetings(text))))
     sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
@@ -130,9 +136,10 @@ def _read_sentences(text: str, cues: Cues) -> Iterator[_Sentence]:
             leads.append(found[1] if found else "")
             end = start + len(clause.text)
         whole = " ".join(clause.folded for clause in sentence)
-        if cues.find("writing", whole):
+        foreign = cues.hide_ordinary(whole)
+        if cues.find("writing", foreign):
             return  # what follows may be what is to be written
-        if cues.find("quoting", whole) or (cues.find("system", whole) and not cues.find("taste", whole)):
+        if cues.find("quoting", foreign) or (cues.find("system", foreign) and not cues.find("taste", whole)):
             continue
         kept = [
             (told, lead)
@@ -189,7 +196,7 @@ def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
         return True
     if _is_courtesy(clause, cues):
         return True
-    return cues.find("weather", clause.folded.strip(" .!~。"))
+    return cues.find("weather", cues.hide_ordinary(clause.folded.strip(" .!~。")))
 
 
 def _is_courtesy(clause: Clause, cues: Cues) -> bool:
