@@ -23,12 +23,17 @@ MOST_LEFT = 0.01
 
 _MARKS = " \t\n,，;；.。!！?？"
 _ZH_CUT = re.compile(r"[，；;,]\s*")
+_ZH_HABIT = r"(?:周末|每[天晚周月年]|晚上|早上|晚饭后|饭后|下班后?|放学后?|平时|平常|闲时|有空|夏天|冬天)"
 _ZH_FACT = re.compile(
-    r"(?:用户(?:的|家)?)?(?:平时|平常|现在|目前|最|很|特别|从小)*(?:"
-    r"喜欢|讨厌|爱[\u3400-\u9fff]|不?怕|不吃|吃素|对.{1,8}过敏|养了?(?:[一两二三四五六七八九十\d几]|[猫狗鱼鸟兔龟])|会[\u3400-\u9fff]"
-    r"|[是当](?!的)[\u3400-\u9fff]|开(?:着|一?[辆家台]|货车|网约车|滴滴|出租)|用[\u3400-\u9fffA-Za-z]{1,8}(?:手机|电脑|相机|平板)"
+    rf"(?:用户(?:的|家)?)?(?:{_ZH_HABIT}|现在|目前|最|很|特别|从小|[也还就]|家里)*(?:"
+    r"喜欢|讨厌|爱[\u3400-\u9fff]|不?怕|烦[\u3400-\u9fff]|不吃|吃素|对.{1,8}过敏|会[\u3400-\u9fff]"
+    r"|养[了着]?(?:[一两二三四五六七八九十\d几]|[猫狗鱼鸟兔龟])|[是当](?!的)[\u3400-\u9fff]"
+    r"|开(?:着|一?[辆家台]|货车|网约车|滴滴|出租)|用[\u3400-\u9fffA-Za-z]{1,8}(?:手机|电脑|相机|平板)"
     r"|在.{1,10}?(?:做|上班|工作|教|读|念|上学|当|学)|[读念上](?:初|高|大|研|小学|中学|幼儿园|[一二三四五六]年级)"
-    r"|血[压糖脂]|体重|身高|视力|听力|[腿腰胃牙脚](?:脚|不好|疼)|[做教卖][\u3400-\u9fffA-Za-z]{2,}|打呼|失眠|戴(?:眼镜|助听器|假牙|牙套))"
+    r"|兼[职着]|辅修|主修|属[鼠牛虎兔龙蛇马羊猴鸡狗猪]|老家|[尾工学]号"
+    r"|血[压糖脂]|体重|身高|视力|听力|[腿腰胃牙脚](?:脚|不好|疼)|[做教卖][\u3400-\u9fffA-Za-z]{2,}"
+    r"|打呼|失眠|戴(?:眼镜|助听器|假牙|牙套))"
+    rf"|{_ZH_HABIT}(?!.*必|.?[去在到]?[那这]).{{4,}}"
 )
 """How a Chinese clause begins that tells something by itself, of the user or of the one who was named."""
 _ZH_USER = re.compile(r"用户(?!的|家|妈|爸|老|妻|丈|先|爱人|太|儿|女|孩|哥|姐|弟|妹|公司|单位)")
@@ -38,7 +43,7 @@ _EN_BACK = re.compile(
     r"\b(?:it|its|they|them|their|there|he|him|his|she|her|this|that|these|those|one|ones|too|also|even)\b"
 )
 """Words by which a clause leans on another."""
-_WHERE = re.compile(r"[住在租]|\b(?:in|at|near) (?:the )?[A-Z]")
+_WHERE = re.compile(r"[住在租]|楼[上下]|[对隔]门|隔壁|附近|旁边|门口|房东|室友|\b(?:in|at|near) (?:the )?[A-Z]")
 """Words that say where: once somebody is elsewhere, what was told with one most likely is over, too."""
 _SHORTEST = 4
 """Words of an English fact: "The user means" is none."""
