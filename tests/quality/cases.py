@@ -17,7 +17,7 @@ from apps.core.text.fold import fold
 
 Language = Literal["zh", "en"]
 Half = Literal["open", "frozen"]
-Suite = Literal["open", "frozen", "open_2", "open_3", "open_4"]
+Suite = Literal["open", "frozen", "open_2", "open_3", "open_4", "open_5"]
 """The halves, and the cases of others who never saw the rules (README.md)."""
 Relation = Literal["contradicts", "same", "refines", "adds", "unrelated"]
 
