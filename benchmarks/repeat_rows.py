@@ -85,6 +85,8 @@ def make_stranger_rows(cases: Sequence[ContradictionCase]) -> list[Row]:
     rows: list[Row] = []
     for language in ("zh", "en"):
         of = [case for case in cases if case.language == language]
+        if not of:
+            continue
         olds = [(sentence, case) for case in of for sentence in _split(case.messages[0].text)]
         vectors = np.stack([embed(old) for old, _case in olds])
         for case in of:
@@ -111,6 +113,8 @@ def make_passing_rows(cases: Sequence[ContradictionCase], diaries: Sequence[Sequ
             if detect_language(entry.text) == language
             for sentence in _split(entry.text)
         ]
+        if not days:
+            continue
         vectors = np.stack([embed(day) for day in days])
         for case in cases:
             if case.language == language:
