@@ -45,7 +45,7 @@ MOST_MORE: Final = 0.2
 CANDIDATES = 12
 """Older texts whose words are read: the nearest by their vectors."""
 
-READ_CLOSELY = 3
+READ_CLOSELY = 2
 MIN_GLANCE = -4.5
 """Of those, so many of the likeliest, with these log-odds at least: what the new text says of what both name has to be
 embedded for each, which takes 2 ms."""
