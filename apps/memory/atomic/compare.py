@@ -51,6 +51,10 @@ class Relation(StrEnum):
     DOUBTFUL = "doubtful"
 
 
+REPEATS = frozenset({Relation.SAME, Relation.REFINES})
+"""What leaves one memory of two."""
+
+
 def compare(old: str, new: str, *, cosine: float | None = None) -> Relation:
     """Return how `new` relates to `old`, the contents of two memories of one person.
 

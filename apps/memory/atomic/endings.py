@@ -116,7 +116,7 @@ def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:
     return ranked
 
 
-def is_doubtful(old: Statement, new: Statement) -> bool:
+def is_end_doubtful(old: Statement, new: Statement) -> bool:
     """Whether the models contradict a rule by which the new statement ends the older one: 2 of 3 such ends in prose."""
     models = load_models()
     if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:

@@ -17,9 +17,9 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
-from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.ended import EndedMemories, group_contents
+from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.facts import find_left
+from apps.memory.atomic.learned import LearnedComparison, group_contents
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
@@ -158,7 +158,7 @@ class _Recorder:
         active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
         self._active = list(active.order_by("-timestamp", "-create_time", "-id")[:COMPARED])
         self._contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
-        self._endings = EndedMemories(user, rows=self._active, contents=self._contents)
+        self._learned = LearnedComparison(user, rows=self._active, contents=self._contents)
         self._ended_by: dict[UUID, frozenset[UUID]] = {}
         self._before: dict[UUID, Snapshot] = {row.id: snapshot(row) for row in self._active}
         self._new: list[AtomicMemory] = []
@@ -181,20 +181,31 @@ class _Recorder:
             return
         ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
         kept = [(row, relation) for row, relation in related if relation is not Relation.CONTRADICTS]
-        same = next((row for row, relation in kept if relation is Relation.SAME), None)
-        refined = next((row for row, relation in kept if relation is Relation.REFINES), None)
-        if same is not None:
-            successor = self._refresh(same, draft, group=group)
-        elif refined is not None and (merged := self._merge_contents(refined, draft)):
-            successor = self._merge(refined, draft, content=merged, group=group)
+        repeated, how = self._find_repeated(draft, kept)
+        if repeated is not None and how is Relation.SAME:
+            successor = self._refresh(repeated, draft, group=group)
+        elif repeated is not None and (merged := self._merge_contents(repeated, draft)):
+            successor = self._merge(repeated, draft, content=merged, group=group)
         else:
             successor = self._create(draft, status=Status.ACTIVE, group=group)
         for row in ended:
             row.status, row.superseded_by, row.updated_at = Status.SUPERSEDED, successor, self._now
             self._active.remove(row)
             self._touch(row, Change.Action.SUPERSEDE, group)
-            said = self._endings.get_said(draft.message_id)
+            said = self._learned.get_said(draft.message_id)
             self._keep_left(row, find_left(row.content, said, taken=self._contents[draft.message_id]), group=group)
+
+    def _find_repeated(
+        self, draft: ExtractedMemory, related: Sequence[tuple[AtomicMemory, Relation]]
+    ) -> tuple[AtomicMemory | None, Relation]:
+        """The memory that the draft says again: by the rules, the same before more of it, else by the models."""
+        for how in (Relation.SAME, Relation.REFINES):
+            for row, relation in related:
+                if relation is how:
+                    return row, how
+        rows = {row.id: row for row, _relation in related if self._is_earlier(row, draft)}
+        found = self._learned.find_repeated(list(rows), draft.content)
+        return (rows[found[0]], found[1]) if found else (None, Relation.NEW)
 
     def _keep_left(self, row: AtomicMemory, left: str | None, *, group: str) -> None:
         """Keep as a memory of its own what of an ended one still holds: who sold the cello still lives in Leeds."""
@@ -210,10 +221,12 @@ class _Recorder:
             relation = compare(row.content, draft.content, cosine=cosines.get(row.id))
         else:
             relation = compare(draft.content, row.content, cosine=cosines.get(row.id))
-        if row.timestamp < draft.said_at and row.message_id != draft.message_id:
+        if self._is_earlier(row, draft):
+            if relation in REPEATS and self._learned.doubts_repeat(row.id, draft.content):
+                relation = Relation.NEW
             if relation is not Relation.CONTRADICTS and self._is_ended(row, draft):
                 return Relation.CONTRADICTS
-            if relation is Relation.CONTRADICTS and self._endings.doubts(row.id, draft.message_id):
+            if relation is Relation.CONTRADICTS and self._learned.doubts_end(row.id, draft.message_id):
                 return Relation.NEW
         if relation is Relation.DOUBTFUL:
             return draft.relation if draft.target == row.id else Relation.NEW
@@ -225,10 +238,14 @@ class _Recorder:
             return Relation.NEW
         return relation
 
+    @staticmethod
+    def _is_earlier(row: AtomicMemory, draft: ExtractedMemory) -> bool:
+        return row.timestamp < draft.said_at and row.message_id != draft.message_id
+
     def _is_ended(self, row: AtomicMemory, draft: ExtractedMemory) -> bool:
         """Whether the message as a whole has ended the memory."""
         if draft.message_id not in self._ended_by:
-            self._ended_by[draft.message_id] = self._endings.find(draft.message_id)
+            self._ended_by[draft.message_id] = self._learned.find_ended(draft.message_id)
         return row.id in self._ended_by[draft.message_id]
 
     @staticmethod
@@ -268,7 +285,7 @@ class _Recorder:
         self._rewritten[memory.id] = memory
         if status is Status.ACTIVE:
             self._active.insert(0, memory)
-            self._endings.add(memory)
+            self._learned.add(memory)
         self._touch(memory, Change.Action.CREATE, group)
         return memory
 
@@ -299,7 +316,7 @@ class _Recorder:
             row.timestamp, row.message_id, row.session_id = draft.said_at, draft.message_id, draft.session_id
         row.updated_at = self._now
         self._rewritten[row.id] = row
-        self._endings.add(row)
+        self._learned.add(row)
         self._touch(row, Change.Action.MERGE, group)
         return row
 

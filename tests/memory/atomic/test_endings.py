@@ -13,7 +13,7 @@ from apps.memory.atomic import endings
 from apps.memory.atomic.endings import (
     check_fit,
     find_ended,
-    is_doubtful,
+    is_end_doubtful,
     load_models,
     read_pair,
 )
@@ -73,8 +73,8 @@ def test_nothing_to_compare_ends_nothing() -> None:
 
 def test_a_remark_is_no_state_that_a_rule_could_end() -> None:
     new = read("The user has quit smoking.")
-    assert is_doubtful(read("It was such a wild ride, the user still can't believe it."), new)
-    assert not is_doubtful(read("The user smokes a pack a day."), new)
+    assert is_end_doubtful(read("It was such a wild ride, the user still can't believe it."), new)
+    assert not is_end_doubtful(read("The user smokes a pack a day."), new)
 
 
 def test_weights_for_other_features_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

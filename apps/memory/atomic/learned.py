@@ -1,4 +1,4 @@
-"""Which memories a message has ended, by the learned models: read from the vectors that are stored with them."""
+"""What the learned models say of a person's memories, read from the vectors that are stored with them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from apps.conversations.models import Message
 from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
-from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_doubtful
+from apps.memory.atomic.compare import REPEATS, Relation, compare
+from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_end_doubtful
+from apps.memory.atomic.repeats import find_repeated, is_repeat_doubtful
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
 from apps.memory.embeddings.active import find_active_model
-from apps.memory.embeddings.memories import embed_memories
 from apps.memory.models import AtomicMemory
 
 # As bytes: reading the numbers of a thousand vectors from text would take longer than all the rest.
@@ -32,62 +32,68 @@ _HEADER_BYTES = 4
 _LONGEST_CHARACTERS = 600
 
 
-class EndedMemories:
-    """Finds, for messages of one person, the memories that each has ended.
+class LearnedComparison:
+    """What the models say of one person's memories and messages: which has ended, which is said again.
 
-    A message counts as a whole: what it ends may be said beside what is taken from it. A very long one counts by what
-    is taken from it. Without the local embedder's vectors nothing is found, and the rules stand alone.
+    What ends a memory counts as a whole message: it may be said beside what is taken from it. A very long one counts by
+    what is taken from it. Without the local embedder's vectors nothing is found or doubted, and the rules stand alone.
     """
 
     def __init__(self, user: User, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
         """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID."""
         self._contents = contents
-        self._learned = False
         self._statements: dict[UUID, Statement] = {}
-        self._said: dict[UUID, Statement] = {}
         model = find_active_model()
-        if model is None or model.name != LOCAL_NAME:
-            return
-        self._learned = True
-        texts = {row.id: row.content for row in rows}
-        self._statements = {
-            memory: Statement(text=texts[memory], vector=vector) for memory, vector in _load(model.id, texts).items()
-        }
-        said = {message: " ".join(found) for message, found in contents.items()} | _load_said(user, list(contents))
-        for message, vector in zip(said, embed_memories(list(said.values()), at_once=True).active, strict=True):
-            if vector is not None:
-                self._said[message] = Statement(text=said[message], vector=vector[:DIMENSIONS])
+        self._is_local = model is not None and model.name == LOCAL_NAME
+        self._said = {message: " ".join(found) for message, found in contents.items()}
+        if model is not None and self._is_local:
+            texts = {row.id: row.content for row in rows}
+            vectors = _load(model.id, texts)
+            self._statements = {memory: Statement(text=texts[memory], vector=vectors[memory]) for memory in vectors}
+            self._said |= _load_said(user, list(contents))
 
     def add(self, row: AtomicMemory) -> None:
         """Count on a memory that a message before has left, or written anew."""
-        if self._learned:
-            self._statements[row.id] = Statement(text=row.content, vector=embed(row.content))
-
-    def find(self, message: UUID) -> frozenset[UUID]:
-        """Return the IDs of the memories that the message has ended; those it seems to say again stay, if in doubt."""
-        said = self._said.get(message)
-        if said is None:
-            return frozenset()
-        known = list(self._statements.items())
-        ended = find_ended([statement for _memory, statement in known], said)
-        return frozenset(
-            known[index][0]
-            for index, probability in ended.items()
-            if probability >= MIN_END_OF_REPEATED or not self._is_said_again(known[index][1].text, message)
-        )
-
-    def doubts(self, memory: UUID, message: UUID) -> bool:
-        """Whether a memory that a rule takes for ended by the message most likely is not."""
-        statement, said = self._statements.get(memory), self._said.get(message)
-        return statement is not None and said is not None and is_doubtful(statement, said)
+        if self._is_local:
+            self._statements[row.id] = _read(row.content)
 
     def get_said(self, message: UUID) -> Statement:
         """Return the message as it is compared: as a whole, or what is taken from it."""
-        text = " ".join(self._contents[message])
-        return self._said.get(message) or Statement(text=text, vector=embed(text))
+        return _read(self._said[message])
 
-    def _is_said_again(self, text: str, message: UUID) -> bool:
-        return any(compare(text, content) in (Relation.SAME, Relation.REFINES) for content in self._contents[message])
+    def find_ended(self, message: UUID) -> frozenset[UUID]:
+        """Return the IDs of the memories that the message has ended; those it seems to say again stay, if in doubt."""
+        known = list(self._statements.items())
+        if not known:
+            return frozenset()
+        ended = find_ended([statement for _memory, statement in known], self.get_said(message))
+        return frozenset(
+            known[index][0]
+            for index, probability in ended.items()
+            if probability >= MIN_END_OF_REPEATED or not self._is_said_again(known[index][1], message)
+        )
+
+    def doubts_end(self, memory: UUID, message: UUID) -> bool:
+        """Whether a memory that a rule takes for ended by the message most likely is not."""
+        statement = self._statements.get(memory)
+        return statement is not None and is_end_doubtful(statement, self.get_said(message))
+
+    def find_repeated(self, memories: Sequence[UUID], content: str) -> tuple[UUID, Relation] | None:
+        """Return which of the memories the content says again, as the same or with more; None where it is new."""
+        known = [memory for memory in memories if memory in self._statements]
+        found = find_repeated([self._statements[memory] for memory in known], _read(content)) if known else None
+        return found and (known[found[0]], found[1])
+
+    def doubts_repeat(self, memory: UUID, content: str) -> bool:
+        """Whether a content that a rule takes for the memory said again most likely is not."""
+        statement = self._statements.get(memory)
+        return statement is not None and is_repeat_doubtful(statement, _read(content))
+
+    def _is_said_again(self, statement: Statement, message: UUID) -> bool:
+        return any(
+            compare(statement.text, content) in REPEATS and not is_repeat_doubtful(statement, _read(content))
+            for content in self._contents[message]
+        )
 
 
 def group_contents(pairs: Sequence[tuple[UUID, str]]) -> dict[UUID, list[str]]:
@@ -96,6 +102,10 @@ def group_contents(pairs: Sequence[tuple[UUID, str]]) -> dict[UUID, list[str]]:
     for message, content in pairs:
         grouped[message].append(content)
     return dict(grouped)
+
+
+def _read(text: str) -> Statement:
+    return Statement(text=text, vector=embed(text))
 
 
 def _load_said(user: User, messages: Sequence[UUID]) -> dict[UUID, str]:
