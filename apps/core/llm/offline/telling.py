@@ -208,6 +208,8 @@ def _is_courtesy(clause: Clause, cues: Cues) -> bool:
 
 def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
     """Whether what is left of a sentence is about the writer by itself."""
+    if cues.find("vague", sentence.folded.strip(" .!~。")):
+        return False
     if sentence.styled or any(cues.find(name, sentence.folded) for name in _TOLD_BY):
         return True
     if any(cues.find("named", clause.text) for clause in sentence.clauses):

@@ -31,8 +31,10 @@ def test_what_asks_stays_a_question() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["guess who ", "what I ", "my a? ", "a, any ", "the b ", "in case ", "谁不爱", "it is "]
-    + ["I refuse to ", "the weather ", "dogs are better than ", "what a b c is ", "do I love a? ", "ew, ", "香菜？"],
+    [
+        *("guess who ", "what I ", "my a? ", "a, any ", "the b ", "in case ", "谁不爱", "it is ", "I refuse to "),
+        *("the weather ", "dogs are better than ", "what a b c is ", "do I love a? ", "ew, ", "香菜？", "membership "),
+    ],
 )
 def test_long_runs_are_read_quickly(piece: str) -> None:
     contents("I live here.")
