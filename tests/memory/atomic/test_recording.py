@@ -154,6 +154,37 @@ def test_the_same_again_is_one_memory_with_the_tags_of_both() -> None:
 
 
 @pytest.mark.spec("A3")
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("The user is afraid of heights.", "Heights scare the user."),
+        ("用户每天早上六点起床。", "用户早晨六点就起了。"),
+    ],
+)
+def test_the_same_in_other_words_is_one_memory(first: str, again: str) -> None:
+    user = UserFactory()
+    learn(user, first, days_ago=9)
+    learn(user, again, days_ago=1)
+    assert len([status for status, _content in show(user) if status == "active"]) == 1
+
+
+@pytest.mark.spec("A3")
+def test_what_a_long_text_names_in_passing_is_not_said_again() -> None:
+    user = UserFactory()
+    learn(user, "The user celebrated the daughter's birthday with a concert surrounded by music and joy.", days_ago=9)
+    learn(user, "The user loves live music.", days_ago=1)
+    assert ("active", "The user loves live music.") in show(user)
+
+
+@pytest.mark.spec("A3")
+def test_what_seems_said_again_but_has_ended_is_superseded() -> None:
+    user = UserFactory()
+    learn(user, "The user's desk is on the third floor.", days_ago=9)
+    learn(user, "Office reshuffle: the user's desk is up on the sixth floor now.", days_ago=1)
+    assert [status for status, _content in show(user)] == ["superseded", "active"]
+
+
+@pytest.mark.spec("A3")
 def test_more_of_the_same_becomes_one_memory_holding_both() -> None:
     user = UserFactory()
     learn(user, "The user works at a bank.", days_ago=9)
