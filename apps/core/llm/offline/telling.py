@@ -33,6 +33,8 @@ _LONGEST_MESSAGE = 4_000
 """Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
 _MOST_KEYWORDS = 50
 _PART = re.compile(r"[,，、]")
+_NAMED = re.compile(r"\{([a-z]+)\}")
+"""Where a pattern takes one of the `words` of the table."""
 _OWN_SUBJECT = re.compile(r"(?:我|咱|俺|本人)|\b(?:i|i’m|i’ve|i’d|im|we|we’re|we’ve|my|our)\b")
 _OPENING = 12
 """Characters in which a sentence names its subject."""
@@ -65,10 +67,14 @@ class Cues:
 @cache
 def load_cues() -> Cues:
     """The cues, compiled once per process."""
-    table: dict[str, list[str]] = tomllib.loads(
-        files(__package__).joinpath("data/extraction.toml").read_text(encoding="utf-8")
+    table = tomllib.loads(files(__package__).joinpath("data/extraction.toml").read_text(encoding="utf-8"))
+    words: Mapping[str, str] = table.pop("words")
+    return Cues(
+        patterns={
+            name: re.compile(_NAMED.sub(lambda found: words[found[1]], "|".join(f"(?:{row})" for row in rows)))
+            for name, rows in table.items()
+        }
     )
-    return Cues(patterns={name: re.compile("|".join(f"(?:{row})" for row in rows)) for name, rows in table.items()})
 
 
 @dataclass(frozen=True, slots=True)
