@@ -113,6 +113,8 @@ def _split(text: str) -> list[str]:
 
 _SENTENCE = re.compile(r"[^.!?。！？~\n…]+[.!?。！？~…]*")
 _ASKING_ZH = re.compile(r"(吗|呢|么|吧\?|什么|怎么样|如何|为什么|哪里|哪儿|哪个|几点|多少|谁)(啊|呀|呢)?[.。!！?]*$")
+_UNDECIDED_ZH = re.compile(r"(还没|没有?)(决定|想好|定)")
+"""去不去还没想好呢 sounds like a question, and tells of a plan."""
 _TELLING = re.compile(r"^(?!\s*(如果|要是|假如|if|when)).*(我|\b(i|i'm|my|we|our)\b)", re.ASCII)
 _ASKING_EN = re.compile(
     r"^(what|who|whom|whose|where|when|why|how|which)\b.*\b(is|are|do|does|did|can|should|will|would)\b"
@@ -126,7 +128,8 @@ def says_nothing_lasting(message: str) -> bool:
 
 def _is_passing(sentence: str) -> bool:
     text = sentence.strip().lower()
-    if re.search(r"\?[.!~…]*$", text) or _ASKING_ZH.search(text) or _ASKING_EN.search(text):
+    asks_zh = _ASKING_ZH.search(text) and not _UNDECIDED_ZH.search(text)
+    if re.search(r"\?[.!~…]*$", text) or asks_zh or _ASKING_EN.search(text):
         # "I love painting, do you?" asks, and yet it tells something of its speaker.
         return not any(_TELLING.search(clause) for clause in re.split("[,，;；:]", text)[:-1])
     words = re.sub(r"[^\w']+", " ", text)

@@ -114,6 +114,7 @@ def test_questions_and_courtesies_hold_nothing_lasting(message: str) -> None:
         "我很喜欢旅游和看电影，你呢？",
         "I love painting, do you?",
         "我知道了一个好消息：我升职了",
+        "周末打算去爬山，不过还没决定去哪座呢",
     ],
 )
 def test_one_statement_among_them_is_enough(message: str) -> None:
