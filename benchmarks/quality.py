@@ -1,6 +1,6 @@
 """How clean memory stays: the labelled conversations of ``tests/quality`` through the real extraction (A2, A3).
 
-    python -m benchmarks.quality [--half open frozen open_2 open_3 open_4 open_5] [--cases FILE …] [--show] [--json FILE]
+    python -m benchmarks.quality [--half HALF …] [--cases FILE …] [--show] [--json FILE]
 
 Every case is a person of their own on a database of this run's own: each message is stored as a turn was, at its time,
 and extracted by the configured model (without a key, the offline rules). Judged as ``tests/quality/README.md`` says.
