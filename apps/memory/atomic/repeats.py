@@ -20,7 +20,7 @@ import numpy as np
 from apps.core.text.fold import fold
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
-from apps.memory.atomic.compare import Relation, share
+from apps.memory.atomic.compare import SAME_COSINE, Relation, share
 from apps.memory.atomic.endings import read_pair
 from apps.memory.atomic.frames import USER, Frame, read_frame
 from apps.memory.atomic.naming import find_proper
@@ -124,7 +124,7 @@ def _list_near(olds: Sequence[Statement], new: Statement) -> list[int]:
 
 def is_repeat_doubtful(old: Statement, new: Statement) -> bool:
     """Whether the models contradict a rule by which the new statement is the same or more of it: 9 of 10 in prose."""
-    if read_frame(old.text).normalized == read_frame(new.text).normalized:
+    if read_frame(old.text).normalized == read_frame(new.text).normalized or old.vector @ new.vector >= SAME_COSINE:
         return False
     features = read_match(old, new)[None, :]
     scores = load_models().score_repeats(join_pairs([old], new), features, [old.text], new.text)

@@ -121,6 +121,12 @@ def test_what_the_rules_rightly_take_for_the_same_is_not_doubted(old: str, new: 
     assert not is_repeat_doubtful(read(old), read(new))
 
 
+def test_texts_that_are_all_but_equal_are_not_doubted() -> None:
+    old, new = read("The user will get through this."), read("The user will make it through this.")
+    assert compare(old.text, new.text, cosine=float(old.vector @ new.vector)) is Relation.SAME
+    assert not is_repeat_doubtful(old, new)
+
+
 def test_weights_for_other_features_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endings, "list_cues", lambda: ["one", "two"])
     forget_texts()
