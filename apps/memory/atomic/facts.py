@@ -21,6 +21,9 @@ from apps.memory.atomic.vectors import Statement, embed
 MOST_LEFT = 0.01
 """Probability of having ended up to which a fact beside one that has stays."""
 
+MOST_FACTS = 20
+"""A text that holds more is a document, which ends as a whole."""
+
 _MARKS = " \t\n,，;；.。!！?？"
 _ZH_CUT = re.compile(r"[，；;,]\s*")
 _ZH_HABIT = r"(?:周末|每[天晚周月年]|晚上|早上|晚饭后|饭后|下班后?|放学后?|平时|平常|闲时|有空|夏天|冬天)"
@@ -33,7 +36,6 @@ _ZH_FACT = re.compile(
     r"|兼[职着]|辅修|主修|属[鼠牛虎兔龙蛇马羊猴鸡狗猪]|老家|[尾工学]号"
     r"|血[压糖脂]|体重|身高|视力|听力|[腿腰胃牙脚](?:脚|不好|疼)|[做教卖][\u3400-\u9fffA-Za-z]{2,}"
     r"|打呼|失眠|戴(?:眼镜|助听器|假牙|牙套))"
-    rf"|{_ZH_HABIT}(?!.*必|.?[去在到]?[那这]).{{4,}}"
 )
 """How a Chinese clause begins that tells something by itself, of the user or of the one who was named."""
 _ZH_USER = re.compile(r"用户(?!的|家|妈|爸|老|妻|丈|先|爱人|太|儿|女|孩|哥|姐|弟|妹|公司|单位)")
@@ -45,6 +47,8 @@ _EN_BACK = re.compile(
 """Words by which a clause leans on another."""
 _WHERE = re.compile(r"[住在租]|楼[上下]|[对隔]门|隔壁|附近|旁边|门口|房东|室友|\b(?:in|at|near) (?:the )?[A-Z]")
 """Words that say where: once somebody is elsewhere, what was told with one most likely is over, too."""
+_TO_WORK = re.compile(r"上下?班|同事|单位|\b(?:to|at|from) work\b|\bcommut|\bcolleague")
+"""Words of what goes with a job."""
 _SHORTEST = 4
 """Words of an English fact: "The user means" is none."""
 
@@ -62,14 +66,14 @@ def list_facts(content: str) -> list[str]:
     return facts if len(facts) > 1 else [content]
 
 
-def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> str | None:
-    """Return what of a memory still holds after `said` has ended a part of it; None where all of it is over.
+def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[str]:
+    """Return the facts of a memory that still hold after `said` has ended one of them; none where all of it is over.
 
     ``taken``: the contents of the memories that come from `said`.
     """
     facts = list_facts(content)
-    if len(facts) < 2:
-        return None
+    if not 1 < len(facts) <= MOST_FACTS:
+        return []
     models = load_models()
     statements = [Statement(text=fact, vector=embed(fact)) for fact in facts]
     ends = models.score_ends(statements, said).tolist()
@@ -78,23 +82,27 @@ def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> str | N
         for fact, end in zip(facts, ends, strict=True)
     ]
     if not any(over):
-        return None
+        return []
+    unemployed = any(_is_of(fact, "job") for fact, is_over in zip(facts, over, strict=True) if is_over)
     elsewhere = any(_is_of_place(fact) for fact, is_over in zip(facts, over, strict=True) if is_over)
-    left = [
+    return [
         statement.text
         for statement, is_over, end in zip(statements, over, ends, strict=True)
         if not is_over
         and end <= MOST_LEFT
+        and not (unemployed and _TO_WORK.search(statement.text))
         and not (elsewhere and (_WHERE.search(statement.text) or _is_of_place(statement.text)))
         and models.state.score(read_old(statement)[None, :])[0] >= MIN_STATE
     ]
-    return ("" if detect_language(content) == "zh" else " ").join(left) or None
 
 
 def _is_of_place(fact: str) -> bool:
     """Whether it tells where somebody lives, or names a place."""
-    attributes = (name for clause in read_frame(fact).clauses for _whose, name in clause.attributes)
-    return bool(find_places(fact)) or "home" in attributes
+    return bool(find_places(fact)) or _is_of(fact, "home")
+
+
+def _is_of(fact: str, attribute: str) -> bool:
+    return any(name == attribute for clause in read_frame(fact).clauses for _whose, name in clause.attributes)
 
 
 def _split(sentence: str) -> list[str]:

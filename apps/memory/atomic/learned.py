@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -36,11 +36,21 @@ class LearnedComparison:
     """What the models say of one person's memories and messages: which has ended, which is said again.
 
     What ends a memory counts as a whole message: it may be said beside what is taken from it. A very long one counts by
-    what is taken from it. Without the local embedder's vectors nothing is found or doubted, and the rules stand alone.
+    what is taken from it. Without the local embedder's vectors no memory is found or doubted: the rules stand alone.
     """
 
-    def __init__(self, user: User, *, rows: Sequence[AtomicMemory], contents: Mapping[UUID, Sequence[str]]) -> None:
-        """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID."""
+    def __init__(
+        self,
+        user: User,
+        *,
+        rows: Sequence[AtomicMemory],
+        contents: Mapping[UUID, Sequence[str]],
+        doubted: Collection[UUID] = (),
+    ) -> None:
+        """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID.
+
+        `doubted`: messages of which not everything is believed: they count by what is taken from them.
+        """
         self._contents = contents
         self._statements: dict[UUID, Statement] = {}
         model = find_active_model()
@@ -50,12 +60,16 @@ class LearnedComparison:
             texts = {row.id: row.content for row in rows}
             vectors = _load(model.id, texts)
             self._statements = {memory: Statement(text=texts[memory], vector=vectors[memory]) for memory in vectors}
-            self._said |= _load_said(user, list(contents))
+            self._said |= _load_said(user, [message for message in contents if message not in doubted])
 
     def add(self, row: AtomicMemory) -> None:
         """Count on a memory that a message before has left, or written anew."""
         if self._is_local:
             self._statements[row.id] = _read(row.content)
+
+    def drop(self, row: AtomicMemory) -> None:
+        """Count no longer on a memory that has ended."""
+        self._statements.pop(row.id, None)
 
     def get_said(self, message: UUID) -> Statement:
         """Return the message as it is compared: as a whole, or what is taken from it."""

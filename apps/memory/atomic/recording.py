@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.core.llm.offline.language import detect_language
 from apps.core.text.clean import clean_text
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
@@ -20,6 +22,7 @@ from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.facts import find_left
 from apps.memory.atomic.learned import LearnedComparison, group_contents
+from apps.memory.atomic.repeats import fills_otherwise
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
@@ -88,10 +91,12 @@ def record_memories(
         drafts = _drop_known(user, drafts)
         if not drafts:
             return []
-        recorder = _Recorder(user, drafts, max_length=max_length, now=now)
+        unsure = [
+            draft for draft in drafts if draft.confidence < auto_accept_confidence or is_instruction(draft.content)
+        ]
+        recorder = _Recorder(user, drafts, unsure=unsure, max_length=max_length, now=now)
         for draft in sorted(drafts, key=lambda draft: draft.said_at):
-            unsure = draft.confidence < auto_accept_confidence or is_instruction(draft.content)
-            recorder.record(draft, pending=unsure)
+            recorder.record(draft)
         return recorder.save()
 
 
@@ -120,16 +125,19 @@ def _drop_known(user: User, drafts: Sequence[ExtractedMemory]) -> list[Extracted
     forgotten = find_forgotten(user, {digest for found in digests.values() for digest in found})
     contents = {normalize_content(draft.content) for draft in drafts}
     rows = AtomicMemory.objects.filter(user=user, normalized_content__in=contents)
-    known = set(rows.values_list("normalized_content", "status", "message_id"))
-    rejected = {content for content, status, _message in known if status == Status.REJECTED}
-    waiting = {content for content, status, _message in known if status == Status.PENDING}
-    recorded = {(content, message) for content, _status, message in known}
+    known = set(rows.values_list("normalized_content", "status"))
+    rejected = {content for content, status in known if status == Status.REJECTED}
+    waiting = {content for content, status in known if status == Status.PENDING}
+    recorded: defaultdict[UUID | None, list[str]] = defaultdict(list)
+    of_messages = AtomicMemory.objects.filter(user=user, message_id__in={draft.message_id for draft in drafts})
+    for message, content in of_messages.values_list("message_id", "normalized_content"):
+        recorded[message].append(content)
     kept = []
     for draft in drafts:
         content = normalize_content(draft.content)
         if any(digest in forgotten and draft.said_at <= forgotten[digest] for digest in digests[id(draft)]):
             continue
-        if content in rejected or content in waiting or (content, draft.message_id) in recorded:
+        if content in rejected or content in waiting or any(content in one for one in recorded[draft.message_id]):
             continue
         kept.append(draft)
     return kept
@@ -150,34 +158,47 @@ def _is_all_said(content: str, known: str) -> bool:
 class _Recorder:
     """The person's active memories, changed in Python and written at once."""
 
-    def __init__(self, user: User, drafts: Sequence[ExtractedMemory], *, max_length: int, now: datetime) -> None:
+    def __init__(
+        self,
+        user: User,
+        drafts: Sequence[ExtractedMemory],
+        *,
+        unsure: Sequence[ExtractedMemory],
+        max_length: int,
+        now: datetime,
+    ) -> None:
+        """`unsure`: of the drafts, those that wait as pending: nothing ends by them."""
         self._user, self._max_length, self._now = user, max_length, now
+        self._unsure = {id(draft) for draft in unsure}
+        sure = [draft for draft in drafts if id(draft) not in self._unsure]
         contents = [draft.content for draft in drafts]
         self._model, vectors = next(iter(embed_memories(contents, at_once=True).by_model.items()))
         self._vectors = dict(zip(contents, vectors, strict=True))
         active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
         self._active = list(active.order_by("-timestamp", "-create_time", "-id")[:COMPARED])
-        self._contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
-        self._learned = LearnedComparison(user, rows=self._active, contents=self._contents)
+        self._contents = group_contents([(draft.message_id, draft.content) for draft in sure])
+        doubted = {draft.message_id for draft in unsure}
+        self._learned = LearnedComparison(user, rows=self._active, contents=self._contents, doubted=doubted)
         self._ended_by: dict[UUID, frozenset[UUID]] = {}
         self._before: dict[UUID, Snapshot] = {row.id: snapshot(row) for row in self._active}
         self._new: list[AtomicMemory] = []
-        self._touched: dict[UUID, tuple[AtomicMemory, Change.Action, str]] = {}
+        self._changes: dict[tuple[UUID, str], ChangeDraft] = {}
+        self._touched: dict[UUID, AtomicMemory] = {}
         self._rewritten: dict[UUID, AtomicMemory] = {}
 
-    def record(self, draft: ExtractedMemory, *, pending: bool) -> None:
+    def record(self, draft: ExtractedMemory) -> None:
         group = str(uuid4())
-        if pending:
+        if id(draft) in self._unsure:
             self._create(draft, status=Status.PENDING, group=group)
             return
         cosines = self._find_cosines(draft.content)
         related = [(row, self._relate(row, draft, cosines)) for row in self._active]
-        newer = next((row for row, relation in related if self._is_outdated(draft, row, relation)), None)
-        if newer is not None:
-            memory = self._create(draft, status=Status.SUPERSEDED, group=group)
-            memory.superseded_by = newer
-            since = Statement(text=newer.content, vector=embed(newer.content))
-            self._keep_left(memory, find_left(draft.content, since, taken=[newer.content]), group=group)
+        newer = [row for row, relation in related if self._is_outdated(draft, row, relation)]
+        if newer:
+            memory = self._create(draft, status=Status.SUPERSEDED, group=group, superseded_by=newer[0])
+            since = Statement(text=newer[0].content, vector=embed(newer[0].content))
+            left = find_left(draft.content, since, taken=[row.content for row in newer])
+            self._keep_left(memory, left, group=group)
             return
         ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
         kept = [(row, relation) for row, relation in related if relation is not Relation.CONTRADICTS]
@@ -191,6 +212,7 @@ class _Recorder:
         for row in ended:
             row.status, row.superseded_by, row.updated_at = Status.SUPERSEDED, successor, self._now
             self._active.remove(row)
+            self._learned.drop(row)
             self._touch(row, Change.Action.SUPERSEDE, group)
             said = self._learned.get_said(draft.message_id)
             self._keep_left(row, find_left(row.content, said, taken=self._contents[draft.message_id]), group=group)
@@ -203,18 +225,47 @@ class _Recorder:
             for row, relation in related:
                 if relation is how:
                     return row, how
-        rows = {row.id: row for row, _relation in related if self._is_earlier(row, draft)}
+        rows = {row.id: row for row, relation in related if relation is Relation.NEW and self._is_earlier(row, draft)}
         found = self._learned.find_repeated(list(rows), draft.content)
         return (rows[found[0]], found[1]) if found else (None, Relation.NEW)
 
-    def _keep_left(self, row: AtomicMemory, left: str | None, *, group: str) -> None:
-        """Keep as a memory of its own what of an ended one still holds: who sold the cello still lives in Leeds."""
-        if left is None or any(compare(other.content, left) is Relation.SAME for other in self._active):
+    def _keep_left(self, row: AtomicMemory, facts: Sequence[str], *, group: str) -> None:
+        """Keep as a memory of its own what of an ended one still holds: who sold the cello still lives in Leeds.
+
+        Not what its owner wrote by hand; nor what has been deleted since (L6), is known besides, or has ended, too.
+        """
+        if row.message_id is None:
+            return
+        digests = {fact: _digests(self._user, fact) for fact in facts}
+        forgotten = find_forgotten(self._user, {digest for found in digests.values() for digest in found})
+        kept: list[str] = []
+        for fact in facts:
+            deleted = any(digest in forgotten and row.timestamp <= forgotten[digest] for digest in digests[fact])
+            if (
+                not deleted
+                and not any(compare(known, fact) is Relation.SAME for known in kept)
+                and self._holds(fact, row)
+            ):
+                kept.append(fact)
+        content = ("" if detect_language(row.content) == "zh" else " ").join(kept)
+        if not content or len(content) > self._max_length:
             return
         memory = AtomicMemory(
-            user=self._user, session_id=row.session_id, message_id=row.message_id, timestamp=row.timestamp
+            user=self._user,
+            session_id=row.session_id,
+            message_id=row.message_id,
+            tags=list(row.tags),
+            timestamp=row.timestamp,
         )
-        self._insert(memory, left, status=Status.ACTIVE, group=group)
+        self._insert(memory, content, status=Status.ACTIVE, group=group)
+
+    def _holds(self, fact: str, row: AtomicMemory) -> bool:
+        """Whether a fact of an ended memory is in no other one, and nothing said since has ended it."""
+        return not any(
+            compare(other.content, fact) is Relation.SAME
+            or (other.timestamp > row.timestamp and compare(fact, other.content) is Relation.CONTRADICTS)
+            for other in self._active
+        )
 
     def _relate(self, row: AtomicMemory, draft: ExtractedMemory, cosines: dict[UUID, float]) -> Relation:
         if row.timestamp <= draft.said_at:
@@ -224,10 +275,12 @@ class _Recorder:
         if self._is_earlier(row, draft):
             if relation in REPEATS and self._learned.doubts_repeat(row.id, draft.content):
                 relation = Relation.NEW
+            if relation is Relation.SAME and fills_otherwise(row.content, draft.content):
+                relation = Relation.REFINES
             if relation is not Relation.CONTRADICTS and self._is_ended(row, draft):
                 return Relation.CONTRADICTS
             if relation is Relation.CONTRADICTS and self._learned.doubts_end(row.id, draft.message_id):
-                return Relation.NEW
+                return Relation.DOUBTFUL  # neither has it ended nor is it said again: both stay
         if relation is Relation.DOUBTFUL:
             return draft.relation if draft.target == row.id else Relation.NEW
         if (
@@ -266,8 +319,11 @@ class _Recorder:
             cursor.execute(_COSINES, values)
             return dict(cursor.fetchall())
 
-    def _create(self, draft: ExtractedMemory, *, status: Status, group: str) -> AtomicMemory:
+    def _create(
+        self, draft: ExtractedMemory, *, status: Status, group: str, superseded_by: AtomicMemory | None = None
+    ) -> AtomicMemory:
         memory = AtomicMemory(
+            superseded_by=superseded_by,
             user=self._user,
             session_id=draft.session_id,
             message_id=draft.message_id,
@@ -321,15 +377,21 @@ class _Recorder:
         return row
 
     def _touch(self, row: AtomicMemory, action: Change.Action, group: str) -> None:
-        # What one call makes and then changes was never seen in between: it counts as made.
-        if row.id not in self._touched or self._touched[row.id][1] is not Change.Action.CREATE:
-            self._touched[row.id] = (row, action, group)
+        """Note a change that was made to a row: what one operation does to it in several steps is one change."""
+        self._touched[row.id] = row
+        first = self._changes.get((row.id, group))
+        before = first.before if first else self._before.get(row.id)
+        made = first is not None and first.action is Change.Action.CREATE
+        self._changes[row.id, group] = describe_change(
+            row, action=Change.Action.CREATE if made else action, before=before, group=group
+        )
+        self._before[row.id] = snapshot(row)
 
     def save(self) -> list[AtomicMemory]:
         """Write everything with one INSERT and one UPDATE, vectors and records besides; return what was touched."""
         AtomicMemory.objects.bulk_create(self._new)
         made = {row.id for row in self._new}
-        changed = [row for row, _action, _group in self._touched.values() if row.id not in made]
+        changed = [row for row in self._touched.values() if row.id not in made]
         if changed:
             fields = ["tags", "status", "superseded_by", "updated_at", "timestamp", "event_start", "event_end"]
             fields += ["message", "session"]
@@ -338,8 +400,8 @@ class _Recorder:
             if rewritten:
                 AtomicMemory.objects.bulk_update(rewritten, list(TEXT_FIELDS))
         self._write_vectors(self._rewritten.values())
-        record_changes(user=self._user, changes=self._describe(), now=self._now)
-        return [row for row, _action, _group in self._touched.values()]
+        record_changes(user=self._user, changes=list(self._changes.values()), now=self._now)
+        return list(self._touched.values())
 
     def _write_vectors(self, rows: Iterable[AtomicMemory]) -> None:
         rows = list(rows)
@@ -348,9 +410,3 @@ class _Recorder:
             store_memory_embeddings(
                 user=self._user, kind=MemoryKind.ATOMIC, memory_ids=[row.id for row in rows], vectors=vectors
             )
-
-    def _describe(self) -> list[ChangeDraft]:
-        return [
-            describe_change(row, action=action, before=self._before.get(row.id), group=group)
-            for row, action, group in self._touched.values()
-        ]

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold, normalize_value
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import SAME_COSINE, Relation, share
@@ -58,6 +58,9 @@ _ENDED = frozenset({"end", "no_more", "switch", "restart"})
 
 _ONE = frozenset({1.0})
 """The number that says nothing: 养了一只乌龟."""
+
+_FRAME = 0.5
+"""Share of the shorter of two texts from which on what they begin and end with is a frame around different things."""
 
 _GRAM = 3
 _PERSON = re.compile(r"\b(?:the user(?:'s)?|i|my|me|mentioned)\b|用户提到|用户|我")
@@ -253,12 +256,23 @@ def _differ(old: Set[object], new: Set[object]) -> bool:
     return bool(old - new) and bool(new - old)
 
 
+def fills_otherwise(old: str, new: str) -> bool:
+    """Whether both say the same of different things: "drinks black tea in the morning", "drinks green tea in …"."""
+    one, other = normalize_value(old), normalize_value(new)
+    shorter = min(len(one), len(other))
+    begins = next((at for at in range(shorter) if one[at] != other[at]), shorter)
+    rest = shorter - begins
+    ends = next((at for at in range(rest) if one[-1 - at] != other[-1 - at]), rest)
+    return begins + ends >= _FRAME * shorter and min(len(one), len(other)) > begins + ends
+
+
 def _tells_more(old: str, new: str) -> bool:
-    """Whether the new text may tell more: in more clauses, with other names or numbers, or with a negation turned."""
+    """Whether the new text may tell more: in more clauses, of another thing, with other names or numbers, or turned."""
     before, after = read_frame(old), read_frame(new)
     names_before, names_after = _list_names(old, new)
     return (
-        len(after.clauses) > len(before.clauses)
+        fills_otherwise(old, new)
+        or len(after.clauses) > len(before.clauses)
         or _denies(before) != _denies(after)
         or bool(names_after - names_before)
         or bool(find_places(new) - find_places(old))

@@ -185,6 +185,93 @@ def test_what_seems_said_again_but_has_ended_is_superseded() -> None:
 
 
 @pytest.mark.spec("A3")
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("The user is allergic to nuts and shellfish.", "The user is allergic to shellfish and eggs."),
+        ("The user is allergic to penicillin.", "The user is allergic to cats."),
+        ("The user drinks green tea in the morning.", "The user drinks black tea in the morning."),
+        ("用户对虾和蟹过敏。", "用户对蟹和鸡蛋过敏。"),
+        ("用户每天早上跑步。", "用户每天晚上跑步。"),
+        ("用户最怕蜘蛛。", "用户最怕蛇。"),
+        ("用户的妹妹是会计。", "用户的妹妹是老师。"),
+    ],
+)
+def test_another_thing_in_the_same_words_is_never_lost(first: str, then: str) -> None:
+    user = UserFactory()
+    learn(user, first, days_ago=9)
+    learn(user, then, days_ago=1)
+    assert any(then in content for status, content in show(user) if status == "active")
+
+
+@pytest.mark.spec("A3")
+def test_what_has_ended_since_does_not_come_back_beside_what_was_said_late() -> None:
+    user = UserFactory()
+    learn(user, "The user moved to York.", days_ago=5)
+    learn(user, "The user sold the cello.", days_ago=2)
+    learn(user, "The user practises the cello on Mondays, and lives in Leeds.", days_ago=40)
+    assert [content for status, content in show(user) if status == "active"] == [
+        "The user moved to York.",
+        "The user sold the cello.",
+    ]
+
+
+@pytest.mark.spec("A3")
+def test_what_is_not_believed_ends_no_fact_besides() -> None:
+    user = UserFactory()
+    learn(user, "The user practises the cello on Mondays, and lives in Leeds.", days_ago=9)
+    message = say(user, "I sold the cello. Maybe I moved to York.", days_ago=1)
+    unsure = draft(message, "The user moved to York.", confidence=0.2)
+    record(user, [draft(message, "The user sold the cello."), unsure])
+    assert ("active", "The user lives in Leeds.") in show(user)
+    assert ("pending", "The user moved to York.") in show(user)
+
+
+@pytest.mark.spec("A3")
+def test_what_lives_on_is_told_once_and_keeps_its_tags() -> None:
+    user = UserFactory()
+    whole = "The user plays the cello, and lives in Leeds. The user plays the cello in a quartet, and lives in Leeds."
+    learn(user, whole, days_ago=9, tags=["home"])
+    learn(user, "The user sold the cello.", days_ago=1)
+    left = AtomicMemory.objects.get(user=user, content="The user lives in Leeds.")
+    assert (left.status, left.tags) == ("active", ["home"])
+
+
+@pytest.mark.spec("L6")
+def test_what_was_deleted_does_not_come_back_with_what_lives_on() -> None:
+    user = UserFactory()
+    whole = "The user practises the cello on Mondays, and lives in Leeds."
+    learn(user, whole, days_ago=40)
+    learn(user, "The user sold the cello.", days_ago=20)
+    left = AtomicMemory.objects.get(user=user, content="The user lives in Leeds.")
+    forget_atomic_memories(user=user, ids=[left.id], now=NOW - timedelta(days=10))
+    AtomicMemory.objects.filter(user=user, content=whole).update(status="active", superseded_by=None)
+    learn(user, "The user sold the cello yesterday.", days_ago=1)
+    assert "The user lives in Leeds." not in [content for _status, content in show(user)]
+
+
+@pytest.mark.spec("L7")
+def test_undoing_one_message_of_a_batch_leaves_what_another_told() -> None:
+    user = UserFactory()
+    whole = "The user practises the cello on Mondays, and lives in Leeds."
+    first, second = say(user, "I practise the cello…", days_ago=9), say(user, "I sold the cello", days_ago=2)
+    record(user, [draft(first, whole), draft(second, "The user sold the cello.")])
+    sold = AtomicMemory.objects.get(user=user, content="The user sold the cello.")
+    undo_operation(user=user, operation=Change.objects.get(object_id=sold.id).operation, now=NOW)
+    assert [content for status, content in show(user) if status == "active"] == [whole]
+
+
+@pytest.mark.spec("A2")
+def test_what_was_merged_is_not_written_again_when_its_message_is_handled_again() -> None:
+    user = UserFactory()
+    learn(user, "The user works at a bank.", days_ago=9)
+    second = learn(user, "At the bank the user does risk modelling.", days_ago=1)
+    before = show(user)
+    record(user, [draft(second, "At the bank the user does risk modelling.")])
+    assert show(user) == before
+
+
+@pytest.mark.spec("A3")
 def test_more_of_the_same_becomes_one_memory_holding_both() -> None:
     user = UserFactory()
     learn(user, "The user works at a bank.", days_ago=9)
