@@ -12,7 +12,9 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
+from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
+from apps.memory.atomic.facts import list_facts
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
 from apps.memory.atomic.types import AtomicDraft
@@ -189,6 +191,7 @@ def forget_atomic_memories(*, user: User, ids: Iterable[UUID], now: datetime) ->
     with connection.cursor() as cursor:
         cursor.execute(_WITH_HISTORY, {"user": user.pk, "ids": wanted})
         doomed = [row[0] for row in cursor.fetchall()]
+    doomed += [memory for memory in _list_wholes(user, wanted) if memory not in doomed]
     _delete(user, doomed, now=now)
     return count
 
@@ -202,9 +205,31 @@ def forget_all_atomic_memories(*, user: User, now: datetime) -> int:
     return len(doomed)
 
 
+def _list_wholes(user: User, ids: Sequence[UUID]) -> list[UUID]:
+    """The ended memories of which some of these are what was left: they still tell it."""
+    mine = AtomicMemory.objects.filter(user=user, message__isnull=False)
+    parts = list(mine.filter(id__in=ids).values_list("message_id", "content"))
+    ended = mine.filter(status=Status.SUPERSEDED, message_id__in={message for message, _content in parts})
+    wholes = (
+        [
+            (memory, message, {*list_facts(content)})
+            for memory, message, content in ended.values_list("id", "message_id", "content")
+        ]
+        if parts
+        else []
+    )
+    return [
+        memory
+        for memory, message, facts in wholes
+        if any(message == of and {*list_facts(content)} <= facts for of, content in parts)
+    ]
+
+
 def _delete(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
     rows = AtomicMemory.objects.filter(user=user, id__in=ids)
     contents = list(rows.values_list("content", flat=True))
     rows.delete()
     forget_history(user=user, kind=Change.Kind.ATOMIC, object_ids=ids, now=now)
-    record_forgotten(user=user, digests={digest_content(user, content) for content in contents}, now=now)
+    # A merged memory holds what several messages told: each of its sentences may come from one of its own.
+    told = {part.strip() for content in contents for part in (content, *split_sentences(content))}
+    record_forgotten(user=user, digests={digest_content(user, part) for part in told if part}, now=now)

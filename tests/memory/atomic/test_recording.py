@@ -250,6 +250,26 @@ def test_what_was_deleted_does_not_come_back_with_what_lives_on() -> None:
     assert "The user lives in Leeds." not in [content for _status, content in show(user)]
 
 
+@pytest.mark.spec("L6")
+def test_deleting_what_lives_on_leaves_no_copy_in_what_has_ended() -> None:
+    user = UserFactory()
+    learn(user, "用户住在唐山，开一辆五菱。", days_ago=40)
+    learn(user, "用户搬到秦皇岛了。", days_ago=20)
+    left = AtomicMemory.objects.get(user=user, content="用户开一辆五菱。")
+    forget_atomic_memories(user=user, ids=[left.id], now=NOW)
+    assert show(user) == [("active", "用户搬到秦皇岛了。")]
+
+
+@pytest.mark.spec("L6")
+def test_deleting_a_merged_memory_forgets_what_each_message_told() -> None:
+    user = UserFactory()
+    learn(user, "The user works at a bank.", days_ago=9)
+    second = learn(user, "At the bank the user does risk modelling.", days_ago=2)
+    forget_atomic_memories(user=user, ids=[AtomicMemory.objects.get(user=user).id], now=NOW)
+    record(user, [draft(second, "At the bank the user does risk modelling.")])
+    assert show(user) == []
+
+
 @pytest.mark.spec("L7")
 def test_undoing_one_message_of_a_batch_leaves_what_another_told() -> None:
     user = UserFactory()
