@@ -234,7 +234,7 @@ class _Recorder:
 
         Not what its owner wrote by hand; nor what has been deleted since (L6), is known besides, or has ended, too.
         """
-        if row.message_id is None:
+        if row.message_id is None or not facts:
             return
         digests = {fact: _digests(self._user, fact) for fact in facts}
         forgotten = find_forgotten(self._user, {digest for found in digests.values() for digest in found})
@@ -262,7 +262,7 @@ class _Recorder:
     def _holds(self, fact: str, row: AtomicMemory) -> bool:
         """Whether a fact of an ended memory is in no other one, and nothing said since has ended it."""
         return not any(
-            compare(other.content, fact) is Relation.SAME
+            (compare(other.content, fact) is Relation.SAME and not self._learned.doubts_repeat(other.id, fact))
             or (other.timestamp > row.timestamp and compare(fact, other.content) is Relation.CONTRADICTS)
             for other in self._active
         )

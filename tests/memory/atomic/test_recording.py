@@ -237,6 +237,15 @@ def test_what_lives_on_is_told_once_and_keeps_its_tags() -> None:
     assert (left.status, left.tags) == ("active", ["home"])
 
 
+@pytest.mark.spec("A3")
+def test_what_lives_on_is_not_taken_for_what_a_long_text_names_in_passing() -> None:
+    user = UserFactory()
+    learn(user, "The user celebrated the daughter's birthday with a concert surrounded by live music.", days_ago=30)
+    learn(user, "The user plays the cello on Mondays, and the user loves live music.", days_ago=9)
+    learn(user, "The user sold the cello.", days_ago=1)
+    assert ("active", "The user loves live music.") in show(user)
+
+
 @pytest.mark.spec("L6")
 def test_what_was_deleted_does_not_come_back_with_what_lives_on() -> None:
     user = UserFactory()
