@@ -20,6 +20,9 @@ pytestmark = pytest.mark.django_db
 PATIENT = 30.0
 """Seconds: this machine may be busy, and nobody is to fail for that."""
 
+UNASKED = "what no other test asks"
+"""A thread that another test did not wait for may remember its query later."""
+
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
@@ -97,8 +100,8 @@ def test_a_model_that_cannot_be_asked_any_more_makes_nothing_fail(settings: Sett
 
 
 def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    first = embed_query("x", deadline=PATIENT)
-    second = embed_query("x", deadline=PATIENT)
+    first = embed_query(UNASKED, deadline=PATIENT)
+    second = embed_query(UNASKED, deadline=PATIENT)
 
     assert first is not None
     assert second is not None
@@ -108,9 +111,9 @@ def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: Embed
 
 @pytest.mark.spec("R3")
 def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    embed_query("x", deadline=PATIENT)
+    embed_query(UNASKED, deadline=PATIENT)
     forget_texts()
-    embed_query("x", deadline=PATIENT)
+    embed_query(UNASKED, deadline=PATIENT)
 
     assert len(remote.embedding_requests) == 2
 
