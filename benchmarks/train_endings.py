@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from apps.memory.atomic.endings import read_new, read_old, read_pair
 from apps.memory.atomic.phrases import SIZE, list_phrases
-from apps.memory.atomic.vectors import Floats, Statement, embed, join_vectors
+from apps.memory.atomic.vectors import Floats, Statement, join_vectors, make_statement
 from benchmarks.ending_rows import (
     STATEMENTS,
     Maker,
@@ -61,7 +61,7 @@ _STATEMENTS_SHARE = 0.3
 
 def read_statement(text: str) -> Statement:
     """The text as it would be stored, with its vector."""
-    return Statement(text=tell(text), vector=embed(tell(text)))
+    return make_statement(tell(text))
 
 
 def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
@@ -121,16 +121,27 @@ def _labels(rows: Sequence[Row]) -> tuple[Floats, Floats]:
     return labels, np.array([row.share for row in rows], np.float32)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train and write the weights."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(
+    train: Callable[[Sequence[ContradictionCase]], dict[str, Floats]],
+    *,
+    output: Path,
+    description: str | None,
+    arguments: Sequence[str] | None,
+) -> int:
+    """Train on the cases that the command line names, or on all, and write the weights: to `output`, if to no other."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", nargs="*", type=Path, default=CASES)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
+    parser.add_argument("--output", type=Path, default=output)
     given = parser.parse_args(arguments)
     weights = train([case for path in given.cases for case in load_case_file(path, language=path.name[:2])])
     halves: dict[str, Any] = {name: value.astype(np.float16) for name, value in weights.items()}
     np.savez_compressed(given.output, **halves)
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train and write the weights."""
+    return run(train, output=OUTPUT, description=__doc__, arguments=arguments)
 
 
 if __name__ == "__main__":

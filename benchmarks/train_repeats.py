@@ -8,17 +8,15 @@ these). Takes some minutes; the same inputs give the same weights.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from apps.memory.atomic.phrases import SIZE, list_phrases
 from apps.memory.atomic.repeats import join_pairs, read_match
-from apps.memory.atomic.vectors import Floats, Statement, embed
+from apps.memory.atomic.vectors import Floats, make_statement
 from benchmarks.ending_rows import load_diaries, load_groups
 from benchmarks.fitting import average, fit_line, fit_network, fit_table
 from benchmarks.repeat_rows import (
@@ -28,8 +26,8 @@ from benchmarks.repeat_rows import (
     make_statement_rows,
     make_stranger_rows,
 )
-from benchmarks.train_endings import CASES
-from tests.quality.cases import ContradictionCase, load_case_file
+from benchmarks.train_endings import run
+from tests.quality.cases import ContradictionCase
 
 OUTPUT = Path(__file__).parents[1] / "apps" / "memory" / "atomic" / "data" / "repeats.npz"
 
@@ -48,7 +46,7 @@ def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
         *make_diary_rows(diaries),
         *make_statement_rows(load_groups()),
     ]
-    pairs = [(_read(row.old), _read(row.new)) for row in rows]
+    pairs = [(make_statement(row.old), make_statement(row.new)) for row in rows]
     vectors = np.concatenate([join_pairs([old], new) for old, new in pairs])
     features = np.stack([read_match(old, new) for old, new in pairs])
     means, scales = features.mean(axis=0), 2 * (features.std(axis=0) + 0.1)
@@ -94,20 +92,9 @@ def train(cases: Sequence[ContradictionCase]) -> dict[str, Floats]:
     }
 
 
-def _read(text: str) -> Statement:
-    return Statement(text=text, vector=embed(text))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train and write the weights."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="*", type=Path, default=CASES)
-    parser.add_argument("--output", type=Path, default=OUTPUT)
-    given = parser.parse_args(arguments)
-    weights = train([case for path in given.cases for case in load_case_file(path, language=path.name[:2])])
-    halves: dict[str, Any] = {name: value.astype(np.float16) for name, value in weights.items()}
-    np.savez_compressed(given.output, **halves)
-    return 0
+    return run(train, output=OUTPUT, description=__doc__, arguments=arguments)
 
 
 if __name__ == "__main__":

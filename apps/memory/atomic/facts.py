@@ -16,7 +16,7 @@ from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.endings import MIN_END, MIN_STATE, load_models, read_old
 from apps.memory.atomic.frames import USER, read_frame
-from apps.memory.atomic.vectors import Statement, embed
+from apps.memory.atomic.vectors import Statement, make_statement
 
 MOST_LEFT = 0.01
 """Probability of having ended up to which a fact beside one that has stays."""
@@ -75,7 +75,7 @@ def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[st
     if not 1 < len(facts) <= MOST_FACTS:
         return []
     models = load_models()
-    statements = [Statement(text=fact, vector=embed(fact)) for fact in facts]
+    statements = [make_statement(fact) for fact in facts]
     ends = models.score_ends(statements, said).tolist()
     over = [
         end >= MIN_END or any(compare(fact, new) is Relation.CONTRADICTS for new in taken)

@@ -18,7 +18,7 @@ from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_end_doubtful
 from apps.memory.atomic.repeats import find_repeated, is_repeat_doubtful
-from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
+from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, make_statement
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.models import AtomicMemory
 
@@ -65,7 +65,7 @@ class LearnedComparison:
     def add(self, row: AtomicMemory) -> None:
         """Count on a memory that a message before has left, or written anew."""
         if self._is_local:
-            self._statements[row.id] = _read(row.content)
+            self._statements[row.id] = make_statement(row.content)
 
     def drop(self, row: AtomicMemory) -> None:
         """Count no longer on a memory that has ended."""
@@ -73,7 +73,7 @@ class LearnedComparison:
 
     def get_said(self, message: UUID) -> Statement:
         """Return the message as it is compared: as a whole, or what is taken from it."""
-        return _read(self._said[message])
+        return make_statement(self._said[message])
 
     def find_ended(self, message: UUID) -> frozenset[UUID]:
         """Return the IDs of the memories that the message has ended; those it seems to say again stay, if in doubt."""
@@ -95,17 +95,19 @@ class LearnedComparison:
     def find_repeated(self, memories: Sequence[UUID], content: str) -> tuple[UUID, Relation] | None:
         """Return which of the memories the content says again, as the same or with more; None where it is new."""
         known = [memory for memory in memories if memory in self._statements]
-        found = find_repeated([self._statements[memory] for memory in known], _read(content)) if known else None
+        found = (
+            find_repeated([self._statements[memory] for memory in known], make_statement(content)) if known else None
+        )
         return found and (known[found[0]], found[1])
 
     def doubts_repeat(self, memory: UUID, content: str) -> bool:
         """Whether a content that a rule takes for the memory said again most likely is not."""
         statement = self._statements.get(memory)
-        return statement is not None and is_repeat_doubtful(statement, _read(content))
+        return statement is not None and is_repeat_doubtful(statement, make_statement(content))
 
     def _is_said_again(self, statement: Statement, message: UUID) -> bool:
         return any(
-            compare(statement.text, content) in REPEATS and not is_repeat_doubtful(statement, _read(content))
+            compare(statement.text, content) in REPEATS and not is_repeat_doubtful(statement, make_statement(content))
             for content in self._contents[message]
         )
 
@@ -116,10 +118,6 @@ def group_contents(pairs: Sequence[tuple[UUID, str]]) -> dict[UUID, list[str]]:
     for message, content in pairs:
         grouped[message].append(content)
     return dict(grouped)
-
-
-def _read(text: str) -> Statement:
-    return Statement(text=text, vector=embed(text))
 
 
 def _load_said(user: User, messages: Sequence[UUID]) -> dict[UUID, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,7 +27,7 @@ from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
-from apps.memory.atomic.vectors import Statement, embed
+from apps.memory.atomic.vectors import make_statement
 from apps.memory.embeddings.memories import MemoryKind, embed_memories, store_memory_embeddings
 from apps.memory.embeddings.vectors import to_sql
 from apps.memory.forgotten import digest_text, find_forgotten
@@ -135,7 +135,7 @@ def _drop_known(user: User, drafts: Sequence[ExtractedMemory]) -> list[Extracted
     kept = []
     for draft in drafts:
         content = normalize_content(draft.content)
-        if any(digest in forgotten and draft.said_at <= forgotten[digest] for digest in digests[id(draft)]):
+        if _is_forgotten(digests[id(draft)], forgotten, said_at=draft.said_at):
             continue
         if content in rejected or content in waiting or any(content in one for one in recorded[draft.message_id]):
             continue
@@ -147,6 +147,11 @@ def _digests(user: User, content: str) -> set[str]:
     """The digests under which the content, or a value that it is about, may have been forgotten."""
     values = {normalize_value(word) for word in extract_keywords(content, limit=_MAX_KEYWORDS)}
     return {digest_content(user, content), *(digest_text(user, kind="value", text=value) for value in values if value)}
+
+
+def _is_forgotten(digests: Iterable[str], forgotten: Mapping[str, datetime], *, said_at: datetime) -> bool:
+    """Whether anything with these digests was deleted since it was said (L6)."""
+    return any(digest in forgotten and said_at <= forgotten[digest] for digest in digests)
 
 
 def _is_all_said(content: str, known: str) -> bool:
@@ -196,7 +201,7 @@ class _Recorder:
         newer = [row for row, relation in related if self._is_outdated(draft, row, relation)]
         if newer:
             memory = self._create(draft, status=Status.SUPERSEDED, group=group, superseded_by=newer[0])
-            since = Statement(text=newer[0].content, vector=embed(newer[0].content))
+            since = make_statement(newer[0].content)
             left = find_left(draft.content, since, taken=[row.content for row in newer])
             self._keep_left(memory, left, group=group)
             return
@@ -240,9 +245,8 @@ class _Recorder:
         forgotten = find_forgotten(self._user, {digest for found in digests.values() for digest in found})
         kept: list[str] = []
         for fact in facts:
-            deleted = any(digest in forgotten and row.timestamp <= forgotten[digest] for digest in digests[fact])
             if (
-                not deleted
+                not _is_forgotten(digests[fact], forgotten, said_at=row.timestamp)
                 and not any(compare(known, fact) is Relation.SAME for known in kept)
                 and self._holds(fact, row)
             ):

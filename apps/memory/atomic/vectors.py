@@ -46,6 +46,11 @@ def embed(text: str) -> Floats:
     return vector[:DIMENSIONS]
 
 
+def make_statement(text: str) -> Statement:
+    """Return a text with its vector by the local embedder."""
+    return Statement(text=text, vector=embed(text))
+
+
 def join_vectors(olds: Sequence[Statement], new: Statement) -> Floats:
     """Return a row for each pair of an older statement and the new one."""
     bare = np.stack([embed(replace_shared(old.text, new.text)) for old in olds])
