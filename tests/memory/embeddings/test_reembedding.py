@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import connection
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
@@ -18,7 +19,7 @@ from apps.core.errors import Conflict
 from apps.memory.checks import check_active_model, check_embedding_model
 from apps.memory.embeddings import reembedding
 from apps.memory.embeddings.filling import fill_missing
-from apps.memory.embeddings.reembedding import Stage, hold_reembedding, reembed
+from apps.memory.embeddings.reembedding import Progress, Stage, hold_reembedding, reembed
 from apps.memory.embeddings.search import search_conversations
 from apps.memory.models import (
     AtomicEmbedding,
@@ -252,10 +253,10 @@ def test_a_batch_of_a_size_that_makes_no_sense(batch: str) -> None:
 
 
 @pytest.fixture
-def elsewhere(transactional_db: None) -> Callable[[Callable[[], None]], list[Exception]]:
+def elsewhere(transactional_db: None) -> Callable[[Callable[[], object]], list[Exception]]:
     """Run something in another thread, with a connection of its own; return what it raised."""
 
-    def call(work: Callable[[], None]) -> list[Exception]:
+    def call(work: Callable[[], object]) -> list[Exception]:
         raised: list[Exception] = []
 
         def target() -> None:
@@ -280,7 +281,7 @@ WHERE locktype = 'advisory' AND datname = current_database() AND pid <> pg_backe
 """
 
 
-def test_two_runs_at_once_are_refused(elsewhere: Callable[[Callable[[], None]], list[Exception]]) -> None:
+def test_two_runs_at_once_are_refused(elsewhere: Callable[[Callable[[], object]], list[Exception]]) -> None:
     def hold() -> None:
         with hold_reembedding():
             pass
@@ -297,6 +298,8 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE state = 'idle in transaction' AND datname = current_database() AND pid <> pg_backend_pid()
 """
 
+LOST = r"^The database failed \(terminating connection.*\)\. What is done is kept: run it again to go on\.$"
+
 
 @pytest.mark.django_db
 def test_a_run_whose_lock_is_lost_ends_and_can_be_run_again(
@@ -306,8 +309,34 @@ def test_a_run_whose_lock_is_lost_ends_and_can_be_run_again(
     with monkeypatch.context() as patch:
         end_lock = nullcontext(lambda _progress: ended.extend(fetch_rows(END_LOCK, {})))
         patch.setattr("apps.memory.management.commands.reembed._show", lambda: end_lock)
-        with pytest.raises(OperationalError):
+        with pytest.raises(CommandError, match=LOST):
             run("--batch", "2")
+    assert (ended, models()) == ([(True,)], {LOCAL: "active", REMOTE: "building"})
+    run()
+    assert models() == {REMOTE: "active"}
+
+
+def test_so_does_one_that_loses_the_connection_it_works_on(
+    elsewhere: Callable[[Callable[[], object]], list[Exception]],
+    filled: None,
+    remote: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[Any] = []
+
+    def end(_progress: Progress) -> None:
+        ((pid,),) = fetch_rows("SELECT pg_backend_pid()", {})
+        other = connection.copy()
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            ended.extend(cursor.fetchall())
+        other.close()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("apps.memory.management.commands.reembed._show", lambda: nullcontext(end))
+        (error,) = elsewhere(lambda: run("--batch", "2"))
+    assert isinstance(error, CommandError)
+    assert re.match(LOST, str(error))
     assert (ended, models()) == ([(True,)], {LOCAL: "active", REMOTE: "building"})
     run()
     assert models() == {REMOTE: "active"}

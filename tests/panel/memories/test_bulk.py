@@ -10,8 +10,10 @@ from uuid import UUID
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.db.models import Count
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -182,6 +184,21 @@ def test_five_hundred_are_undone_by_a_short_header_and_nothing_of_others_or_of_b
         "rejected": 1,
     }
     assert not AtomicMemory.objects.filter(user=other).exclude(status="rejected").exists()
+
+
+@pytest.mark.spec("M3", "L7")
+def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    lookups = []
+    for many in (2, 30):
+        memories = [remember(mei, f"{many} {number}") for number in range(many)]
+        response = post(client, "category", *memories, value="pattern")
+        with CaptureQueriesContext(connection) as queries:
+            assert toast(undo(client, response))["text"] == "Undone."
+        (lookup,) = [query["sql"] for query in queries if "MAX(" in query["sql"]]
+        lookups.append(lookup)
+        assert not LongTermMemory.objects.filter(category="pattern").exists()
+    assert len(lookups[0]) == len(lookups[1])
 
 
 @pytest.mark.spec("M5")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import InterfaceError, OperationalError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
@@ -48,6 +49,9 @@ class Command(BaseCommand):
                     show(progress)
         except JiyiError as error:
             raise CommandError(error.message) from error
+        except (OperationalError, InterfaceError) as error:
+            reason = str(error).partition("\n")[0]
+            raise CommandError(f"The database failed ({reason}). What is done is kept: run it again to go on.") from error
         except KeyboardInterrupt:
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self.stdout.write(
