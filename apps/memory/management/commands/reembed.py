@@ -51,7 +51,9 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         except (OperationalError, InterfaceError) as error:
             reason = str(error).partition("\n")[0]
-            raise CommandError(f"The database failed ({reason}). What is done is kept: run it again to go on.") from error
+            raise CommandError(
+                f"The database failed ({reason}). What is done is kept: run it again to go on."
+            ) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self.stdout.write(
