@@ -59,11 +59,16 @@ def list_facts(content: str) -> list[str]:
     for sentence in split_sentences(content):
         first, *others = _split(sentence.strip())
         if facts and _leans(first):
-            facts[-1] += ("" if detect_language(first) == "zh" else " ") + first
+            facts[-1] = join_facts([facts[-1], first], like=first)
         else:
             facts.append(first)
         facts += others
     return facts if len(facts) > 1 else [content]
+
+
+def join_facts(facts: Sequence[str], *, like: str) -> str:
+    """Return facts as one text, with blanks between them where the language of `like` has any."""
+    return ("" if detect_language(like) == "zh" else " ").join(facts)
 
 
 def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[str]:

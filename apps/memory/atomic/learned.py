@@ -52,6 +52,7 @@ class LearnedComparison:
         `doubted`: messages of which not everything is believed: they count by what is taken from them.
         """
         self._contents = contents
+        self._ended: dict[UUID, frozenset[UUID]] = {}
         self._statements: dict[UUID, Statement] = {}
         model = find_active_model()
         self._is_local = model is not None and model.name == LOCAL_NAME
@@ -62,7 +63,7 @@ class LearnedComparison:
             self._statements = {memory: Statement(text=texts[memory], vector=vectors[memory]) for memory in vectors}
             self._said |= _load_said(user, [message for message in contents if message not in doubted])
 
-    def add(self, row: AtomicMemory) -> None:
+    def read(self, row: AtomicMemory) -> None:
         """Count on a memory that a message before has left, or written anew."""
         if self._is_local:
             self._statements[row.id] = make_statement(row.content)
@@ -75,8 +76,17 @@ class LearnedComparison:
         """Return the message as it is compared: as a whole, or what is taken from it."""
         return make_statement(self._said[message])
 
-    def find_ended(self, message: UUID) -> frozenset[UUID]:
-        """Return the IDs of the memories that the message has ended; those it seems to say again stay, if in doubt."""
+    def get_taken(self, message: UUID) -> Sequence[str]:
+        """Return the contents that are taken from the message."""
+        return self._contents[message]
+
+    def has_ended(self, memory: UUID, message: UUID) -> bool:
+        """Whether the message as a whole has ended the memory; what it seems to say again stays, if in doubt."""
+        if message not in self._ended:
+            self._ended[message] = self._find_ended(message)
+        return memory in self._ended[message]
+
+    def _find_ended(self, message: UUID) -> frozenset[UUID]:
         known = list(self._statements.items())
         if not known:
             return frozenset()

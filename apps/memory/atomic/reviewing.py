@@ -13,8 +13,7 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.recording import COMPARED
-from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
+from apps.memory.atomic.selectors import get_atomic_memory, list_compared_memories
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.locking import lock_memories
@@ -32,11 +31,9 @@ class AtomicAcceptance:
 def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
     """Return what accepting this pending memory would do now; changes nothing. One query.
 
-    As when memories are recorded, it is compared with the newest `COMPARED` active ones: with those that were said
-    before it.
+    As when memories are recorded, it is compared with the newest active ones: with those that were said before it.
     """
-    active = AtomicMemory.objects.filter(user=memory.user_id, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
-    newest = active.order_by("-timestamp", "-create_time", "-id")[:COMPARED]
+    newest = list_compared_memories(memory.user_id)
     related = [(row, compare(row.content, memory.content)) for row in newest if row.timestamp <= memory.timestamp]
     same = next((row for row, relation in related if relation is Relation.SAME), None)
     ended = [] if same else [row for row, relation in related if relation is Relation.CONTRADICTS]

@@ -1,4 +1,4 @@
-"""Plain values that go into and come out of atomic memory. No Django."""
+"""Plain values that go into atomic memory. No Django."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
+
+from apps.memory.atomic.compare import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +25,22 @@ class AtomicDraft:
     session_id: UUID | None = None
     message_id: UUID | None = None
     status: str = "active"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractedMemory:
+    """What a model took from a message of the user, said at `said_at`.
+
+    `relation`, `target`: what the model takes it to be to a memory it was shown; counts only where rules cannot tell.
+    """
+
+    content: str
+    said_at: datetime
+    message_id: UUID
+    session_id: UUID | None
+    tags: Sequence[str] = ()
+    event_start: datetime | None = None
+    event_end: datetime | None = None
+    confidence: float = 1.0
+    relation: Relation = Relation.NEW
+    target: UUID | None = None

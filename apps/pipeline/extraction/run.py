@@ -20,7 +20,8 @@ from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
 from apps.core.text.time_expressions import TimeSpan, find_time, find_times
 from apps.memory.atomic.compare import Relation
-from apps.memory.atomic.recording import ExtractedMemory, record_memories
+from apps.memory.atomic.recording import record_memories
+from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.history.context import changed_by
 from apps.memory.long_term.following import follow_memories

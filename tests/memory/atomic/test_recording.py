@@ -13,8 +13,9 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
 from apps.memory.atomic.compare import Relation
-from apps.memory.atomic.recording import ExtractedMemory, record_memories
+from apps.memory.atomic.recording import record_memories
 from apps.memory.atomic.services import forget_atomic_memories
+from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, Status
 from apps.memory.services import undo_operation
 from tests.support.factories import SessionFactory, UserFactory
@@ -387,7 +388,7 @@ def test_the_model_decides_only_what_the_rules_cannot(monkeypatch: pytest.Monkey
     # The rules know: two people.
     learn(user, "用户的妹妹住在上海。", days_ago=5, relation=Relation.CONTRADICTS, target=target)
     assert [status for status, _content in show(user)] == ["active", "active"]
-    monkeypatch.setattr("apps.memory.atomic.recording.compare", lambda *_args, **_kwargs: Relation.DOUBTFUL)
+    monkeypatch.setattr("apps.memory.atomic.relating.compare", lambda *_args, **_kwargs: Relation.DOUBTFUL)
     learn(user, "用户又换了地方。", days_ago=1, relation=Relation.CONTRADICTS, target=target)
     assert [status for status, _content in show(user)] == ["superseded", "active", "active"]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.atomic.recording import ExtractedMemory, record_memories
+from apps.memory.atomic.recording import record_memories
+from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.services import record_entries
