@@ -17,7 +17,7 @@ import numpy as np
 
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
-from apps.memory.atomic.compare import Relation, compare, share
+from apps.memory.atomic.compare import Relation, compare, has_passed, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
 from apps.memory.atomic.networks import (
     Linear,
@@ -118,6 +118,8 @@ def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:
 
 def is_end_doubtful(old: Statement, new: Statement) -> bool:
     """Whether the models contradict a rule by which the new statement ends the older one: 2 of 3 such ends in prose."""
+    if has_passed(old.text, new.text):
+        return False
     models = load_models()
     if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:
         return True

@@ -21,6 +21,7 @@ from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.llm.offline.topics import drop_vague
 from apps.core.llm.types import PromptMessage
 from apps.core.text.keywords import extract_keywords
+from apps.core.text.matching import stem
 from apps.core.text.time_expressions import find_times
 
 _CONFIDENCE = 0.9
@@ -54,7 +55,7 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
     wanted = _read_object(read_block(prompt, "wanted"))
     said = [line for line in _read_lines(read_block(prompt, "conversation")) if line.get("role") == "user"]
     known = frozenset(
-        word
+        stem(word)
         for row in _read_lines(read_block(prompt, "known_memories"))
         for word in drop_vague(extract_keywords(str(row.get("text", "")), limit=_MOST_KEYWORDS))
     )

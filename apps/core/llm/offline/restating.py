@@ -15,6 +15,9 @@ from importlib.resources import files
 
 _SENTENCE_START = r"(?:^|(?<=[.!?…\n。！？])|(?<=[.!?…] ))"
 
+_WISHED = re.compile(r"(?<=\bI want you to )[A-Z](?=[a-z])|(?<=\bI want )[A-Z](?=[a-z]+ (?:emoji|of emoji))")
+"""The capital with which a sentence began that is told as a wish."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Restatement:
@@ -40,4 +43,4 @@ def restate(text: str) -> str:
     """`text` with each statement that has the form of something else as a plain one."""
     for restatement in _load_restatements():
         text = restatement.said.sub(restatement.told, text)
-    return text
+    return _WISHED.sub(lambda found: found[0].lower(), text)

@@ -19,6 +19,7 @@ from apps.core.llm.offline.language import Language, detect_language, fold_in_pl
 from apps.core.llm.offline.restating import restate
 from apps.core.llm.offline.statements import Entry, read_clauses, read_statements
 from apps.core.text.keywords import extract_keywords
+from apps.core.text.matching import stem
 
 STYLE: Mapping[str, str] = {
     "reply_length": "reply_style",
@@ -27,7 +28,7 @@ STYLE: Mapping[str, str] = {
     "preferred_name": "reply_style",
     "reply_language": "language_habits",
 }
-"""The section of the profile that a wish about replies belongs to: no memory of the person's life."""
+"""The section of the profile that a wish about replies belongs to. A memory becomes of it what the writer says to like."""
 
 _LONGEST_MESSAGE = 4_000
 """Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
@@ -44,8 +45,10 @@ _COMPANION = re.compile(r"(?:my|our|his|her) (?:\w+ ?){1,2}|[a-z]+")
 _VOCATIVE = re.compile(r"[A-Z][a-z]+")
 _CONDITIONAL = re.compile(r"\b(?:would|could|might|will|should|can)\b|’(?:d|ll)\b|会|想|就|能|可以")
 """What stands before "if" only where it depends on it."""
-_TOLD_BY = ("person", "own", "event", "liking")
+_TOLD_BY = ("person", "own", "event", "liking", "wish")
 """Cues that make a sentence one about the writer, whatever else is in the message."""
+_TASTES = ("wish", "liking")
+"""Cues of a clause that says what the writer likes: of replies, too, which else are for the profile only."""
 _CALLED = {"zh": "我希望被称呼为{value}", "en": "I want to be called {value}"}
 
 
@@ -110,7 +113,7 @@ class _Sentence:
 def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> Iterator[TellingClause]:
     """The clauses of a message that tell something of its writer, in order; none of a message that is material.
 
-    ``known``: telling words of what is remembered: a statement with one of them goes on with it.
+    ``known``: stems of telling words of what is remembered: a statement with one of them goes on with it.
     """
     cues = load_cues()
     text = text[:_LONGEST_MESSAGE]
@@ -196,7 +199,7 @@ def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
     """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
     if clause.asks:
         return True
-    if any(cues.find(name, clause.folded) for name in ("correcting", "liking")) or cues.find("named", clause.text):
+    if any(cues.find(name, clause.folded) for name in ("correcting", "liking", "wish")) or cues.find("named", clause.text):
         return False
     if cues.find("assistant", clause.folded) or (first and cues.find("request", clause.folded)):
         return True
@@ -220,7 +223,7 @@ def _tells(sentence: _Sentence, cues: Cues, *, known: frozenset[str]) -> bool:
         return True
     if any(cues.find("named", clause.text) for clause in sentence.clauses):
         return True
-    if known and known & set(extract_keywords(sentence.folded, limit=_MOST_KEYWORDS)):
+    if known and known & set(map(stem, extract_keywords(sentence.folded, limit=_MOST_KEYWORDS))):
         return True
     if cues.find("aside", sentence.folded):
         return False
@@ -247,7 +250,8 @@ def _read_clauses(sentence: _Sentence, *, weak: bool) -> Iterator[TellingClause]
         text = clause.text
         if entries and all(entry.concept in STYLE for entry in entries):
             called = next((entry for entry in entries if entry.concept == "preferred_name"), None)
-            if called is None:
+            if called is not None:
+                text, begins = _CALLED[called.language].format(value=called.value), True
+            elif not any(load_cues().find(name, clause.folded) for name in _TASTES):
                 continue
-            text, begins = _CALLED[called.language].format(value=called.value), True
         yield TellingClause(text=text, mark=mark, lead=sentence.leads[index], entries=entries, begins=begins, weak=weak)

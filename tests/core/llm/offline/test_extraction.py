@@ -64,7 +64,7 @@ def test_what_is_told_of_the_person(message: str, expected: list[str]) -> None:
         ("I like swimming in the sea and long walks", ["The user likes swimming in the sea and long walks."]),
         (
             "I adopted a cat called Mochi last month. Please keep your answers short.",
-            ["The user adopted a cat called Mochi last month."],
+            ["The user adopted a cat called Mochi last month.", "The user wants you to keep your answers short."],
         ),
         ("My wife is a teacher. She loves hiking.", ["The user's wife is a teacher. She loves hiking."]),
         ("My brother is a pilot and lives in Rome", ["The user's brother is a pilot, and lives in Rome."]),
@@ -130,24 +130,38 @@ def test_entries_only_where_they_are_wanted() -> None:
 
 @pytest.mark.spec("U3")
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("message", "expected", "memories"),
     [
-        ("请用简短的回答", [("reply_style", "回复要简短。")]),
-        ("以后回答简短一点", [("reply_style", "回复要简短。")]),
-        ("请用英文回复我", [("language_habits", "希望用英文回复。")]),
-        ("call me Sam", [("reply_style", "Wants to be called Sam.")]),
-        ("叫我小明", [("reply_style", "希望被称呼为小明。")]),
-        ("Please keep your answers short", [("reply_style", "Keep replies short.")]),
-        ("I prefer short answers", [("reply_style", "Keep replies short.")]),
-        ("Please answer in French", [("language_habits", "Wants replies in French.")]),
-        ("我住在北京", []),
+        ("请用简短的回答", [("reply_style", "回复要简短。")], []),
+        ("以后回答简短一点", [("reply_style", "回复要简短。")], ["用户希望以后回答简短一点。"]),
+        ("请用英文回复我", [("language_habits", "希望用英文回复。")], []),
+        ("call me Sam", [("reply_style", "Wants to be called Sam.")], ["The user wants to be called Sam."]),
+        ("叫我小明", [("reply_style", "希望被称呼为小明。")], ["用户希望被称呼为小明。"]),
+        (
+            "Please keep your answers short",
+            [("reply_style", "Keep replies short.")],
+            ["The user wants you to keep your answers short."],
+        ),
+        ("Keep it short please", [("reply_style", "Keep replies short.")], []),
+        ("I prefer short answers", [("reply_style", "Keep replies short.")], ["The user prefers short answers."]),
+        ("我喜欢简短的回答", [("reply_style", "回复要简短。")], ["用户喜欢简短的回答。"]),
+        ("Please answer in French", [("language_habits", "Wants replies in French.")], []),
+        (
+            "From now on reply in French",
+            [("language_habits", "Wants replies in French.")],
+            ["The user wants you to reply in French."],
+        ),
+        ("以后用英文回答我", [("language_habits", "希望用英文回复。")], ["用户希望以后用英文回答用户。"]),
+        ("我住在北京", [], ["用户住在北京。"]),
     ],
 )
-def test_wishes_about_replies_are_for_the_profile(message: str, expected: list[tuple[str, str]]) -> None:
+def test_wishes_about_replies_are_for_the_profile(
+    message: str, expected: list[tuple[str, str]], memories: list[str]
+) -> None:
+    """What somebody says to like, or wants from now on, is also a memory, so that it can end."""
     answer = extract(message)
     assert [(item["section"], item["text"]) for item in answer["profile"]] == expected
-    # What to call somebody is also a fact about them.
-    assert bool(answer["memories"]) == (not expected or "call" in message or "叫" in message)
+    assert [item["content"] for item in answer["memories"]] == memories
 
 
 @pytest.mark.spec("X1")
