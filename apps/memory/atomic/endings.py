@@ -9,7 +9,7 @@ the labelled conversations of ``tests/quality``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -19,16 +19,8 @@ from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, has_passed, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
-from apps.memory.atomic.networks import (
-    Linear,
-    Network,
-    Phrases,
-    check_shapes,
-    load_weights,
-    make_network,
-    squash,
-)
-from apps.memory.atomic.phrases import SIZE, list_phrases
+from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights
+from apps.memory.atomic.phrases import list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
@@ -67,19 +59,17 @@ _CHINESE_LENGTH = 3
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models. Whether a pair is an end is said by two, whose log-odds add up: `end` and `phrases`."""
+    """The three models; `end` is of an older and a newer text."""
 
     state: Linear
     change: Linear
-    end: Network
-    phrases: Phrases
+    end: PairModel
 
     def score_ends(self, olds: Sequence[Statement], new: Statement) -> Floats:
         """Return for each older text the probability that the new one ends it."""
-        pairs = join_vectors(olds, new)
         features = np.stack([read_pair(old.text, new.text) for old in olds])
         phrases = [list_phrases(old.text, new.text) for old in olds]
-        return squash(self.end.weigh(pairs, features) + self.phrases.weigh(phrases))
+        return self.end.score(join_vectors(olds, new), features, phrases)
 
 
 def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
@@ -93,7 +83,7 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
         return {}
     least = _get_least_end(len(left))
     if len(left) > CANDIDATES:
-        left = [left[index] for index in _rank(models.end, [olds[index] for index in left], new)[:CANDIDATES]]
+        left = [left[index] for index in _rank(models.end.network, [olds[index] for index in left], new)[:CANDIDATES]]
     ends = models.score_ends([olds[index] for index in left], new)
     likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
     return {left[place]: float(ends[place]) for place in likeliest if ends[place] >= least}
@@ -232,29 +222,20 @@ def load_models() -> Models:
 
     Raises `ValueError` for weights that were learned from other features than the ones read now.
     """
-    values = load_weights("endings")
-    check_fit(values)
+    weights = load_weights("endings")
+    check_fit(weights)
     return Models(
-        state=Linear(weights=values["state"], bias=float(values["state_bias"])),
-        change=Linear(weights=values["change"], bias=float(values["change_bias"])),
-        end=make_network(values),
-        phrases=Phrases(weights=values["phrases"], bias=float(values["phrases_bias"])),
+        state=Linear.read(weights, "state"), change=Linear.read(weights, "change"), end=PairModel.read(weights)
     )
 
 
-def check_fit(values: Mapping[str, Floats]) -> None:
+def check_fit(weights: Weights) -> None:
     """Raise `ValueError` where the shape of any weights is not that of the features they are for."""
     nothing = Statement(text="", vector=np.zeros(DIMENSIONS, dtype=np.float32))
-    pair = len(read_pair("", ""))
-    vectors = glance(nothing.vector[None, :], nothing).shape[1]
-    units = values["output"].shape
-    shapes = {
-        "state": read_old(nothing).shape,
-        "change": read_new(nothing).shape,
-        "means": (pair,),
-        "scales": (pair,),
-        "hidden": (vectors + pair, *units),
-        "hidden_bias": units,
-        "phrases": (SIZE,),
-    }
-    check_shapes("endings", values, shapes)
+    check_shapes(
+        "endings",
+        weights,
+        lines={"state": len(read_old(nothing)), "change": len(read_new(nothing))},
+        vectors=glance(nothing.vector[None, :], nothing).shape[1],
+        features=len(read_pair("", "")),
+    )

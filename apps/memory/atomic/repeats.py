@@ -24,8 +24,8 @@ from apps.memory.atomic.compare import SAME_COSINE, Relation, share
 from apps.memory.atomic.endings import read_pair
 from apps.memory.atomic.frames import USER, Frame, read_frame
 from apps.memory.atomic.naming import find_proper
-from apps.memory.atomic.networks import Linear, Network, Phrases, check_shapes, load_weights, make_network, squash
-from apps.memory.atomic.phrases import SIZE, list_phrases, replace_shared
+from apps.memory.atomic.networks import Linear, PairModel, Weights, check_shapes, load_weights
+from apps.memory.atomic.phrases import list_phrases, replace_shared
 from apps.memory.atomic.quantities import list_quantities
 from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
@@ -69,21 +69,18 @@ _LETTERS, _CHARACTERS = re.compile(r"[a-z]+"), re.compile(r"[\u4e00-\u9fff]+")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Whether a pair is about the same fact is said by `repeat` and `phrases` together; `more`: of such a pair."""
+    """Whether both texts of a pair are about the same fact, and whether the newer of such a pair tells more."""
 
-    repeat: Network
-    phrases: Phrases
+    repeat: PairModel
     more: Linear
 
     def score_repeats(self, vectors: Floats, features: Floats, olds: Sequence[str], new: str) -> Floats:
         """Return for each pair the probability that both texts are about the same fact."""
-        phrases = [list_phrases(old, new) for old in olds]
-        return squash(self.repeat.weigh(vectors, features) + self.phrases.weigh(phrases))
+        return self.repeat.score(vectors, features, [list_phrases(old, new) for old in olds])
 
     def score_more(self, vectors: Floats, features: Floats) -> Floats:
         """Return for pairs about the same fact the probability that the new text tells more."""
-        standard = (features - self.repeat.means) / self.repeat.scales
-        return self.more.score(np.concatenate([vectors, standard], axis=1))
+        return self.more.score(self.repeat.network.join(vectors, features))
 
 
 def find_repeated(olds: Sequence[Statement], new: Statement) -> tuple[int, Relation] | None:
@@ -98,7 +95,7 @@ def find_repeated(olds: Sequence[Statement], new: Statement) -> tuple[int, Relat
     models = load_models()
     features = np.stack([read_match(olds[index], new) for index in near])
     glances = join(np.stack([olds[index].vector for index in near]), new.vector)
-    odds = models.repeat.weigh(glances, features)
+    odds = models.repeat.network.weigh(glances, features)
     best = [place for place in np.argsort(-odds)[:READ_CLOSELY].tolist() if odds[place] >= MIN_GLANCE]
     if not best:
         return None
@@ -286,27 +283,13 @@ def load_models() -> Models:
 
     Raises `ValueError` for weights that were learned from other features than the ones read now.
     """
-    values = load_weights("repeats")
-    check_fit(values)
-    return Models(
-        repeat=make_network(values),
-        phrases=Phrases(weights=values["phrases"], bias=float(values["phrases_bias"])),
-        more=Linear(weights=values["more"], bias=float(values["more_bias"])),
-    )
+    weights = load_weights("repeats")
+    check_fit(weights)
+    return Models(repeat=PairModel.read(weights), more=Linear.read(weights, "more"))
 
 
-def check_fit(values: dict[str, Floats]) -> None:
+def check_fit(weights: Weights) -> None:
     """Raise `ValueError` where the shape of any weights is not that of the features they are for."""
     nothing = Statement(text="", vector=np.zeros(DIMENSIONS, dtype=np.float32))
-    features = len(read_match(nothing, nothing))
-    inputs = join(nothing.vector[None, :], nothing.vector).shape[1] + features
-    units = values["output"].shape
-    shapes = {
-        "means": (features,),
-        "scales": (features,),
-        "hidden": (inputs, *units),
-        "hidden_bias": units,
-        "phrases": (SIZE,),
-        "more": (inputs,),
-    }
-    check_shapes("repeats", values, shapes)
+    vectors, features = join(nothing.vector[None, :], nothing.vector).shape[1], len(read_match(nothing, nothing))
+    check_shapes("repeats", weights, lines={"more": vectors + features}, vectors=vectors, features=features)
