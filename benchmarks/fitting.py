@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ def fit_table(
     *,
     size: int,
     penalty: float,
-    passes: int,
+    passes: Iterable[object],
     rate: float,
     least: int,
     seed: int,
@@ -46,14 +46,14 @@ def fit_table(
     """Return a table of weights and the bias of a logistic regression over sets of `codes` below `size`.
 
     By Adagrad (Duchi et al., 2011), a row at a time, drawn by `shares`. A row's sum is damped by the root of its
-    length. `least`: codes in fewer rows than that weigh nothing.
+    length. `passes`: anything, once for each pass over all rows. `least`: codes in fewer rows than that weigh nothing.
     """
     random = np.random.default_rng(seed)
     counts = np.bincount(np.concatenate(codes), minlength=size)
     kept = [row[counts[row] >= least] for row in codes]
     weights, squares = np.zeros(size), np.full(size, 1e-6)
     bias, bias_squares = 0.0, 1e-6
-    for _pass in range(passes):
+    for _pass in passes:
         for index in random.choice(len(kept), size=len(kept), p=shares / shares.sum()).tolist():
             row = kept[index]
             damping = 1 / np.sqrt(len(codes[index]) + 1)
@@ -84,11 +84,14 @@ def fit_network(
     *,
     units: int,
     penalty: float,
-    passes: int,
+    passes: Iterable[object],
     seed: int,
     batch: int = 200,
 ) -> Layers:
-    """Return a network fitted by Adam to rows drawn by their `shares`, as many as there are, anew in each pass."""
+    """Return a network fitted by Adam to rows drawn by their `shares`, as many as there are, anew in each pass.
+
+    `passes`: anything, once for each pass. `penalty`: of the squared weights.
+    """
     random = np.random.default_rng(seed)
     width = rows.shape[1]
     bound = np.sqrt(6 / (width + units))
@@ -102,7 +105,7 @@ def fit_network(
     squares = [np.zeros_like(value) for value in values]
     chances = shares / shares.sum()
     step = 0
-    for _pass in range(passes):
+    for _pass in passes:
         drawn = random.choice(len(rows), size=len(rows), p=chances)
         for start in range(0, len(drawn), batch):
             chosen = drawn[start : start + batch]

@@ -25,7 +25,9 @@ def test_a_network_learns_what_no_line_can_and_the_same_each_time() -> None:
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 50, np.float32)
     labels = np.array([0, 1, 1, 0] * 50, np.float32)
     first, second = (
-        fit_network(rows, labels, np.ones(200, np.float32), units=16, penalty=0.001, passes=400, seed=1, batch=50)
+        fit_network(
+            rows, labels, np.ones(200, np.float32), units=16, penalty=0.001, passes=range(400), seed=1, batch=50
+        )
         for _ in range(2)
     )
     logits = np.maximum(rows[:4] @ first.hidden + first.hidden_bias, 0) @ first.output + first.output_bias
@@ -37,7 +39,8 @@ def test_the_average_of_networks_answers_with_the_mean_of_their_log_odds() -> No
     random = np.random.default_rng(3)
     rows, labels = random.random((60, 3)).astype(np.float32), random.integers(0, 2, 60).astype(np.float32)
     networks = [
-        fit_network(rows, labels, np.ones(60, np.float32), units=4, penalty=0.1, passes=3, seed=seed) for seed in (0, 1)
+        fit_network(rows, labels, np.ones(60, np.float32), units=4, penalty=0.1, passes=range(3), seed=seed)
+        for seed in (0, 1)
     ]
     odds = [
         np.maximum(rows @ layers.hidden + layers.hidden_bias, 0) @ layers.output + layers.output_bias
@@ -51,7 +54,7 @@ def test_a_table_weighs_the_codes_that_tell_the_rows_apart_and_no_rare_one() -> 
     codes = [np.array(row) for row in [[0, 1], [0, 2], [0, 1], [0, 2], [0, 1], [0, 2], [0, 2, 3]]]
     labels = np.array([1, 0, 1, 0, 1, 0, 0], np.float32)
     weights, bias = fit_table(
-        codes, labels, np.ones(7, np.float32), size=8, penalty=1e-4, passes=60, rate=0.5, least=2, seed=0
+        codes, labels, np.ones(7, np.float32), size=8, penalty=1e-4, passes=range(60), rate=0.5, least=2, seed=0
     )
     assert weights[1] > 1
     assert weights[2] < -1
