@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from apps.memory.atomic.endings import read_new, read_old, read_pair
+from apps.memory.atomic.endings import read_new, read_olds, read_pair
 from apps.memory.atomic.networks import Linear, Weights
 from apps.memory.atomic.phrases import list_phrases
 from apps.memory.atomic.vectors import Floats, Statement, join_vectors, make_statement
@@ -46,7 +46,7 @@ def train(cases: Sequence[ContradictionCase]) -> Weights:
             make_case_rows(cases), make_diary_rows(load_diaries()), statements, strict=True
         )
     )
-    olds = np.stack([read_old(read_statement(row.old)) for row in track(states, "States")])
+    olds = read_olds([read_statement(row.old) for row in track(states, "States")])
     state = Linear(*fit_line(olds, *_labels(states), penalty=_LINE_PENALTY))
     news = np.stack([read_new(read_statement(row.new)) for row in track(changes, "Changes")])
     change = Linear(*fit_line(news, *_labels(changes), penalty=_LINE_PENALTY))

@@ -77,7 +77,7 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
     models = load_models()
     if not olds or models.change.score(read_new(new)[None, :])[0] < MIN_CHANGE:
         return {}
-    states = models.state.score(np.stack([read_old(old) for old in olds]))
+    states = models.state.score(read_olds(olds))
     left = np.flatnonzero(states >= MIN_STATE).tolist()
     if not left:
         return {}
@@ -111,15 +111,20 @@ def is_end_doubtful(old: Statement, new: Statement) -> bool:
     if has_passed(old.text, new.text):
         return False
     models = load_models()
-    if models.state.score(read_old(old)[None, :])[0] < LEAST_STATE:
+    if models.state.score(read_olds([old]))[0] < LEAST_STATE:
         return True
     return bool(models.score_ends([old], new)[0] < MIN_END)
 
 
-def read_old(statement: Statement) -> Floats:
-    """Return what tells a state from a remark: its vector, its length and how many clauses it has."""
-    length = min(len(statement.text), 300) / 100 * (1 if statement.text.isascii() else _CHINESE_LENGTH)
-    return np.append(statement.vector * 6, [length, len(read_frame(statement.text).clauses) / 4]).astype(np.float32)
+def read_olds(statements: Sequence[Statement]) -> Floats:
+    """Return what tells states from remarks, a row each: its vector, its length and how many clauses it has."""
+    told = [(_measure(statement.text), len(read_frame(statement.text).clauses) / 4) for statement in statements]
+    vectors = np.stack([statement.vector for statement in statements])
+    return np.concatenate([vectors * 6, told], axis=1, dtype=np.float32)
+
+
+def _measure(text: str) -> float:
+    return min(len(text), 300) / 100 * (1 if text.isascii() else _CHINESE_LENGTH)
 
 
 def read_new(statement: Statement) -> Floats:
@@ -235,7 +240,7 @@ def check_fit(weights: Weights) -> None:
     check_shapes(
         "endings",
         weights,
-        lines={"state": len(read_old(nothing)), "change": len(read_new(nothing))},
+        lines={"state": read_olds([nothing]).shape[1], "change": len(read_new(nothing))},
         vectors=glance(nothing.vector[None, :], nothing).shape[1],
         features=len(read_pair("", "")),
     )

@@ -14,7 +14,7 @@ from apps.core.llm.offline.third_person_english import is_third_person
 from apps.core.text.places import find_places
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import MIN_END, MIN_STATE, load_models, read_old
+from apps.memory.atomic.endings import MIN_END, MIN_STATE, load_models, read_olds
 from apps.memory.atomic.frames import USER, read_frame
 from apps.memory.atomic.vectors import Statement, make_statement
 
@@ -97,7 +97,7 @@ def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[st
         and end <= MOST_LEFT
         and not (unemployed and _TO_WORK.search(statement.text))
         and not (elsewhere and (_WHERE.search(statement.text) or _is_of_place(statement.text)))
-        and models.state.score(read_old(statement)[None, :])[0] >= MIN_STATE
+        and models.state.score(read_olds([statement]))[0] >= MIN_STATE
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import numpy as np
@@ -18,8 +19,8 @@ from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_end_doubtful
 from apps.memory.atomic.repeats import find_repeated, is_repeat_doubtful
-from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, make_statement
-from apps.memory.embeddings.active import find_active_model
+from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed, make_statement
+from apps.memory.embeddings.active import list_models_in_use
 from apps.memory.models import AtomicMemory
 
 # As bytes: reading the numbers of a thousand vectors from text would take longer than all the rest.
@@ -54,13 +55,17 @@ class LearnedComparison:
         self._contents = contents
         self._ended: dict[UUID, frozenset[UUID]] = {}
         self._statements: dict[UUID, Statement] = {}
-        model = find_active_model()
-        self._is_local = model is not None and model.name == LOCAL_NAME
+        self._stored = _Vectors(memories=[], rows=np.empty((0, DIMENSIONS), dtype=np.float32))
+        model = list_models_in_use()[0]
+        self._is_local = model.name == LOCAL_NAME
         self._said = {message: " ".join(found) for message, found in contents.items()}
-        if model is not None and self._is_local:
+        if self._is_local:
             texts = {row.id: row.content for row in rows}
-            vectors = _load(model.id, texts)
-            self._statements = {memory: Statement(text=texts[memory], vector=vectors[memory]) for memory in vectors}
+            self._stored = _load(model.id, list(texts))
+            self._statements = {
+                memory: Statement(text=texts[memory], vector=vector)
+                for memory, vector in zip(self._stored.memories, self._stored.rows, strict=True)
+            }
             self._said |= _load_said(user, [message for message in contents if message not in doubted])
 
     def read(self, row: AtomicMemory) -> None:
@@ -71,6 +76,12 @@ class LearnedComparison:
     def drop(self, row: AtomicMemory) -> None:
         """Count no longer on a memory that has ended."""
         self._statements.pop(row.id, None)
+
+    def find_cosines(self, content: str) -> dict[UUID, float]:
+        """Return the cosines of the content to the memories that were stored before, by ID."""
+        if not self._is_local:
+            return {}
+        return dict(zip(self._stored.memories, (self._stored.rows @ embed(content)).tolist(), strict=True))
 
     def get_said(self, message: UUID) -> Statement:
         """Return the message as it is compared: as a whole, or what is taken from it."""
@@ -141,10 +152,18 @@ def _load_said(user: User, messages: Sequence[UUID]) -> dict[UUID, str]:
     }
 
 
-def _load(model: int, memories: Mapping[UUID, str]) -> dict[UUID, Floats]:
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """Stored vectors, a row for each memory."""
+
+    memories: list[UUID]
+    rows: Floats
+
+
+def _load(model: int, memories: list[UUID]) -> _Vectors:
     with connection.cursor() as cursor:
-        cursor.execute(_VECTORS, {"model": model, "memories": list(memories), "dimensions": DIMENSIONS})
-        return {
-            memory: np.frombuffer(bytes(sent), dtype=">f4", offset=_HEADER_BYTES).astype(np.float32)
-            for memory, sent in cursor.fetchall()
-        }
+        cursor.execute(_VECTORS, {"model": model, "memories": memories, "dimensions": DIMENSIONS})
+        found = cursor.fetchall()
+    sent = b"".join(bytes(vector)[_HEADER_BYTES:] for _memory, vector in found)
+    rows = np.frombuffer(sent, dtype=">f4").astype(np.float32).reshape(-1, DIMENSIONS)
+    return _Vectors(memories=[memory for memory, _vector in found], rows=rows)

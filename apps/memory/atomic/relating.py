@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 from uuid import UUID
 
-from django.db import connection
-
 from apps.accounts.models import User
-from apps.core.llm.embedding.types import Vector
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.facts import find_left
@@ -17,18 +13,10 @@ from apps.memory.atomic.learned import LearnedComparison, group_contents
 from apps.memory.atomic.repeats import fills_otherwise
 from apps.memory.atomic.selectors import list_compared_memories
 from apps.memory.atomic.types import ExtractedMemory
-from apps.memory.embeddings.memories import embed_memories
-from apps.memory.embeddings.vectors import to_sql
 from apps.memory.models import AtomicMemory
 
 Related = tuple[AtomicMemory, Relation]
 """An active memory, and what a draft is to it."""
-
-# By the primary keys, not by the vector index: that one would find other people's neighbours first.
-_COSINES = """
-SELECT memory_id, 1 - (embedding <=> %(vector)s::vector) FROM atomic_embedding
-WHERE model_id = %(model)s AND memory_id = ANY(%(memories)s)
-"""
 
 
 class KnownMemories:
@@ -36,10 +24,6 @@ class KnownMemories:
 
     def __init__(self, user: User, drafts: Sequence[ExtractedMemory], *, doubted: Collection[UUID]) -> None:
         """`drafts`: all that will be compared; `doubted`: the messages of which not everything is believed."""
-        texts = [draft.content for draft in drafts]
-        # First of all: the first text that is ever embedded decides which model is the active one.
-        self._model, vectors = next(iter(embed_memories(texts, at_once=True).by_model.items()))
-        self._vectors: dict[str, Vector | None] = dict(zip(texts, vectors, strict=True))
         self.rows = list(list_compared_memories(user.pk))
         contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
         self._learned = LearnedComparison(user, rows=self.rows, contents=contents, doubted=doubted)
@@ -68,7 +52,7 @@ class KnownMemories:
 
     def relate(self, draft: ExtractedMemory) -> list[Related]:
         """Return what the draft is to each memory; never `Relation.DOUBTFUL` but where both stay."""
-        cosines = self._find_cosines(draft.content)
+        cosines = self._learned.find_cosines(draft.content)
         return [(row, self._relate(row, draft, cosine=cosines.get(row.id))) for row in self.rows]
 
     def find_repeated(self, draft: ExtractedMemory, related: Sequence[Related]) -> Related | None:
@@ -88,20 +72,6 @@ class KnownMemories:
             or (row.timestamp > of.timestamp and compare(fact, row.content) is Relation.CONTRADICTS)
             for row in self.rows
         )
-
-    def _find_cosines(self, content: str) -> dict[UUID, float]:
-        """The cosines of the stored memories, by ID; none where the model cannot answer at once."""
-        vector = self._vectors[content]
-        if not self.rows or vector is None:
-            return {}
-        values: dict[str, Any] = {
-            "vector": to_sql(vector),
-            "model": self._model,
-            "memories": [row.id for row in self.rows],
-        }
-        with connection.cursor() as cursor:
-            cursor.execute(_COSINES, values)
-            return dict(cursor.fetchall())
 
     def _relate(self, row: AtomicMemory, draft: ExtractedMemory, *, cosine: float | None) -> Relation:
         if row.timestamp <= draft.said_at:
