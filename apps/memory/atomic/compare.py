@@ -26,8 +26,8 @@ _IN_PASSING = 2
 
 _SHORT = 100
 _SHORT_CHINESE = 35
-"""Characters of a text that tells little besides: in 1,700 memories of long talk, each passing the models doubted was in
-a longer one, and none was right."""
+"""Characters of a text that tells little besides. In 1,700 memories of long talk, each passing that the models doubted
+was told at greater length, and was none."""
 
 _FEW_WORDS = 3
 _FEW_CLAUSES = 3
@@ -76,7 +76,7 @@ def compare(old: str, new: str, *, cosine: float | None = None) -> Relation:
 
 
 def has_passed(old: str, new: str) -> bool:
-    """Whether a state that `old` tells has given way to another that never goes with it, told by `new`: both in short."""
+    """Whether a state told by `old` has given way to another that never goes with it, told by `new`: both in short."""
     if not (_is_short(old) and _is_short(new)):
         return False
     return any(

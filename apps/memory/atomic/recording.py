@@ -36,7 +36,8 @@ def record_memories(
     The same again refreshes the row that is there, more of the same is merged into it, a contradiction supersedes it
     (A3); what was said before a memory never supersedes it but is kept as its history. Text that reads as an
     instruction, and what the model is less sure of than `auto_accept_confidence`, waits as pending. Left out: what was
-    deleted after it was said (L6), what was rejected, and what this very message has left already.
+    deleted after it was said (L6), what was rejected, what this very message has left already, and an aside that ends
+    nothing.
     `max_length`: of a content in characters; longer ones are cut where a sentence ends.
     """
     drafts = clean_drafts(drafts, max_length=max_length)
@@ -53,6 +54,8 @@ def record_memories(
         writer = MemoryWriter(user, now=now)
         recorder = _Recorder(user, KnownMemories(user, sure, doubted=doubted), writer, max_length=max_length)
         for draft in sorted(drafts, key=lambda draft: draft.said_at):
+            if id(draft) in unsure and draft.is_aside:
+                continue
             if id(draft) in unsure:
                 writer.create(draft, status=Status.PENDING, group=str(uuid4()))
             else:
@@ -75,6 +78,8 @@ class _Recorder:
         group = str(uuid4())
         related = self._known.relate(draft)
         ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
+        if draft.is_aside and not ended:
+            return
         newer = [row for row in ended if row.timestamp > draft.said_at]
         if newer:
             self._keep_as_history(draft, newer, group=group)

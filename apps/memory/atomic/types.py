@@ -32,6 +32,7 @@ class ExtractedMemory:
     """What a model took from a message of the user, said at `said_at`.
 
     `relation`, `target`: what the model takes it to be to a memory it was shown; counts only where rules cannot tell.
+    `is_aside`: it tells nothing by itself ("Deleted it."), and counts only where it ends something.
     """
 
     content: str
@@ -44,3 +45,4 @@ class ExtractedMemory:
     confidence: float = 1.0
     relation: Relation = Relation.NEW
     target: UUID | None = None
+    is_aside: bool = False

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from apps.core.llm.types import ResponseFormat
 
@@ -27,7 +28,10 @@ class _AnswerItem(BaseModel):
 
 
 class MemoryAnswer(_AnswerItem):
-    """One fact. `event`: the words that say when it happened; `target`: the number of a known memory."""
+    """One fact. `event`: the words that say when it happened; `target`: the number of a known memory.
+
+    `aside`: it counts only where it ends a known memory; no other model than the offline one is asked for it.
+    """
 
     content: _Text
     tags: list[str] = Field(default_factory=list, max_length=20)
@@ -36,6 +40,7 @@ class MemoryAnswer(_AnswerItem):
     event_end: datetime | None = None
     relation: Literal["new", "same", "refines", "contradicts"] = "new"
     target: int | None = None
+    aside: SkipJsonSchema[bool] = False
     confidence: float = Field(default=0.9, ge=0, le=1, allow_inf_nan=False)
 
 

@@ -164,6 +164,7 @@ def _draft(memory: MemoryAnswer, message: Message, batch: _Batch) -> ExtractedMe
         confidence=memory.confidence,
         relation=Relation(memory.relation),
         target=batch.known[target - 1][0] if 0 < target <= len(batch.known) else None,
+        is_aside=memory.aside,
     )
 
 

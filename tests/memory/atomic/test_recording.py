@@ -96,6 +96,22 @@ def test_a_contradiction_supersedes_and_keeps_the_older() -> None:
 
 
 @pytest.mark.spec("A3")
+def test_an_aside_is_kept_only_where_it_ends_something() -> None:
+    user = UserFactory()
+    learn(user, "The user has a boyfriend.", days_ago=9)
+    learn(user, "The user plays chess on Sundays.", days_ago=8)
+    learn(user, "The user mentioned: It's raining again.", days_ago=7, is_aside=True)
+    learn(user, "The user mentioned: It's over.", days_ago=6, is_aside=True, confidence=0.3)
+    assert [status for status, _content in show(user)] == ["active", "active"]
+    learn(user, "The user mentioned: It's over.", days_ago=5, is_aside=True)
+    assert show(user) == [
+        ("superseded", "The user has a boyfriend."),
+        ("active", "The user plays chess on Sundays."),
+        ("active", "The user mentioned: It's over."),
+    ]
+
+
+@pytest.mark.spec("A3")
 def test_what_an_ended_memory_tells_besides_lives_on() -> None:
     user = UserFactory()
     first = say(user, "I practise the cello on Mondays and live in Leeds", days_ago=40)

@@ -16,7 +16,7 @@ from apps.core.llm.blocks import read_block
 from apps.core.llm.offline.enumerations import split_enumeration
 from apps.core.llm.offline.language import detect_language, fold_in_place, spell_uniformly
 from apps.core.llm.offline.statements import Entry, read_statements
-from apps.core.llm.offline.telling import STYLE, TellingClause, list_telling_clauses, load_cues
+from apps.core.llm.offline.telling import STYLE, TellingClause, list_aside_clauses, list_telling_clauses, load_cues
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.llm.offline.topics import drop_vague
 from apps.core.llm.types import PromptMessage
@@ -29,6 +29,9 @@ _MOST_KEYWORDS = 50
 _PART = re.compile(r"[,，、]")
 _SHORTEST_CASE = 120
 _MOST_TAGS = 5
+_LONGEST_ASIDE = 80
+_LONGEST_CHINESE_ASIDE = 30
+"""Characters of a message that may end what is known though it tells nothing by itself: "Deleted it.\""""
 _NOW = re.compile(r"今[天日年]|这个?[周月]|本[周月]|today|this (?:week|month|year)", re.IGNORECASE)
 """Times that go on: what is told with one of them is how things are, unless it is told as something that happened."""
 _APART = frozenset({"home", "hometown", "job", "employer", "name", "preferred_name", "marital", "allergies", "pets"})
@@ -97,7 +100,11 @@ def _read_time(text: Any) -> datetime | None:
 
 
 def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None) -> Iterator[dict[str, Any]]:
-    for clauses in _group(list(list_telling_clauses(text, known=known))):
+    telling = list(list_telling_clauses(text, known=known))
+    aside = not telling and bool(known) and len(text) <= (_LONGEST_ASIDE if text.isascii() else _LONGEST_CHINESE_ASIDE)
+    for clauses in [list_aside_clauses(text)] if aside else _group(telling):
+        if not clauses:
+            continue
         told = _join(clauses)
         language = detect_language(told)
         told = told.rstrip("，, 。.") + ("。" if language == "zh" else ".")
@@ -111,6 +118,7 @@ def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None
                 "relation": "new",
                 "target": None,
                 "confidence": _CONFIDENCE,
+                "aside": aside,
             }
 
 

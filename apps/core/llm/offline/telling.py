@@ -28,7 +28,7 @@ STYLE: Mapping[str, str] = {
     "preferred_name": "reply_style",
     "reply_language": "language_habits",
 }
-"""The section of the profile that a wish about replies belongs to. A memory becomes of it what the writer says to like."""
+"""The section of the profile that a wish about replies belongs to. What the writer likes of them is a memory, too."""
 
 _LONGEST_MESSAGE = 4_000
 """Longer messages are documents; the beginning says whose, and a case set out in one becomes a shared context."""
@@ -47,6 +47,8 @@ _CONDITIONAL = re.compile(r"\b(?:would|could|might|will|should|can)\b|’(?:d|ll
 """What stands before "if" only where it depends on it."""
 _TOLD_BY = ("person", "own", "event", "liking", "wish")
 """Cues that make a sentence one about the writer, whatever else is in the message."""
+_TELLING = ("correcting", "liking", "wish")
+"""Cues of a clause that tells something whatever its form."""
 _TASTES = ("wish", "liking")
 """Cues of a clause that says what the writer likes: of replies, too, which else are for the profile only."""
 _CALLED = {"zh": "我希望被称呼为{value}", "en": "I want to be called {value}"}
@@ -116,18 +118,29 @@ def list_telling_clauses(text: str, *, known: frozenset[str] = frozenset()) -> I
     ``known``: stems of telling words of what is remembered: a statement with one of them goes on with it.
     """
     cues = load_cues()
+    sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _list_sentences(text, cues)]
+    of_writer = any(tells for _sentence, tells in sentences)
+    for sentence, tells in sentences:
+        if tells or (of_writer and _goes_on(sentence, cues)):
+            yield from _read_clauses(sentence, weak=not tells)
+
+
+def list_aside_clauses(text: str) -> list[TellingClause]:
+    """The clauses of a message that are no question, request or courtesy, whether or not they tell anything."""
+    cues = load_cues()
+    return [clause for sentence in _list_sentences(text, cues) for clause in _read_clauses(sentence, weak=False)]
+
+
+def _list_sentences(text: str, cues: Cues) -> list[_Sentence]:
+    """The sentences of a message but those that tell nothing whatever they say; none of a message that is material."""
     text = text[:_LONGEST_MESSAGE]
     folded = fold_in_place(text)
     if cues.find("material", cues.hide_ordinary(folded)) or any(
         cues.find("code", line) for line in folded.splitlines()
     ):
-        return
+        return []
     text = cues.patterns["afterthought"].sub("", restate(re.sub(r"[^\S\n]+", " ", drop_greetings(text))))
-    sentences = [(sentence, _tells(sentence, cues, known=known)) for sentence in _read_sentences(text, cues)]
-    of_writer = any(tells for _sentence, tells in sentences)
-    for sentence, tells in sentences:
-        if tells or (of_writer and _goes_on(sentence, cues)):
-            yield from _read_clauses(sentence, weak=not tells)
+    return list(_read_sentences(text, cues))
 
 
 def drop_greetings(text: str) -> str:
@@ -166,7 +179,12 @@ def _drop_supposed(sentence: Sequence[Clause], leads: Sequence[str]) -> list[tup
     pairs = list(zip(sentence, leads, strict=True))
     if not any(clause.supposes for clause in sentence):
         return pairs
-    return [pair for pair in pairs if not pair[0].supposes and not _CONDITIONAL.search(pair[0].folded)]
+    return [
+        pair
+        for pair in pairs
+        if (not pair[0].supposes and not _CONDITIONAL.search(pair[0].folded))
+        or load_cues().find("wish", pair[0].folded)  # "I wish you'd use more emoji"
+    ]
 
 
 def _join_companions(pairs: Sequence[tuple[Clause, str]]) -> list[tuple[Clause, str]]:
@@ -199,7 +217,7 @@ def _is_empty(clause: Clause, cues: Cues, *, first: bool) -> bool:
     """Whether a clause tells nothing: a question, a request, a courtesy, the weather, words to the assistant."""
     if clause.asks:
         return True
-    if any(cues.find(name, clause.folded) for name in ("correcting", "liking", "wish")) or cues.find("named", clause.text):
+    if any(cues.find(name, clause.folded) for name in _TELLING) or cues.find("named", clause.text):
         return False
     if cues.find("assistant", clause.folded) or (first and cues.find("request", clause.folded)):
         return True

@@ -11,7 +11,10 @@ from tests.core.llm.offline.test_extraction import contents
     ("message", "expected"),
     [
         ("I like short answers.", "The user likes short answers."),
-        ("I'd like more detail in your replies from now on", "The user would like more detail in your replies from now on."),
+        (
+            "I'd like more detail in your replies from now on",
+            "The user would like more detail in your replies from now on.",
+        ),
         ("From now on give me long replies", "The user wants you to give the user long replies."),
         ("Reply to me in Chinese from now on.", "The user wants you to reply to the user in Chinese from now on."),
         ("Stop using emojis", "The user doesn't want any emojis in replies."),
