@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from benchmarks.ending_rows import Entry, Group, tell
 from tests.quality.cases import ContradictionCase, holds
 
 _CASE_SHARE = 4
+_APART_SHARE = 2
 _UNRELATED_SHARE = 2
 _TURNED_SHARE = 0.5
 _MERGED_SHARE = 0.25
@@ -23,8 +25,8 @@ _OTHER_STATEMENT_SHARE = 0.2
 _STRANGER_SHARE, _DIARY_SHARE, _PASSING_SHARE = 0.8, 1.0, 0.8
 """What a row counts, by what it is made of. Conversations weigh the most; of what sounds alike there is the most."""
 
-_NEAR_STRANGERS, _STRANGERS = 12, 2
-"""Of so many of other people's statements nearest to a new one, how many are compared with it."""
+_NEAR_STRANGERS, _STRANGERS, _FAR_STRANGERS = 12, 2, 1
+"""Of so many of other people's statements nearest to a new one, how many are compared with it; and of all others."""
 
 _NEAR_DAYS, _LONGER = 5, 3
 """Of so many of a diary's sentences nearest to a statement, one is compared with it: of other things, or longer by so
@@ -60,7 +62,17 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> list[Row]:
         for before in old:
             for after in new:
                 rows.extend(_make_pair(case, before, after))
+        rows.extend(_make_apart(case))
     return rows
+
+
+def _make_apart(case: ContradictionCase) -> Iterator[Row]:
+    """The messages before the last of a person of whom several things are known: no two are about the same."""
+    marks = (*case.live, *case.ended)
+    told = [(message.text, {mark for mark in marks if holds(text=message.text, mark=mark)}) for message in case.messages]
+    for (old, its), (new, others) in combinations(told[:-1], 2):
+        if its and others and not its & others:
+            yield Row(old, new, again=False, more=True, share=_APART_SHARE)
 
 
 def _make_pair(case: ContradictionCase, old: str, new: str) -> Iterator[Row]:
@@ -92,7 +104,8 @@ def make_stranger_rows(cases: Sequence[ContradictionCase]) -> list[Row]:
         for case in of:
             for new in _split(case.messages[-1].text):
                 nearest = np.argsort(-(vectors @ embed(new)))[:_NEAR_STRANGERS].tolist()
-                for old, other in (olds[index] for index in chance.sample(nearest, _STRANGERS)):
+                places = chance.sample(nearest, _STRANGERS) + chance.sample(range(len(olds)), _FAR_STRANGERS)
+                for old, other in (olds[place] for place in places):
                     if other is not case and not _share_mark(old, other, new, case):
                         rows.append(Row(old, new, again=False, more=True, share=_STRANGER_SHARE))
     return rows

@@ -35,6 +35,7 @@ RELATIONS: Final[Mapping[str, Relation]] = {
     "refines": "refines",
 }
 """Every kind of case, and how its last message relates to the one it speaks of."""
+_MOST_MESSAGES: Final = 6
 JUNK_KINDS: Final = ("junk", "injection")
 
 
@@ -170,7 +171,7 @@ def _read_junk(row: dict[str, Any], *, language: Language) -> JunkCase:
 
 
 def _read_messages(value: Any) -> tuple[Message, ...]:
-    _check(isinstance(value, list) and 2 <= len(value) <= 3, "messages are not a list of two or three")
+    _check(isinstance(value, list) and 2 <= len(value) <= _MOST_MESSAGES, "messages are not a list of two to six")
     for message in value:
         _check(isinstance(message, dict) and message.keys() == {"text", "days_ago"}, "a message has other fields")
         _check(_is_text(message["text"]), "a message is blank or no text")

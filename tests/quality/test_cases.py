@@ -220,7 +220,7 @@ def test_sound_rows_are_loaded_in_order(load_rows: Callable[..., list[Any]]) -> 
         (MOVED | {"relation": "adds"}, "relation does not belong to this kind"),
         (MOVED | {"live_count": True}, "live_count is not a whole number"),
         (MOVED | {"live_count": 0}, "live_count is less than live has marks"),
-        (MOVED | {"messages": MOVED["messages"][:1]}, "messages are not a list of two or three"),
+        (MOVED | {"messages": MOVED["messages"][:1]}, "messages are not a list of two to six"),
         (MOVED | {"messages": [{"text": "I live in Rome."}] * 2}, "a message has other fields"),
         (MOVED | {"messages": [{"text": " ", "days_ago": 1}] * 2}, "a message is blank or no text"),
         (MOVED | {"messages": [{"text": "Rome", "days_ago": 1.5}] * 2}, "days_ago is not a whole number"),

@@ -116,6 +116,23 @@ def test_a_statement_goes_on_with_what_is_known() -> None:
     assert told == ["The user mentioned: Peanut is awake, the cage is empty."]
 
 
+def test_a_short_message_that_tells_nothing_is_an_aside_to_what_is_known() -> None:
+    known = ("The user has a boyfriend.",)
+    (memory,) = extract("It's over.", known=known)["memories"]
+    assert (memory["content"], memory["aside"]) == ("The user mentioned: It's over.", True)
+    (memory,) = extract("I live in Leeds", known=known)["memories"]
+    assert not memory["aside"]
+    assert contents("It's over.") == []
+    for message in (
+        "Is it over?",
+        "Thanks a lot!",
+        "Tell me a joke",
+        "Over, and over, and over again, and round and round it goes, and nobody knows where it will stop.",
+        "好的",
+    ):
+        assert contents(message, known=known) == [], message
+
+
 def test_every_memory_names_its_message() -> None:
     memories = extract("好的", "我住在北京", "我对虾过敏")["memories"]
     assert [(memory["about"], memory["tags"]) for memory in memories] == [(2, ["居住地"]), (3, ["过敏"])]
