@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.chinese_names import gives_another_name
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
 from apps.memory.atomic.naming import is_renamed
@@ -233,9 +234,30 @@ def _fit(old: frozenset[str], new: frozenset[str]) -> bool:
 
 def share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
     """The words of `old` that `new` has too, by itself or in a longer word: 咖啡 is in 喝咖啡."""
+    before, after = _list_keys(old), _list_keys(new)
+    if before is not None and after is not None and before.isdisjoint(after):
+        return frozenset()
     return frozenset(
         word for word in old if word in new or any(is_part(word, other) or is_part(other, word) for other in new)
     )
+
+
+@remember_texts(20_000)
+def _list_keys(words: frozenset[str]) -> frozenset[str] | None:
+    """What two words have in common where one is a part of the other: how they begin, or a character of Chinese.
+
+    None for words in both scripts, of which anything may be a part. Nearly all that is compared has nothing in common,
+    which this tells at once.
+    """
+    keys: set[str] = set()
+    for word in words:
+        if word.isascii():
+            keys.add(word[:_STEM])
+        elif any(map(str.isascii, word)):
+            return None
+        else:
+            keys.update(word)
+    return frozenset(keys)
 
 
 def is_part(short: str, long: str) -> bool:
