@@ -44,11 +44,11 @@ class LearnedComparison:
         self,
         user: User,
         *,
-        rows: Sequence[AtomicMemory],
+        texts: Mapping[UUID, str],
         contents: Mapping[UUID, Sequence[str]],
         doubted: Collection[UUID] = (),
     ) -> None:
-        """`rows`: the person's active memories; `contents`: what is taken from each message, by its ID.
+        """`texts`: of the person's active memories; `contents`: what is taken from each message; both by ID.
 
         `doubted`: messages of which not everything is believed: they count by what is taken from them.
         """
@@ -60,7 +60,6 @@ class LearnedComparison:
         self._is_local = model.name == LOCAL_NAME
         self._said = {message: " ".join(found) for message, found in contents.items()}
         if self._is_local:
-            texts = {row.id: row.content for row in rows}
             self._stored = _load(model.id, list(texts))
             self._statements = {
                 memory: Statement(text=texts[memory], vector=vector)

@@ -84,8 +84,7 @@ class _Recorder:
         if newer:
             self._keep_as_history(draft, newer, group=group)
             return
-        kept = [(row, relation) for row, relation in related if relation is not Relation.CONTRADICTS]
-        successor = self._take_in(draft, kept, group=group)
+        successor = self._take_in(draft, related, group=group)
         for row in ended:
             self._known.drop(row)
             self._writer.supersede(row, by=successor, group=group)

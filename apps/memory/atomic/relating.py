@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from apps.accounts.models import User
@@ -11,7 +13,7 @@ from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.facts import find_left
 from apps.memory.atomic.learned import LearnedComparison, group_contents
 from apps.memory.atomic.repeats import fills_otherwise
-from apps.memory.atomic.selectors import list_compared_memories
+from apps.memory.atomic.selectors import DERIVED_FIELDS, list_compared_memories
 from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.models import AtomicMemory
 
@@ -19,27 +21,42 @@ Related = tuple[AtomicMemory, Relation]
 """An active memory, and what a draft is to it."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What comparing reads of a memory: few of a thousand are needed whole, which takes five times as long to read."""
+
+    id: UUID
+    content: str
+    timestamp: datetime
+    message_id: UUID | None
+
+
 class KnownMemories:
     """A person's active memories, newest first, as they are while drafts are recorded one after the other."""
 
     def __init__(self, user: User, drafts: Sequence[ExtractedMemory], *, doubted: Collection[UUID]) -> None:
         """`drafts`: all that will be compared; `doubted`: the messages of which not everything is believed."""
-        self.rows = list(list_compared_memories(user.pk))
+        self._rows: dict[UUID, AtomicMemory] = {}
+        rows = list_compared_memories(user.pk).values_list("id", "content", "timestamp", "message_id")
+        self._known = [_Known(*values) for values in rows]
         contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
-        self._learned = LearnedComparison(user, rows=self.rows, contents=contents, doubted=doubted)
+        texts = {known.id: known.content for known in self._known}
+        self._learned = LearnedComparison(user, texts=texts, contents=contents, doubted=doubted)
 
     def add(self, row: AtomicMemory) -> None:
         """Count on a new memory."""
-        self.rows.insert(0, row)
+        self._rows[row.id] = row
+        self._known.insert(0, _read(row))
         self._learned.read(row)
 
     def read_anew(self, row: AtomicMemory) -> None:
         """Take note of another content of a memory."""
+        self._known = [_read(row) if known.id == row.id else known for known in self._known]
         self._learned.read(row)
 
     def drop(self, row: AtomicMemory) -> None:
         """Count no longer on a memory that has ended."""
-        self.rows.remove(row)
+        self._known = [known for known in self._known if known.id != row.id]
         self._learned.drop(row)
 
     def find_left(self, row: AtomicMemory, draft: ExtractedMemory) -> list[str]:
@@ -51,9 +68,11 @@ class KnownMemories:
         )
 
     def relate(self, draft: ExtractedMemory) -> list[Related]:
-        """Return what the draft is to each memory; never `Relation.DOUBTFUL` but where both stay."""
+        """Return the memories to which the draft is not new, and what it is; `Relation.DOUBTFUL`: both stay."""
         cosines = self._learned.find_cosines(draft.content)
-        return [(row, self._relate(row, draft, cosine=cosines.get(row.id))) for row in self.rows]
+        relations = [(known, self._relate(known, draft, cosine=cosines.get(known.id))) for known in self._known]
+        related = {known.id: relation for known, relation in relations if relation is not Relation.NEW}
+        return list(zip(self._get_rows(list(related)), related.values(), strict=True))
 
     def find_repeated(self, draft: ExtractedMemory, related: Sequence[Related]) -> Related | None:
         """Return the memory that the draft says again: by the rules, the same before more of it, else by the models."""
@@ -61,45 +80,56 @@ class KnownMemories:
             for row, relation in related:
                 if relation is how:
                     return row, how
-        rows = {row.id: row for row, relation in related if relation is Relation.NEW and _is_earlier(row, draft)}
-        found = self._learned.find_repeated(list(rows), draft.content)
-        return (rows[found[0]], found[1]) if found else None
+        others = {row.id for row, _relation in related}
+        earlier = [known.id for known in self._known if known.id not in others and _is_earlier(known, draft)]
+        found = self._learned.find_repeated(earlier, draft.content)
+        return (self._get_rows([found[0]])[0], found[1]) if found else None
+
+    def _get_rows(self, ids: Sequence[UUID]) -> list[AtomicMemory]:
+        missing = [memory for memory in ids if memory not in self._rows]
+        if missing:
+            self._rows |= AtomicMemory.objects.defer(*DERIVED_FIELDS).in_bulk(missing)
+        return [self._rows[memory] for memory in ids]
 
     def holds(self, fact: str, *, of: AtomicMemory) -> bool:
         """Whether a fact of an ended memory is in no other one, and nothing said since has ended it."""
         return not any(
-            (compare(row.content, fact) is Relation.SAME and not self._learned.doubts_repeat(row.id, fact))
-            or (row.timestamp > of.timestamp and compare(fact, row.content) is Relation.CONTRADICTS)
-            for row in self.rows
+            (compare(known.content, fact) is Relation.SAME and not self._learned.doubts_repeat(known.id, fact))
+            or (known.timestamp > of.timestamp and compare(fact, known.content) is Relation.CONTRADICTS)
+            for known in self._known
         )
 
-    def _relate(self, row: AtomicMemory, draft: ExtractedMemory, *, cosine: float | None) -> Relation:
-        if row.timestamp <= draft.said_at:
-            relation = compare(row.content, draft.content, cosine=cosine)
+    def _relate(self, known: _Known, draft: ExtractedMemory, *, cosine: float | None) -> Relation:
+        if known.timestamp <= draft.said_at:
+            relation = compare(known.content, draft.content, cosine=cosine)
         else:
-            relation = compare(draft.content, row.content, cosine=cosine)
-        if _is_earlier(row, draft):
-            if relation in REPEATS and self._learned.doubts_repeat(row.id, draft.content):
+            relation = compare(draft.content, known.content, cosine=cosine)
+        if _is_earlier(known, draft):
+            if relation in REPEATS and self._learned.doubts_repeat(known.id, draft.content):
                 relation = Relation.NEW
-            if relation is Relation.SAME and fills_otherwise(row.content, draft.content):
+            if relation is Relation.SAME and fills_otherwise(known.content, draft.content):
                 relation = Relation.REFINES
-            if relation is not Relation.CONTRADICTS and self._learned.has_ended(row.id, draft.message_id):
+            if relation is not Relation.CONTRADICTS and self._learned.has_ended(known.id, draft.message_id):
                 return Relation.CONTRADICTS
-            if relation is Relation.CONTRADICTS and self._learned.doubts_end(row.id, draft.message_id):
+            if relation is Relation.CONTRADICTS and self._learned.doubts_end(known.id, draft.message_id):
                 return Relation.DOUBTFUL  # neither has it ended nor is it said again: both stay
         if relation is Relation.DOUBTFUL:
-            return draft.relation if draft.target == row.id else Relation.NEW
+            return draft.relation if draft.target == known.id else Relation.NEW
         if (
             relation is Relation.SAME
-            and row.timestamp <= draft.said_at
-            and not _is_all_said(draft.content, row.content)
+            and known.timestamp <= draft.said_at
+            and not _is_all_said(draft.content, known.content)
         ):
             return Relation.NEW
         return relation
 
 
-def _is_earlier(row: AtomicMemory, draft: ExtractedMemory) -> bool:
-    return row.timestamp < draft.said_at and row.message_id != draft.message_id
+def _read(row: AtomicMemory) -> _Known:
+    return _Known(id=row.id, content=row.content, timestamp=row.timestamp, message_id=row.message_id)
+
+
+def _is_earlier(known: _Known, draft: ExtractedMemory) -> bool:
+    return known.timestamp < draft.said_at and known.message_id != draft.message_id
 
 
 def _is_all_said(content: str, known: str) -> bool:
