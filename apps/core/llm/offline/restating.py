@@ -15,7 +15,10 @@ from importlib.resources import files
 
 _SENTENCE_START = r"(?:^|(?<=[.!?…\n。！？])|(?<=[.!?…] ))"
 
-_WISHED = re.compile(r"(?<=\bI want you to )[A-Z](?=[a-z])|(?<=\bI want )[A-Z](?=[a-z]* (?:emoji|of emoji|\w+ (?:tone|style|answers|replies)|tone|style|answers|replies))")
+_WISHED = re.compile(
+    r"(?<=\bI want you to )[A-Z](?=[a-z])"
+    r"|(?<=\bI want )[A-Z](?=[a-z]* (?:of )?(?:\w+ )?(?:emoji|emoticon|smiley|tone\b|style\b|answers\b|replies\b))"
+)
 """The capital with which a sentence began that is told as a wish."""
 
 
