@@ -69,7 +69,9 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> list[Row]:
 def _make_apart(case: ContradictionCase) -> Iterator[Row]:
     """The messages before the last of a person of whom several things are known: no two are about the same."""
     marks = (*case.live, *case.ended)
-    told = [(message.text, {mark for mark in marks if holds(text=message.text, mark=mark)}) for message in case.messages]
+    told = [
+        (message.text, {mark for mark in marks if holds(text=message.text, mark=mark)}) for message in case.messages
+    ]
     for (old, its), (new, others) in combinations(told[:-1], 2):
         if its and others and not its & others:
             yield Row(old, new, again=False, more=True, share=_APART_SHARE)

@@ -19,19 +19,19 @@ from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.compare import Relation, compare, has_passed, share
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
-from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights
+from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights, raise_odds
 from apps.memory.atomic.phrases import list_phrases
 from apps.memory.atomic.quantities import PLAIN, Quantity, list_quantities
 from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, join_vectors
 
-MIN_STATE = 0.87
-MIN_CHANGE = 0.05
+MIN_STATE = 0.8
+MIN_CHANGE = 0.03
 MIN_END = 0.07
 """Probabilities from which on each model agrees."""
 
 FEW_STATES = 10
-DOUBT = 0.45
+DOUBT = 0.6
 """Of states up to `FEW_STATES` any may well have ended. Among more of them the odds that an end needs grow by this
 power of their number: a message ends one thing or none, and each pair compared is one more chance to be wrong."""
 
@@ -81,18 +81,12 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
     left = np.flatnonzero(states >= MIN_STATE).tolist()
     if not left:
         return {}
-    least = _get_least_end(len(left))
+    least = raise_odds(MIN_END, by=max(1.0, len(left) / FEW_STATES) ** DOUBT)
     if len(left) > CANDIDATES:
         left = [left[index] for index in _rank(models.end.network, [olds[index] for index in left], new)[:CANDIDATES]]
     ends = models.score_ends([olds[index] for index in left], new)
     likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
     return {left[place]: float(ends[place]) for place in likeliest if ends[place] >= least}
-
-
-def _get_least_end(states: int) -> float:
-    """The probability from which on an end counts, of one among so many states."""
-    odds: float = MIN_END / (1 - MIN_END) * max(1.0, states / FEW_STATES) ** DOUBT
-    return odds / (1 + odds)
 
 
 def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:

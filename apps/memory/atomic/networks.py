@@ -112,6 +112,12 @@ class PairModel:
         }
 
 
+def raise_odds(probability: float, *, by: float) -> float:
+    """Return the probability whose odds are `by` times those of `probability`."""
+    odds = probability / (1 - probability) * by
+    return odds / (1 + odds)
+
+
 def squash(logits: Floats) -> Floats:
     """Return the probabilities of log-odds."""
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))), dtype=np.float32)

@@ -24,19 +24,22 @@ from apps.memory.atomic.compare import SAME_COSINE, Relation, share
 from apps.memory.atomic.endings import read_pair
 from apps.memory.atomic.frames import USER, Frame, read_frame
 from apps.memory.atomic.naming import find_proper
-from apps.memory.atomic.networks import Linear, PairModel, Weights, check_shapes, load_weights
+from apps.memory.atomic.networks import Linear, PairModel, Weights, check_shapes, load_weights, raise_odds
 from apps.memory.atomic.phrases import list_phrases, replace_shared
 from apps.memory.atomic.quantities import list_quantities
 from apps.memory.atomic.spelling import make_comparable
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed
 
-MIN_REPEAT: Final = 0.15
-"""Probability from which on both are about the same fact: merging loses nothing."""
+MIN_REPEAT: Final = 0.25
+DOUBT: Final = 0.5
+"""Probability from which on both are about the same fact, where only one older text is known. Among more the odds that
+it needs grow by this power of their number: each is one more chance to join what has nothing to do with each other
+("has a cat", "has braces")."""
 
 MIN_SAME: Final = 0.6
 """Probability from which on the new text may be dropped, where it tells no more."""
 
-LEAST_REPEAT: Final = 0.05
+LEAST_REPEAT: Final = 0.08
 """Probability below which what the rules of `compare` take for a repetition is none."""
 
 MOST_MORE: Final = 0.2
@@ -103,7 +106,7 @@ def find_repeated(olds: Sequence[Statement], new: Statement) -> tuple[int, Relat
     vectors, features = join_pairs(chosen, new), features[best]
     scores = models.score_repeats(vectors, features, [old.text for old in chosen], new.text)
     first = int(scores.argmax())
-    if scores[first] < MIN_REPEAT:
+    if scores[first] < raise_odds(MIN_REPEAT, by=len(olds) ** DOUBT):
         return None
     may_be_dropped = (
         scores[first] >= MIN_SAME
