@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -51,10 +51,10 @@ class UndoOperations(PanelPage):
 def _list_made_with(everything: QuerySet[Change], operations: Sequence[UUID]) -> QuerySet[Change]:
     """What the same people made at the same moments, in the same way: a request has one time for all it changes."""
     first = everything.filter(operation__in=operations).order_by("pk")
-    beside = first.filter(
+    beside = first.alias(by=ExpressionWrapper(OuterRef("actor"), Change._meta.get_field("actor").target_field)).filter(
+        Q(actor=F("by")) | Q(actor=None, by=None),  # nobody is the same as nobody
         pk__lte=OuterRef("pk"),
         created_at=OuterRef("created_at"),
-        actor=OuterRef("actor"),
         origin=OuterRef("origin"),
     )
     # No index leads to a moment: what was made before the first of these is not even read.

@@ -25,6 +25,7 @@ _MOST_OVERLAP = 0.75
 _IN_PASSING = 2
 """One word in so many may be the same in two texts that are about different things."""
 
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _SHORT = 100
 _SHORT_CHINESE = 35
 """Characters of a text that tells little besides. In 1,700 memories of long talk, each passing that the models doubted
@@ -87,7 +88,7 @@ def has_passed(old: str, new: str) -> bool:
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= (_SHORT if text.isascii() else _SHORT_CHINESE)
+    return len(text) <= (_SHORT_CHINESE if _CHINESE.search(text) else _SHORT)
 
 
 def _share_subject(before: Frame, after: Frame) -> bool:

@@ -38,6 +38,9 @@ power of their number: a message ends one thing or none, and each pair compared 
 MIN_END_OF_REPEATED = 0.5
 """Probability from which on even what the rules of `compare` take for said again has ended: "keto's over"."""
 
+MIN_END_OF_ASIDE = 0.5
+"""Probability from which on a message that tells nothing by itself ("Deleted it.") has ended anything."""
+
 LEAST_STATE = 0.1
 """Probability of a state below which, or of an end below `MIN_END`, what the rules of `compare` end is not ended."""
 

@@ -17,7 +17,7 @@ from apps.core.llm.embedding.local import LOCAL_NAME
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.memory.atomic.compare import REPEATS, Relation, compare
-from apps.memory.atomic.endings import MIN_END_OF_REPEATED, find_ended, is_end_doubtful
+from apps.memory.atomic.endings import MIN_END_OF_ASIDE, MIN_END_OF_REPEATED, find_ended, is_end_doubtful
 from apps.memory.atomic.repeats import find_repeated, is_repeat_doubtful
 from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, embed, make_statement
 from apps.memory.embeddings.active import list_models_in_use
@@ -47,12 +47,14 @@ class LearnedComparison:
         texts: Mapping[UUID, str],
         contents: Mapping[UUID, Sequence[str]],
         doubted: Collection[UUID] = (),
+        asides: Collection[UUID] = (),
     ) -> None:
         """`texts`: of the person's active memories; `contents`: what is taken from each message; both by ID.
 
-        `doubted`: messages of which not everything is believed: they count by what is taken from them.
+        `doubted`: messages of which not everything is believed: they count by what is taken from them. `asides`: those
+        that tell nothing by themselves: such a one ends the likeliest memory at most, and more likely than not.
         """
-        self._contents = contents
+        self._contents, self._asides = contents, asides
         self._ended: dict[UUID, frozenset[UUID]] = {}
         self._statements: dict[UUID, Statement] = {}
         self._stored = _Vectors(memories=[], rows=np.empty((0, DIMENSIONS), dtype=np.float32))
@@ -101,6 +103,9 @@ class LearnedComparison:
         if not known:
             return frozenset()
         ended = find_ended([statement for _memory, statement in known], self.get_said(message))
+        if message in self._asides:
+            likeliest = max(ended.values(), default=0.0)
+            ended = {index: likeliest for index in ended if ended[index] == likeliest >= MIN_END_OF_ASIDE}
         return frozenset(
             known[index][0]
             for index, probability in ended.items()

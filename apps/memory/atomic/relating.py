@@ -41,7 +41,8 @@ class KnownMemories:
         self._known = [_Known(*values) for values in rows]
         contents = group_contents([(draft.message_id, draft.content) for draft in drafts])
         texts = {known.id: known.content for known in self._known}
-        self._learned = LearnedComparison(user, texts=texts, contents=contents, doubted=doubted)
+        asides = {draft.message_id for draft in drafts if draft.is_aside}
+        self._learned = LearnedComparison(user, texts=texts, contents=contents, doubted=doubted, asides=asides)
 
     def add(self, row: AtomicMemory) -> None:
         """Count on a new memory."""

@@ -201,6 +201,16 @@ def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in:
     assert len(lookups[0]) == len(lookups[1])
 
 
+@pytest.mark.spec("M3", "L7")
+def test_what_nobody_made_is_found_together_too(log_in: LogIn, mei: User) -> None:
+    client = log_in(mei)
+    memories = [remember(mei, f"{number}") for number in range(3)]
+    response = post(client, "category", *memories, value="pattern")
+    Change.objects.update(actor=None)
+    assert toast(undo(client, response))["text"] == "Undone."
+    assert not LongTermMemory.objects.filter(category="pattern").exists()
+
+
 @pytest.mark.spec("M5")
 def test_atomic_memories_too(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)

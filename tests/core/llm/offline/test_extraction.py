@@ -64,7 +64,7 @@ def test_what_is_told_of_the_person(message: str, expected: list[str]) -> None:
         ("I like swimming in the sea and long walks", ["The user likes swimming in the sea and long walks."]),
         (
             "I adopted a cat called Mochi last month. Please keep your answers short.",
-            ["The user adopted a cat called Mochi last month.", "The user wants you to keep your answers short."],
+            ["The user adopted a cat called Mochi last month."],
         ),
         ("My wife is a teacher. She loves hiking.", ["The user's wife is a teacher. She loves hiking."]),
         ("My brother is a pilot and lives in Rome", ["The user's brother is a pilot, and lives in Rome."]),
