@@ -102,7 +102,7 @@ def _read_time(text: Any) -> datetime | None:
 def _list_memories(text: str, *, known: frozenset[str], said_at: datetime | None) -> Iterator[dict[str, Any]]:
     telling = list(list_telling_clauses(text, known=known))
     longest = _LONGEST_CHINESE_ASIDE if detect_language(text) == "zh" else _LONGEST_ASIDE
-    aside = not telling and bool(known) and len(text) <= longest
+    aside = not telling and len(text) <= longest
     for clauses in [list_aside_clauses(text)] if aside else _group(telling):
         if not clauses:
             continue
