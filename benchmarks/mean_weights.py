@@ -12,12 +12,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from apps.memory.atomic.networks import Weights
 from apps.memory.atomic.vectors import Floats
+from benchmarks.training import write_weights
 
 _JOINED = frozenset({"means", "scales", "hidden", "hidden_bias", "output"})
 
@@ -63,8 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args(arguments)
     mean = take_mean([{key: value.astype(np.float32) for key, value in np.load(file).items()} for file in given.files])
-    halves: dict[str, Any] = {key: value.astype(np.float16) for key, value in mean.items()}
-    np.savez_compressed(given.output, **halves)
+    write_weights(mean, given.output)
     return 0
 
 

@@ -55,9 +55,14 @@ def run(
     parser.add_argument("--output", type=Path, default=_ROOT / "apps" / "memory" / "atomic" / "data" / f"{name}.npz")
     given = parser.parse_args(arguments)
     weights = train([case for path in given.cases for case in load_case_file(path, language=path.name[:2])])
-    halves: dict[str, Any] = {key: value.astype(np.float16) for key, value in weights.items()}
-    np.savez_compressed(given.output, **halves)
+    write_weights(weights, given.output)
     return 0
+
+
+def write_weights(weights: Weights, path: Path) -> None:
+    """Write the weights to a file, in half of the precision."""
+    halves: dict[str, Any] = {key: value.astype(np.float16) for key, value in weights.items()}
+    np.savez_compressed(path, **halves)
 
 
 def track(steps: Sequence[T], what: str) -> Iterable[T]:

@@ -45,12 +45,12 @@ _COMPANION = re.compile(r"(?:my|our|his|her) (?:\w+ ?){1,2}|[a-z]+")
 _VOCATIVE = re.compile(r"[A-Z][a-z]+")
 _CONDITIONAL = re.compile(r"\b(?:would|could|might|will|should|can)\b|’(?:d|ll)\b|会|想|就|能|可以")
 """What stands before "if" only where it depends on it."""
-_TOLD_BY = ("person", "own", "event", "liking", "wish")
-"""Cues that make a sentence one about the writer, whatever else is in the message."""
-_TELLING = ("correcting", "liking", "wish")
-"""Cues of a clause that tells something whatever its form."""
-_TASTES = ("wish", "liking")
+_TASTES = ("liking", "wish")
 """Cues of a clause that says what the writer likes: of replies, too, which else are for the profile only."""
+_TOLD_BY = ("person", "own", "event", *_TASTES)
+"""Cues that make a sentence one about the writer, whatever else is in the message."""
+_TELLING = ("correcting", *_TASTES)
+"""Cues of a clause that tells something whatever its form."""
 _CALLED = {"zh": "我希望被称呼为{value}", "en": "I want to be called {value}"}
 
 
