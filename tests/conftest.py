@@ -14,6 +14,7 @@ from django.utils import translation
 from apps.core.embedded import urls
 from apps.core.embedded.layout import DataLayout
 from apps.core.embedded.servers import get_missing_servers
+from tests.support.query_threads import wait_for_queries
 from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 
 pytest_plugins = [
@@ -52,6 +53,13 @@ def _default_language() -> Iterator[None]:
     """Leave the language of a test's last request to that test; a request activates one and keeps it."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture(autouse=True)
+def _queries_end() -> Iterator[None]:
+    """Leave the embedding of a test's queries to that test: a late one asks again, and would ask the next test's model."""
+    yield
+    wait_for_queries()
 
 
 @pytest.fixture(scope="session")

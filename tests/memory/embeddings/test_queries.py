@@ -10,18 +10,16 @@ from pytest_django.fixtures import Settings
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.text.remembering import forget_texts
 from apps.memory.embeddings import queries
-from apps.memory.embeddings.queries import embed_query
+from apps.memory.embeddings.queries import embed_query, start_embedding
 from apps.memory.models import EmbeddingModel
 from tests.memory.embeddings.conftest import REMOTE
+from tests.support.query_threads import wait_for_queries
 from tests.support.scripted_model import Gate, Raw, ScriptedModel, embed_with, refuse_with
 
 pytestmark = pytest.mark.django_db
 
 PATIENT = 30.0
 """Seconds: this machine may be busy, and nobody is to fail for that."""
-
-UNASKED = "what no other test asks"
-"""A thread that another test did not wait for may remember its query later."""
 
 
 @pytest.fixture(autouse=True)
@@ -70,13 +68,20 @@ def test_past_the_deadline_there_is_none_and_a_late_answer_serves_the_next_time(
     remote: ScriptedModel, remote_model: EmbeddingModel
 ) -> None:
     gate = Gate()
-    remote.script_embeddings(Raw((gate,)), embed_with([[1.0, 0.0]]))
+    remote.script_embeddings(Raw((gate,)))
+    remote.embed = lambda texts: embed_with([[1.0, 0.0]])
 
-    assert embed_query("slow", deadline=0.05) is None
+    wait = start_embedding("slow", deadline=0)
+    gate.wait_reached()
+    assert wait() is None
+
     gate.open()
+    wait_for_queries()
+    asked = len(remote.embedding_requests)
     found = embed_query("slow", deadline=PATIENT)
     assert found is not None
     assert found.vector[0] == pytest.approx(1.0)
+    assert len(remote.embedding_requests) == asked
 
 
 @pytest.mark.spec("A4")
@@ -100,8 +105,8 @@ def test_a_model_that_cannot_be_asked_any_more_makes_nothing_fail(settings: Sett
 
 
 def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    first = embed_query(UNASKED, deadline=PATIENT)
-    second = embed_query(UNASKED, deadline=PATIENT)
+    first = embed_query("x", deadline=PATIENT)
+    second = embed_query("x", deadline=PATIENT)
 
     assert first is not None
     assert second is not None
@@ -111,9 +116,9 @@ def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: Embed
 
 @pytest.mark.spec("R3")
 def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
-    embed_query(UNASKED, deadline=PATIENT)
+    embed_query("x", deadline=PATIENT)
     forget_texts()
-    embed_query(UNASKED, deadline=PATIENT)
+    embed_query("x", deadline=PATIENT)
 
     assert len(remote.embedding_requests) == 2
 
