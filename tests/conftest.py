@@ -57,7 +57,7 @@ def _default_language() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _queries_end() -> Iterator[None]:
-    """Leave the embedding of a test's queries to that test: a late one asks again, and would ask the next test's model."""
+    """Leave the embedding of a test's queries to that test: a late one would ask the next test's model again."""
     yield
     wait_for_queries()
 
