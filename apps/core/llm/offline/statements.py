@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from apps.core.llm.offline.clauses import Clause, is_instruction, split_clauses
 from apps.core.llm.offline.language import Language, spell_uniformly
-from apps.core.llm.offline.lexicon import Category, Concept, Lexicon, Mode, load_lexicons
+from apps.core.llm.offline.lexicon import Category, Concept, Lexicon, Mode, load_lexicon, load_lexicons
 from apps.core.llm.offline.subjects import Subject, introduce, read_subject, skip_opening
 from apps.core.llm.offline.values import clean_value, read_values
 
@@ -75,7 +75,7 @@ def read_statements(text: str, *, before: Sequence[Entry] = ()) -> list[Entry]:
     seen: set[str] = set()
     reader = _Reader(before)
     for sentence in split_clauses(text):
-        reader.begin_sentence()
+        reader.begin_sentence(sentence)
         for clause in sentence:
             if clause.folded in seen or len(clause.folded) > LONGEST_CLAUSE:
                 continue
@@ -90,6 +90,7 @@ def read_statements(text: str, *, before: Sequence[Entry] = ()) -> list[Entry]:
 def read_clauses(clauses: Sequence[Clause]) -> list[tuple[Entry, ...]]:
     """What each of `clauses`, those of one sentence, states; whom it is about carries over from one to the next."""
     reader = _Reader(())
+    reader.begin_sentence(clauses)
     return [tuple(reader.read(clause)) if len(clause.folded) <= LONGEST_CLAUSE else () for clause in clauses]
 
 
@@ -121,10 +122,13 @@ class _Reader:
         self.user_is_subject = False
         self.asked_to_remember = False
         self.left_unread = False
+        self.on_a_journey = False
         self.introduced: Subject | None = None
 
-    def begin_sentence(self) -> None:
+    def begin_sentence(self, clauses: Sequence[Clause]) -> None:
         """Forget the grammatical subject; who is spoken of stays."""
+        journey = load_lexicon("zh").words["journey"]
+        self.on_a_journey = any(journey.search(clause.folded) for clause in clauses)
         self.user_is_subject = False
         self.introduced = None
 
@@ -227,6 +231,9 @@ class _Reader:
             places = [(concept.whole, subject.start)] if self.mentioned and subject.kind in ("elided", "other") else []
         elif concept.name == "name" and subject.kind == "elided" and self.left_unread:
             # "I cooked something new, called …": the name is that of a thing in the clause before.
+            places = []
+        elif concept.name == "home" and subject.kind == "elided" and self.on_a_journey:
+            # 住洱海边,预算三千: where to stay for some nights.
             places = []
         else:
             places = [(concept.whole, subject.start)]
