@@ -17,9 +17,10 @@ class MemoryCopy:
     """Another place that holds a memory's text (L6).
 
     `kind` "long_term": `id` is another memory, `field` its key. "atomic": an atomic memory, "content". "working": the
-    session, and the context variable. "profile": the profile, and the section. "summary": the summary of a session
-    ("title" or "snippet") or the message that is one of a conversation ("content"). "context": the shared context, and
-    "title", "content" or "entry". `text` is what stands there; of a longer text only what would be removed.
+    session, and the context variable. "topic": the session, "current_topic". "profile": the profile, and the section.
+    "summary": the summary of a session ("title" or "snippet") or the message that is one of a conversation ("content").
+    "context": the shared context, and "title", "content" or "entry". `text` is what stands there; of a longer text only
+    what would be removed.
     """
 
     kind: str

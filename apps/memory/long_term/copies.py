@@ -18,7 +18,7 @@ from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.long_term.changes import list_items
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, LongTermMemory, WorkingMemory, WorkingMemoryRevision
 
-LONG_TERM, ATOMIC, WORKING = "long_term", "atomic", "working"
+LONG_TERM, ATOMIC, WORKING, TOPIC = "long_term", "atomic", "working", "topic"
 
 _MIN_CONTAINED_CHARACTERS = 2
 """A shorter value is found as a whole text only: 是 is a part of too many."""
@@ -28,8 +28,9 @@ def list_copies(user: User, memories: Iterable[LongTermMemory]) -> list[MemoryCo
     """Return the other places in which the values of `memories` stand, of this person only.
 
     Long-term: memories of any status with the same value, whatever their key. Atomic: memories of any status whose
-    content is one of the values or holds it as words of its own: "cat" is not in "education". Working: the same of
-    context variables, forms too. Then what was registered (`apps.memory.copies`). A fixed number of queries.
+    content is one of the values or holds it as words of its own: "cat" is not in "education". Working and topic: the
+    same of context variables, forms too, and of topics. Then what was registered (`apps.memory.copies`). A fixed
+    number of queries.
     """
     memories = list(memories)
     values = {form for memory in memories for form in _forms(memory.value)}
@@ -87,20 +88,29 @@ def _list_atomic(user: User, values: set[str], traces: Traces) -> Iterator[Memor
 
 
 def _list_working(user: User, values: set[str], traces: Traces) -> Iterator[MemoryCopy]:
-    """Name each variable once for its session, in the working memory it has or in what that was before."""
+    """Name each variable and each topic once for its session, in the working memory it has or what that was before."""
     live = WorkingMemory.objects.filter(user=user).order_by("-updated_at", "session_id")
     earlier = WorkingMemoryRevision.objects.filter(user=user).order_by("-id")
-    states = chain(*(rows.values_list("session_id", "context_variables").iterator() for rows in (live, earlier)))
+    fields = ("session_id", "current_topic", "context_variables")
+    states = chain(*(rows.values_list(*fields).iterator() for rows in (live, earlier)))
     named = set()
+    topics: set[tuple[UUID, str | None]] = set()
     looked_at: dict[tuple[UUID, str], str] = {}
     with transaction.atomic(savepoint=False):  # to be read in portions
-        for session_id, variables in states:
+        for session_id, topic, variables in states:
+            if topic and (session_id, topic) not in topics and _stands_in(topic, values, traces):
+                yield MemoryCopy(kind=TOPIC, id=session_id, field="current_topic", text=topic)
+            topics.add((session_id, topic))
             for name, value in variables.items():
                 text = json_text(value)
                 # A revision repeats what it leaves alone: of thousands, few say something else.
                 if (session_id, name) in named or looked_at.get((session_id, name)) == text:
                     continue
                 looked_at[session_id, name] = text
-                if any(normalize_value(leaf) in values or traces.stand_in(leaf) for leaf in _leaves(value)):
+                if any(_stands_in(leaf, values, traces) for leaf in _leaves(value)):
                     named.add((session_id, name))
                     yield MemoryCopy(kind=WORKING, id=session_id, field=name, text=text)
+
+
+def _stands_in(text: str, values: set[str], traces: Traces) -> bool:
+    return normalize_value(text) in values or traces.stand_in(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -10,17 +11,16 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.conversations.services import keep_sessions
-from apps.core.errors import NotFound
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.forgotten import record_forgotten
 from apps.memory.history.services import forget_history
 from apps.memory.locking import lock_memories
-from apps.memory.long_term.copies import ATOMIC, LONG_TERM, WORKING, get_traces, list_copies
+from apps.memory.long_term.copies import ATOMIC, LONG_TERM, TOPIC, WORKING, get_traces, list_copies
 from apps.memory.long_term.forgotten import digest_key, digest_values
 from apps.memory.long_term.types import Forgotten
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
-from apps.memory.working.services import forget_earlier_variables, update_working_memory
+from apps.memory.working.services import forget_parts
 
 # What a memory superseded, directly or not, is its history. Links end where the last item of a list was taken away, so
 # an active memory's history is also whatever else its key has left behind.
@@ -75,17 +75,15 @@ def forget_all(*, user: User, now: datetime) -> int:
 
 def _remove_from_working_memory(user: User, copies: Iterable[MemoryCopy], *, now: datetime) -> None:
     # Last: whoever takes working memory too takes long-term memory and the session first, as turns and forms do.
-    variables: dict[UUID, dict[str, None]] = {}
+    names: dict[UUID, set[str]] = defaultdict(set)
+    topics: dict[UUID, set[str]] = defaultdict(set)
     for copy in copies:
         if copy.kind == WORKING:
-            variables.setdefault(copy.id, {})[copy.field] = None
-    for session_id in sorted(variables):
-        changes = {"context_variables": variables[session_id]}
-        forget_earlier_variables(user=user, session_id=session_id, names=variables[session_id])
-        try:
-            update_working_memory(user=user, session_id=session_id, now=now, changes=changes)
-        except NotFound:  # it idled too long: gone already
-            continue
+            names[copy.id].add(copy.field)
+        elif copy.kind == TOPIC:
+            topics[copy.id].add(copy.text)
+    for session_id in sorted(names.keys() | topics.keys()):
+        forget_parts(user=user, session_id=session_id, names=names[session_id], topics=topics[session_id], now=now)
 
 
 def _with_history(user: User, ids: Sequence[UUID]) -> list[UUID]:

@@ -90,9 +90,9 @@ class BatchDeletedSerializer(serializers.Serializer[Any]):
 
 
 class MemoryCopySerializer(serializers.Serializer[Any]):
-    """Another place that holds the memory's text: another memory, a context variable, or a running text."""
+    """Another place that holds the memory's text: another memory, a context variable, a topic, or a running text."""
 
-    kind = serializers.ChoiceField(choices=["long_term", "atomic", "working", "profile", "summary", "context"])
+    kind = serializers.ChoiceField(choices=["long_term", "atomic", "working", "topic", "profile", "summary", "context"])
     id = serializers.UUIDField()
     field = serializers.CharField()
     text = serializers.CharField()

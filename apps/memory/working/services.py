@@ -183,15 +183,29 @@ def forget_working_memory(*, user: User, session_id: uuid.UUID) -> int:
     return deleted
 
 
-def forget_earlier_variables(*, user: User, session_id: uuid.UUID, names: Collection[str]) -> None:
-    """Remove variables from everything the session's working memory was before, live or expired (L6)."""
+@transaction.atomic
+def forget_parts(
+    *, user: User, session_id: uuid.UUID, names: Collection[str], topics: Collection[str], now: datetime
+) -> None:
+    """Remove variables by name, and topics, from the session's working memory and from all it was before (L6)."""
+    row = _lock(user=user, session_id=session_id, now=now, ttl_minutes=get_settings(user).working_ttl_minutes)
+    if row is not None:
+        row.current_topic = None if row.current_topic in topics else row.current_topic
+        _save(row, _remove_all(row, names), now=now)
+    # After the live one: whoever writes it notes a revision under its lock.
     revisions = WorkingMemoryRevision.objects.select_for_update().filter(user=user, session_id=session_id)
-    for row in revisions.filter(context_variables__has_any_keys=list(names)).order_by("id"):
-        left = Variables.load(row.context_variables, row.written)
-        for name in names:
-            left = remove(left, name)
-        row.context_variables, row.written = dict(left.values), left.dump_written()
-        row.save(update_fields=["context_variables", "written"])
+    revisions.filter(current_topic__in=topics).update(current_topic=None)
+    for earlier in revisions.filter(context_variables__has_any_keys=list(names)).order_by("id"):
+        left = _remove_all(earlier, names)
+        earlier.context_variables, earlier.written = dict(left.values), left.dump_written()
+        earlier.save(update_fields=["context_variables", "written"])
+
+
+def _remove_all(row: WorkingMemory | WorkingMemoryRevision, names: Collection[str]) -> Variables:
+    left = Variables.load(row.context_variables, row.written)
+    for name in names:
+        left = remove(left, name)
+    return left
 
 
 def _lock(*, user: User, session_id: uuid.UUID, now: datetime, ttl_minutes: int) -> WorkingMemory | None:

@@ -12,6 +12,7 @@ _COPY_KINDS = {
     "long_term": _("long-term memory"),
     "atomic": _("atomic memory"),
     "working": _("working memory"),
+    "topic": _("current topic"),
     "profile": _("user profile"),
     "summary": _("summary"),
     "context": _("shared context"),

@@ -11,7 +11,7 @@ from apps.conversations.models import Session
 from apps.conversations.services import delete_session
 from apps.core.errors import NotFound
 from apps.memory.archive import expire_working_memory
-from apps.memory.models import WorkingMemoryRevision
+from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.selectors import WorkingMemorySnapshot, find_working_state, list_copies
 from apps.memory.services import (
     count_turn,
@@ -127,6 +127,34 @@ def test_a_copy_of_a_deleted_memory_is_named_once_and_goes_from_every_revision(s
     forget_memories(user=session.user, ids=[memory.id], now=NOW, copies=True)
     left = WorkingMemoryRevision.objects.order_by("id").values_list("context_variables", flat=True)
     assert list(left) == [{"other": "留下"}, {"other": "留下", "more": 1}]
+
+
+@pytest.mark.spec("L6")
+def test_a_topic_that_says_it_goes_from_every_revision_and_another_stays(session: Session) -> None:
+    memory, _action = create_memory(user=session.user, category="fact", key="疾病", value="糖尿病", now=NOW)
+    find_out(session, count(session, minutes=0), topic="糖尿病")
+    find_out(session, count(session, minutes=1), topic="旅行")
+    find_out(session, count(session, minutes=2), topic="糖尿病的饮食", other="留下")
+    named = [(copy.kind, copy.id, copy.field, copy.text) for copy in list_copies(session.user, [memory])]
+    assert named == [
+        ("topic", session.id, "current_topic", "糖尿病的饮食"),
+        ("topic", session.id, "current_topic", "糖尿病"),
+    ]
+    forget_memories(user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=3), copies=True)
+    earlier = WorkingMemoryRevision.objects.order_by("id").values_list("current_topic", flat=True)
+    assert list(earlier) == [None, "旅行", None, None]
+    live = WorkingMemory.objects.get(session=session)
+    assert (live.current_topic, live.context_variables) == (None, {"other": "留下"})
+    assert list_copies(session.user, [memory]) == []
+
+
+@pytest.mark.spec("L6")
+def test_a_topic_that_has_changed_since_stays_when_an_earlier_one_goes(session: Session) -> None:
+    memory, _action = create_memory(user=session.user, category="fact", key="疾病", value="糖尿病", now=NOW)
+    find_out(session, count(session, minutes=0), topic="糖尿病")
+    find_out(session, count(session, minutes=1), topic="旅行")
+    forget_memories(user=session.user, ids=[memory.id], now=NOW + timedelta(minutes=2), copies=True)
+    assert WorkingMemory.objects.get(session=session).current_topic == "旅行"
 
 
 def test_nobody_else_finds_it(session: Session) -> None:
