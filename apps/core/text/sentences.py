@@ -20,6 +20,7 @@ _CLAUSE_END = re.compile(r"[，；、：]|[,;:](?=\s)|(?<=\s)[-–—]+(?=\s)")
 _MARKS = " \t\n.。!！?？…,，;；:：-–—"
 _LAST_WORD = re.compile(r"[^\s(（]*$")
 _ABBREVIATION = re.compile(
+    r"(?:.*[\u3400-\u9fff](?=[A-Za-z]{2}))?"
     r"(?:[A-Za-z]|[A-Za-z](?:\.[A-Za-z])+|Mrs?|Ms|Dr|Prof|Nos?|Art|Arts|Sec|Secs|Abs|Nr|vs|ca|cf|al|approx|Inc|Ltd|Co|Corp"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec|St|Ch|Fig|Eq|pp|para|paras|Supp|Ct|Ed|Reg|Regs|Rev|Stat)"
 )

@@ -14,6 +14,7 @@ from apps.core.text.remembering import remember_texts
 from apps.memory.atomic.chinese_names import gives_another_name
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
 from apps.memory.atomic.naming import is_renamed
+from apps.memory.atomic.tables import load_tables
 
 SAME_COSINE = 0.97
 """From here on two texts with the same numbers and nothing ended in either say the same."""
@@ -261,6 +262,14 @@ def _list_keys(words: frozenset[str]) -> frozenset[str] | None:
     return frozenset(keys)
 
 
+def speaks_of(about: frozenset[str], words: frozenset[str]) -> bool:
+    """Whether two texts share words, and not only what one does with different things: allergic to nuts, to eggs."""
+    shared = share(words, about)
+    if not shared <= load_tables().taking or shared == words:
+        return bool(shared)
+    return not about - share(about, words)
+
+
 def is_part(short: str, long: str) -> bool:
     """Whether one word is in another: anywhere in Chinese, as a stem of some length in English (allerg, allergi)."""
     return long.startswith(short) and len(short) >= _STEM if long.isascii() else short in long
@@ -273,7 +282,7 @@ def _is_ended(old: Clause, new: Clause, after: Frame) -> bool:
         return "restart" in new.cues and not _ends(new) and bool(share(old.words, _about(new, after)))
     if "negation" in old.cues and _likes(old) is None:
         return False  # "I don't smoke" is as true after "I quit smoking ten years ago"
-    return _ends(new) and bool(share(old.words, _about(new, after)))
+    return _ends(new) and speaks_of(_about(new, after), old.words)
 
 
 def _ends(clause: Clause) -> bool:

@@ -9,6 +9,7 @@ the labelled conversations of ``tests/quality``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +18,7 @@ import numpy as np
 
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
-from apps.memory.atomic.compare import Relation, compare, has_passed, share
+from apps.memory.atomic.compare import Relation, compare, has_passed, share, speaks_of
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
 from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights, raise_odds
 from apps.memory.atomic.phrases import list_phrases
@@ -56,6 +57,7 @@ _AT_ONCE = 1_000
 _CHANGES = frozenset({"end", "no_more", "change", "correction", "switch", "gain", "restart"})
 """Cues of which a clause with one says that something is otherwise than it was."""
 
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _CHINESE_LENGTH = 3
 """A character of Chinese says as much as so many of English."""
 
@@ -134,7 +136,7 @@ def read_new(statement: Statement) -> Floats:
 
 @remember_texts(20_000)
 def read_pair(old: str, new: str) -> Floats:
-    """Return the features of a pair of texts: shared words, quantities, cues, of whom, attributes."""
+    """Return the features of a pair of texts: shared words, quantities, cues, of whom, attributes, scripts."""
     before, after = read_frame(old), read_frame(new)
     shared = share(before.words, after.words)
     telling = max(after.clauses, key=lambda clause: len(share(before.words, clause.words)), default=None)
@@ -169,6 +171,8 @@ def read_pair(old: str, new: str) -> Floats:
         min(len(old), 200) / 100,
         *_compare_places(find_places(old), find_places(new)),
         *_compare_quantities(_list_quantities(old), _list_quantities(new)),
+        bool(shared) and not speaks_of(after.words, before.words),
+        bool(_CHINESE.search(old)) != bool(_CHINESE.search(new)),
     ]
     return np.array(found, dtype=np.float32)
 

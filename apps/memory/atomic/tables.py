@@ -42,7 +42,10 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the files hold; ``measures`` are attributes whose value is a number."""
+    """What the files hold; ``measures`` are attributes whose value is a number.
+
+    ``taking``: words of what one has to do with many things, one of which ends without the others.
+    """
 
     attributes: Mapping[str, Attribute]
     measures: Mapping[str, Attribute]
@@ -54,6 +57,7 @@ class Tables:
     aliases: Mapping[str, str]
     generic: frozenset[str]
     telling: frozenset[str]
+    taking: frozenset[str]
     lists: re.Pattern[str]
     transitions: tuple[Transition, ...]
     categories: Mapping[str, re.Pattern[str]]
@@ -87,6 +91,7 @@ def load_tables() -> Tables:
         aliases=table["aliases"],
         generic=frozenset(stem(word) for word in table["words"]["generic"].split()) | load_stop_words(),
         telling=frozenset(table["words"]["telling"]),
+        taking=frozenset(map(stem, table["words"]["taking"].split())),
         lists=re.compile(table["words"]["list"]),
         transitions=tuple(
             Transition(old=re.compile(row["old"]), new=re.compile(row["new"]), of=frozenset(row.get("of", ())))

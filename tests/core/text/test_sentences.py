@@ -15,6 +15,8 @@ from apps.core.text.sentences import cut_at_sentence, split_clauses, split_sente
         ("你好。我住在上海！真的吗？", ["你好。", "我住在上海！", "真的吗？"]),
         ("“好的。”他说。", ["“好的。”", "他说。"]),
         ("价格是3.5元。It cost $3.50! Really?", ["价格是3.5元。", "It cost $3.50! ", "Really?"]),
+        ("我的导师叫Dr. Lindqvist. 他很严。", ["我的导师叫Dr. Lindqvist. ", "他很严。"]),
+        ("我缺维生素C. 在补。", ["我缺维生素C. ", "在补。"]),
         ("I met Dr. Smith in the U.S. today. He left.", ["I met Dr. Smith in the U.S. today. ", "He left."]),
         ("See Art. 6 GDPR. Done", ["See Art. 6 GDPR. ", "Done"]),
         ("第一行\n\n 第二行", ["第一行\n\n ", "第二行"]),

@@ -11,7 +11,7 @@ from apps.core.llm.offline.lexicon import Lexicon, load_lexicons
 
 _HIDDEN = "□"
 _BLANKS = re.compile(r"[^\S\n]+")
-_TITLE = r"(?:(?<=\b(?:dr|mr|ms|st|mt)\.)|(?<=\bmrs\.)|(?<=\bprof\.))(?= [a-z])"
+_TITLE = r"(?:(?<=(?<![a-z])(?:dr|mr|ms|st|mt)\.)|(?<=(?<![a-z])mrs\.)|(?<=(?<![a-z])prof\.))(?= [a-z])"
 """After the full stop of "Dr. Patel", which ends no sentence."""
 _SENTENCE = re.compile(rf"[^。!?;\n….]*(?:\.(?:(?!\s|$)|{_TITLE})[^。!?;\n….]*)*(?:[。!?;\n…]+|\.+(?=\s|$)|$)")
 _INITIAL = re.compile(

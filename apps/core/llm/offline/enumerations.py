@@ -11,12 +11,14 @@ import re
 from apps.core.llm.offline.language import Language
 
 _MOST_ITEMS = 6
+_ZH_ACTION = "[和跟与、有][洗写打弹做唱跳看读听玩跑游拉吹修开画学练带]"
 _ZH_VERB = (
+    rf"(?:订|害?怕|会[弹拉吹打唱跳做修]|在[练读看追教]|(?:每[天周月晚]|周末|平时|常常?)(?:都|去)?[打练弹吃喝看])(?!.*{_ZH_ACTION})|"
     r"订阅|在用|用|有|养|会说|会讲|会|玩|喜欢(?:吃|喝|看|听|玩|去)?|爱(?:吃|喝|看|听|玩)?|讨厌|不喜欢(?:吃|喝)?|不吃|不喝|"
     r"买|收藏|在学|学习|学|练|开通|办|报名"
 )
-_ZH_WHOLE = "[高平坡粗细低]跟|和[服牛平面]|温和|暖和"
-"""Words with a character in them that elsewhere joins two."""
+_ZH_WHOLE = "吉他|[高平坡粗细低]跟|和[服牛平面]|温和|暖和"
+"""Words with a character in them that elsewhere joins two, or is a pronoun."""
 _ZH_ITEM = rf"(?:{_ZH_WHOLE}|(?![的和跟与、，了着过都我你他她])[\w\s+#-]){{1,10}}"
 _ZH_JOINED = re.compile(r"、|，?(?:以及|还有)|(?<![温暖])和(?![服牛平面])|(?<![高平坡粗细低])跟|与")
 _ZH = re.compile(
@@ -28,7 +30,9 @@ _ZH_ALLERGY = re.compile(
 )
 _EN_VERB = (
     r"subscribes to|pays for|uses|has|owns|plays|speaks|likes|loves|enjoys|hates|dislikes|drinks|eats|collects|watches|"
-    r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand"
+    r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand|"
+    r"is (?:studying|reading|taking|watching|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|wears"
+    r"|follows|supports|teaches|practi[cs]es"
 )
 _EN_WORD = r"[\w'+#.-]+"
 _EN_ITEM = (
