@@ -31,8 +31,8 @@ _ZH_ALLERGY = re.compile(
 _EN_VERB = (
     r"subscribes to|pays for|uses|has|owns|plays|speaks|likes|loves|enjoys|hates|dislikes|drinks|eats|collects|watches|"
     r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand|"
-    r"is (?:studying|reading|taking|watching|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|wears"
-    r"|follows|supports|teaches|practi[cs]es"
+    r"is (?:studying|reading|taking|watching|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|"
+    r"wears|follows|supports|teaches|practi[cs]es"
 )
 _EN_WORD = r"[\w'+#.-]+"
 _EN_ITEM = (
