@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from apps.core.llm.offline.enumerations import split_enumeration
 from apps.core.llm.offline.language import detect_language
 from apps.core.llm.offline.third_person import tell_in_third_person
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import share
+from apps.memory.atomic.facts import list_facts
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.vectors import embed
 from tests.quality.cases import ContradictionCase, holds
@@ -279,11 +281,9 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> tuple[list[Row], list[
         new = case.messages[-1].text
         changes.append(Row("", new, int(case.kind in _ENDING_KINDS), 3))
         for message in case.messages[:-1]:
-            ends = any(holds(text=message.text, mark=mark) for mark in case.ended)
-            stays = any(holds(text=message.text, mark=mark) for mark in case.kept)
-            if ends != stays:
-                pairs.append(Row(message.text, new, int(ends), 3))
-                states.append(Row(message.text, "", 1, 1.5))
+            for text, ends in _label_parts(message.text, case):
+                pairs.append(Row(text, new, int(ends), 3))
+                states.append(Row(text, "", 1, 1.5))
     chance = random.Random(5)
     for case in cases:
         pairs.extend(
@@ -292,6 +292,27 @@ def make_case_rows(cases: Sequence[ContradictionCase]) -> tuple[list[Row], list[
             if other.kind != case.kind and other.language == case.language
         )
     return pairs, states, changes
+
+
+def _label_parts(text: str, case: ContradictionCase) -> Iterator[tuple[str, bool]]:
+    """A message with whether it ends; where only a part of it does, the statements in it that hold one kind of mark."""
+    whole = _label(text, case)
+    if whole != (True, True):
+        if any(whole):
+            yield text, whole[0]
+        return
+    for fact in list_facts(tell(text)):
+        for statement in split_enumeration(fact, language=detect_language(fact)):
+            ends, stays = _label(statement, case)
+            if ends != stays:
+                yield statement, ends
+
+
+def _label(text: str, case: ContradictionCase) -> tuple[bool, bool]:
+    """Whether a text holds what ends, and whether what stays."""
+    return any(holds(text=text, mark=mark) for mark in case.ended), any(
+        holds(text=text, mark=mark) for mark in case.kept
+    )
 
 
 @cache

@@ -216,7 +216,7 @@ def _check_fields(row: dict[str, Any], *, required: set[str], optional: Collecti
 def _check_identity(row: dict[str, Any], *, language: Language, kinds: Collection[str]) -> None:
     _check(row["language"] == language, "language is not that of the file")
     _check(isinstance(row["kind"], str) and row["kind"] in kinds, "kind is unknown")
-    pattern = rf"{language}[a-z]?-{row['kind'].replace('_', '-')}-\d\d"  # a letter for the author
+    pattern = rf"{language}[a-z]*-{row['kind'].replace('_', '-')}-\d\d"  # letters for the author
     _check(
         isinstance(row["id"], str) and re.fullmatch(pattern, row["id"]) is not None, "id is not language-kind-number"
     )

@@ -16,6 +16,7 @@ from apps.memory.atomic import facts_chinese, facts_english
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.endings import MIN_END, MIN_STATE, load_models, read_olds
 from apps.memory.atomic.frames import read_frame
+from apps.memory.atomic.siblings import list_unnamed
 from apps.memory.atomic.vectors import Statement, make_statement
 
 MOST_LEFT = 0.01
@@ -59,22 +60,30 @@ def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[st
     models = load_models()
     statements = [make_statement(fact) for fact in facts]
     ends = models.score_ends(statements, said).tolist()
+    unnamed = list_unnamed(facts, said.text)
     over = [
-        end >= MIN_END or any(compare(fact, new) is Relation.CONTRADICTS for new in taken)
-        for fact, end in zip(facts, ends, strict=True)
+        index not in unnamed
+        and (ends[index] >= MIN_END or any(compare(fact, new) is Relation.CONTRADICTS for new in taken))
+        for index, fact in enumerate(facts)
     ]
     if not any(over):
-        return []
+        if not unnamed:
+            return []
+        likeliest = max(set(range(len(facts))) - unnamed, key=ends.__getitem__)
+        over[likeliest] = True
     unemployed = any(_is_of(fact, "job") for fact, is_over in zip(facts, over, strict=True) if is_over)
     elsewhere = any(_is_of_place(fact) for fact, is_over in zip(facts, over, strict=True) if is_over)
     return [
         statement.text
-        for statement, is_over, end in zip(statements, over, ends, strict=True)
-        if not is_over
-        and end <= MOST_LEFT
-        and not (unemployed and _TO_WORK.search(statement.text))
-        and not (elsewhere and (_WHERE.search(statement.text) or _is_of_place(statement.text)))
-        and models.state.score(read_olds([statement]))[0] >= MIN_STATE
+        for index, statement in enumerate(statements)
+        if index in unnamed
+        or (
+            not over[index]
+            and ends[index] <= MOST_LEFT
+            and not (unemployed and _TO_WORK.search(statement.text))
+            and not (elsewhere and (_WHERE.search(statement.text) or _is_of_place(statement.text)))
+            and models.state.score(read_olds([statement]))[0] >= MIN_STATE
+        )
     ]
 
 

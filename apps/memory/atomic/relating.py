@@ -14,6 +14,7 @@ from apps.memory.atomic.facts import find_left
 from apps.memory.atomic.learned import LearnedComparison, group_contents
 from apps.memory.atomic.repeats import fills_otherwise
 from apps.memory.atomic.selectors import DERIVED_FIELDS, list_compared_memories
+from apps.memory.atomic.siblings import list_unnamed
 from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.models import AtomicMemory
 
@@ -72,7 +73,14 @@ class KnownMemories:
         """Return the memories to which the draft is not new, and what it is; `Relation.DOUBTFUL`: both stay."""
         cosines = self._learned.find_cosines(draft.content)
         relations = [(known, self._relate(known, draft, cosine=cosines.get(known.id))) for known in self._known]
-        related = {known.id: relation for known, relation in relations if relation is not Relation.NEW}
+        ended = [known for known, relation in relations if relation is Relation.CONTRADICTS]
+        unnamed = list_unnamed([known.content for known in ended], self._learned.get_said(draft.message_id).text)
+        spared = {ended[index].id for index in unnamed}
+        related = {
+            known.id: relation
+            for known, relation in relations
+            if relation is not Relation.NEW and known.id not in spared
+        }
         return list(zip(self._get_rows(list(related)), related.values(), strict=True))
 
     def find_repeated(self, draft: ExtractedMemory, related: Sequence[Related]) -> Related | None:
