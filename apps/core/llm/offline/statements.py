@@ -295,9 +295,9 @@ class _Reader:
             return
         if subject.kind == "user":
             self.introduced = None
-        if concept.name in ("family", "children"):
+        if concept.name in ("family", "children") and len(values) == 1:
             self.introduced = introduce(groups["value"], lexicon)
-        if concept.value == "member":
+        if concept.value == "member" and len(values) == 1:
             self.mentioned = Subject(kind="pet", start=0, end=0, name=groups["value"])
             if concept.name == "children":
                 self.mentioned = replace(self.mentioned, kind="relative", name=groups["value"])

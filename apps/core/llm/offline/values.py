@@ -18,6 +18,12 @@ _REASON = re.compile(
 )
 # 在海滩、山脉和湖边拍照 and "shooting near beaches, mountains and lakes" are each one thing done, not several.
 _ONE_PHRASE = re.compile(r"[在跟和与用给把从]|\w+ing\s+\w+[^,]*,(?!\s*especially\b|.*\w+ing\b)", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\s*(?:(?:two|three|four|five|six|seven|several|some|\d+|a couple of)\s+|[一两二三四五六七八九十几0-9]+[只条个头匹缸]?)",
+    re.IGNORECASE,
+)
+"""How many of them there are."""
+_TOGETHER = re.compile(r"(?<=[\u3400-\u9fff])(?=[一两二三四五六七八九十几][只条个头匹缸]?[\u3400-\u9fff])")
 _CHINESE_NAME = re.compile(r"[\u3400-\u9fff·]{1,6}|[\u3400-\u9fff]{0,3}[a-z][a-z .’-]{0,24}")
 _CHINESE_NAME_BLOCKED = re.compile(r"[的了他她它我你您什么吗呢谁]|外卖|不|车$|^(?:人|叫|上|来|起|醒|做)")
 _CHINESE_INTRODUCTION = re.compile(r"[小老阿][\u3400-\u9fff]{1,2}")
@@ -37,7 +43,7 @@ def read_values(raw: str, concept: Concept, lexicon: Lexicon) -> tuple[str, ...]
             readable = 0 < len(phrase) <= _LONGEST[lexicon.language]
             return (phrase,) if readable and not lexicon.pointing.search(fold_in_place(phrase)) else ()
         case "member":
-            cleaned = [clean_value(raw, lexicon)]
+            cleaned = [clean_value(_drop_count(part), lexicon) for part in _split_list(_apart(raw), lexicon)]
         case kind if concept.mode == "add":
             cleaned = [clean_value(part, lexicon) for part in _split_list(raw, lexicon)]
             # "I love how it looks and the idea": what follows a clause is part of it.
@@ -81,6 +87,16 @@ def _split_list(raw: str, lexicon: Lexicon) -> list[str]:
             parts.append(raw[start : separator.start()])
             start = separator.end()
     return [*parts, raw[start:]]
+
+
+def _drop_count(raw: str) -> str:
+    counted = _COUNTED.match(raw)
+    return raw[counted.end() :] if counted else raw
+
+
+def _apart(raw: str) -> str:
+    """An enumeration that needs no conjunction, 一猫一狗, with one."""
+    return _TOGETHER.sub("、", raw)
 
 
 def _cut_at_comma(raw: str, *, keep_names: bool) -> str:
