@@ -19,7 +19,8 @@ _REASON = re.compile(
 # 在海滩、山脉和湖边拍照 and "shooting near beaches, mountains and lakes" are each one thing done, not several.
 _ONE_PHRASE = re.compile(r"[在跟和与用给把从]|\w+ing\s+\w+[^,]*,(?!\s*especially\b|.*\w+ing\b)", re.IGNORECASE)
 _COUNTED = re.compile(
-    r"\s*(?:(?:two|three|four|five|six|seven|several|some|\d+|a couple of)\s+|[一两二三四五六七八九十几0-9]+[只条个头匹缸]?)",
+    r"\s*(?:(?:two|three|four|five|six|seven|several|some|\d+|a couple of)\s+"
+    r"|[一两二三四五六七八九十几0-9]+[只条个头匹缸]?)",
     re.IGNORECASE,
 )
 """How many of them there are."""
