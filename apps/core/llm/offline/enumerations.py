@@ -32,7 +32,10 @@ _EN_VERB = (
     r"subscribes to|pays for|uses|has|owns|plays|speaks|likes|loves|enjoys|hates|dislikes|drinks|eats|collects|watches|"
     r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand|"
     r"is (?:studying|reading|taking|watching|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|"
-    r"wears|follows|supports|teaches|practi[cs]es"
+    r"wears|follows|supports|teaches|practi[cs]es|adores|avoids|misses|raises|breeds|bakes|knits|drives|"
+    r"has (?:got|a fear of|an allergy to|tickets for|shares in)|listens to|suffers from|belongs to|codes in|"
+    r"is (?:(?:really |so |very )?(?:crazy about|mad about|fond of|keen on|hooked on|addicted to|obsessed with)|"
+    r"intolerant (?:to|of)|an? (?:big |huge |great )?fan of|growing|raising|on the waiting list for)|can't (?:have|eat)"
 )
 _EN_WORD = r"[\w'+#.-]+"
 _EN_ITEM = (
@@ -43,8 +46,10 @@ _EN_ITEM = (
 _EN_JOINED = re.compile(r",? and |, ")
 _EN = re.compile(
     rf"(?P<opening>The user (?:(?:also|really|both|currently|still|now|mostly) )*(?:{_EN_VERB}) )"
+    r"(?!(?:[A-Z][\w-]+, )*[A-Z][\w-]+,? and [A-Z][\w-]+ [a-z]+\.)"
     rf"(?P<items>{_EN_ITEM}(?:, {_EN_ITEM})*,? and {_EN_ITEM})(?P<end>)\."
 )
+"""… but for "Greek and Thai food": the last word goes for both."""
 _ONE_THING = re.compile(
     r"\b(?:rock (?:and|&) roll|mac and cheese|fish and chips|salt and|black and|sweet and sour|peanut butter and"
     r"|bed and|research and|arts and|trial and|odds and|ups and|back and|more and"
