@@ -13,6 +13,7 @@ from apps.memory.atomic.words_english import (
     PREPOSITIONS,
     class_of,
     find_verb,
+    is_verb,
     list_prepositions,
     may_be_verb,
     with_article,
@@ -42,7 +43,12 @@ def read_joined(clause: str) -> list[str]:
         return [" ".join(left), " ".join((*left[:verb], *right))]
     if verb is None and (left[0] == "The" or any(map(may_be_verb, right[1:]))):
         return []
-    if ", " in " ".join(right) or right[0] in AUXILIARIES or (right[0].endswith("ed") and len(right) > 1):
+    if (
+        ", " in " ".join(right)
+        or right[0] in AUXILIARIES
+        or (is_verb(right[0]) and len(right) > 1)
+        or (right[0].endswith("ed") and len(right) > 1)
+    ):
         return []
     behind = 1 if verb is None else verb + 1
     while behind < len(left) and left[behind] in ADVERBS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from apps.memory.atomic import coordination_english
-from apps.memory.atomic.words_english import class_of, find_verb, is_verb
+from apps.memory.atomic.words_english import ADVERBS, class_of, find_verb, is_verb
 
 _MARKS = " \t\n,，;；.。!！?？"
 _REPORTED = "The user mentioned: "
@@ -47,7 +47,7 @@ def _write(fact: str, *, opening: str) -> str:
 
 
 def _goes_on(rest: str, *, joined: bool) -> bool:
-    """Whether a text goes on with another verb of "the user"; behind a comma more has to follow than a word."""
+    """Whether a text goes on with another verb of its subject; behind a comma more has to follow than a word."""
     words = rest.split()
     return bool(words) and is_verb(words[0]) and (joined or (len(words) > 2 and words[1] != "and"))
 
@@ -73,14 +73,16 @@ def _list_clauses(sentence: str) -> list[str]:
         return [sentence]
     clauses: list[str] = []
     begin = 0
+    subject = " ".join(word for word in sentence.split()[: find_verb(sentence)] if word not in ADVERBS)
+    of_user = subject == "The user"
     for found in _CUT.finditer(sentence):
         rest = sentence[found.end() :]
-        goes_on = sentence.startswith("The user ") and _goes_on(rest, joined="and" in found.group())
+        goes_on = _goes_on(rest, joined="and" in found.group() and of_user)
         if goes_on or (_stands_beside(rest, sentence) and _has_verb(sentence[begin : found.start()])):
             clauses.append(sentence[begin : found.start()])
             begin = found.end()
     clauses = [clause.strip(_MARKS) for clause in (*clauses, sentence[begin:])]
-    told = [f"The user {clause}" if is_verb(clause.partition(" ")[0]) else clause for clause in clauses]
+    told = [f"{subject} {clause}" if is_verb(clause.partition(" ")[0]) else clause for clause in clauses]
     if any(
         len(clause.split()) < _SHORTEST and not _HABIT.fullmatch(own) for clause, own in zip(told, clauses, strict=True)
     ):

@@ -65,6 +65,8 @@ def _says_of(words: list[str], n: int, *, noun: int) -> bool:
     """Whether a word is the verb of a single subject: a common one, or one right behind the noun with a preposition."""
     if words[n - 1] in PREPOSITIONS or not words[n].islower():
         return False
+    if words[n - 1].endswith("s") and may_be_verb(words[n]) and n + 1 < len(words):
+        return True
     return is_verb(words[n]) or (n == noun + 1 and words[n].endswith("s") and words[n + 1] in PREPOSITIONS)
 
 

@@ -29,6 +29,15 @@ from apps.memory.atomic.vectors import Statement, embed
             "On Tuesdays the user has Pilates, on Saturdays ceramics.",
             ["On Tuesdays the user has Pilates.", "On Saturdays the user has ceramics."],
         ),
+        (
+            "The user's wife freelances as a potter and runs a kiosk at the pier.",
+            ["The user's wife freelances as a potter.", "The user's wife runs a kiosk at the pier."],
+        ),
+        (
+            "The user's nieces visit on Fridays, the user rings the user's nan on Sundays.",
+            ["The user's nieces visit on Fridays.", "The user rings the user's nan on Sundays."],
+        ),
+        ("The user also plays golf and lives in Hull.", ["The user also plays golf.", "The user lives in Hull."]),
         ("The user knits, the user crochets.", ["The user knits.", "The user crochets."]),
         (
             "The user lives in Hull, works in York and studies in Leeds.",
