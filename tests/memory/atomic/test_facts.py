@@ -42,7 +42,6 @@ def test_facts_of_their_own_are_told_apart(content: str, facts: list[str]) -> No
         'The user said: "I like tea, the user hates coffee."',
         "The user is obsessed with cold brew. Love the stuff.",
         "用户住在铁西区，离公司近。",
-        "用户养了两只猫，一只叫豆豆，一只叫毛毛。",
         "用户给用户的货车起了个名儿，叫大力。",
         "用户喜欢上夜班，清净没人管。",
         "。",

@@ -11,23 +11,42 @@ import re
 from apps.core.llm.offline.language import Language
 
 _MOST_ITEMS = 6
-_ZH_ACTION = "[和跟与、有][洗写打弹做唱跳看读听玩跑游拉吹修开画学练带]"
+_ZH_ACTION = "[和跟与、有][洗写打弹做唱跳看读听玩跑游拉吹修开画学练带睡喝吃踢骑逛买养滑爬]"
 _ZH_VERB = (
-    rf"(?:订|害?怕|会[弹拉吹打唱跳做修]|在[练读看追教]|(?:每[天周月晚]|周末|平时|常常?)(?:都|去)?[打练弹吃喝看])(?!.*{_ZH_ACTION})|"
-    r"订阅|在用|用|有|养|会说|会讲|会|玩|喜欢(?:吃|喝|看|听|玩|去)?|爱(?:吃|喝|看|听|玩)?|讨厌|不喜欢(?:吃|喝)?|不吃|不喝|"
-    r"买|收藏|在学|学习|学|练|开通|办|报名"
+    rf"(?:订|在[练读看追教用吃喝玩学]|(?:每[天周月晚]|周末|平时|常常?)(?:都|去)?[打练弹吃喝看玩用逛刷]|会[弹拉吹打唱跳做修写说讲]"
+    rf"|(?:喜[欢歡]|爱|愛)(?:[吃喝看听聽玩去逛穿养養读讀收写]|收集)|[弹彈写寫读讀追刷穿戴种種拉吹唱教卖賣骑騎])(?!.*{_ZH_ACTION})|"
+    r"订阅|訂閱|在用|用|有|养|養|会|會|害?怕|支持|关注|收集|欠|粉|玩|喜[欢歡]|爱|愛|讨厌|討厭|不喜[欢歡](?:吃|喝)?|不吃|不喝|"
+    r"买|買|收藏|在学|学习|学|學|练|練|开通|办|报名|吃(?!饭|飯|过|過)|喝|兼[做职]"
 )
-_ZH_WHOLE = "吉他|[高平坡粗细低]跟|和[服牛平面]|温和|暖和"
+_ZH_WHOLE = "吉他|[高平坡粗细低]跟|和[服牛平面]|温和|暖和|《[^》]{1,20}》"
 """Words with a character in them that elsewhere joins two, or is a pronoun."""
 _ZH_ITEM = rf"(?:{_ZH_WHOLE}|(?![的和跟与、，了着过都我你他她])[\w\s+#-]){{1,10}}"
-_ZH_JOINED = re.compile(r"、|，?(?:以及|还有)|(?<![温暖])和(?![服牛平面])|(?<![高平坡粗细低])跟|与")
+CHINESE_JOINED = re.compile(
+    r"、|，?(?:以及|还有)|(?<![温暖平柔缓])和(?![服牛平面气尚])|(?<![高平坡粗细低])跟|(?<!参)与"
+)
+"""What stands between things enumerated in Chinese."""
+_ZH_SOMEBODY = r"(?:用户(?:家里?)?(?:们)?|用户提到：(?:家里?)?)"
+_ZH_ITEMS = rf"(?P<items>{_ZH_ITEM}(?:(?:{CHINESE_JOINED.pattern}){_ZH_ITEM})+)"
+_ZH_COMPANY = r"[^、]{1,10}[和跟与][^、]{0,10}(?:一起|去|来(?!福)|见面|聊(?!天)|打架|结婚|的)"
+"""What stands where 和 brings company to what somebody does."""
 _ZH = re.compile(
-    rf"(?P<opening>用户(?:家里?)?(?:们)?(?:还|也|都|很|最|平时|现在|目前|同时)*(?:{_ZH_VERB})(?:了|过|着)?)"
-    rf"(?P<items>{_ZH_ITEM}(?:(?:{_ZH_JOINED.pattern}){_ZH_ITEM})+)(?P<end>了?)。"
+    rf"(?P<opening>{_ZH_SOMEBODY}(?:还|也|都|很|最|平时|现在|目前|同时|常)*(?:{_ZH_VERB})(?:了|过|着)?)"
+    rf"(?!{_ZH_COMPANY}){_ZH_ITEMS}(?P<end>了?)。"
 )
+_ZH_DONE = re.compile(
+    rf"(?P<opening>(?:用户(?!提到)|用户提到：)[^，、：。；和跟与《了着过]{{1,8}}(?<![比混合并换调联拌炒睡])(?:了|着)(?![解急迷凉火想重]))"
+    rf"(?!{_ZH_COMPANY}){_ZH_ITEMS}(?P<end>)。"
+)
+"""After a verb with an aspect: 种了月季和绣球, 给孩子报了围棋、街舞."""
+_ZH_DOING = re.compile(
+    rf"(?P<opening>{_ZH_SOMEBODY}(?:还|也|都|平时|现在|常|每[天周])*)"
+    r"(?P<items>[踢打跑游滑练写画唱弹骑爬跳][^\W的了着过和跟与]{1,2}(?:(?:、|和)[踢打跑游滑练写画唱弹骑爬跳][^\W的了着过和跟与]{1,2})+)(?P<end>)。"
+)
+"""Verbs with their objects: 踢球、跑步."""
 _ZH_ALLERGY = re.compile(
-    rf"(?P<opening>用户对)(?P<items>{_ZH_ITEM}(?:(?:{_ZH_JOINED.pattern}){_ZH_ITEM})+?)都?(?P<end>过敏)。"
+    rf"(?P<opening>用户对)(?P<items>{_ZH_ITEM}(?:(?:{CHINESE_JOINED.pattern}){_ZH_ITEM})+?)都?(?P<end>过敏)。"
 )
+_ZH_PATTERNS = (_ZH, _ZH_ALLERGY, _ZH_DOING, _ZH_DONE)
 _EN_VERB = (
     r"subscribes to|pays for|uses|has|owns|plays|speaks|likes|loves|enjoys|hates|dislikes|drinks|eats|collects|watches|"
     r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand|"
@@ -60,7 +79,7 @@ _ONE_THING = re.compile(
 
 def split_enumeration(statement: str, *, language: Language) -> list[str]:
     """The statements in `statement`, a sentence in the third person: one for each thing enumerated, or itself."""
-    patterns, joined, stop = ((_ZH, _ZH_ALLERGY), _ZH_JOINED, "。") if language == "zh" else ((_EN,), _EN_JOINED, ".")
+    patterns, joined, stop = (_ZH_PATTERNS, CHINESE_JOINED, "。") if language == "zh" else ((_EN,), _EN_JOINED, ".")
     found = next(filter(None, (pattern.fullmatch(statement) for pattern in patterns)), None)
     if found is None or _ONE_THING.search(statement):
         return [statement]
