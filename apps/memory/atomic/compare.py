@@ -50,12 +50,17 @@ _HABITS = frozenset({"diet", "commute", "rising", "bedtime"})
 
 
 class Relation(StrEnum):
-    """What a new text is to an old one. DOUBTFUL: near, but the rules cannot tell."""
+    """What a new text is to an old one.
+
+    DOUBTFUL: near, but the rules cannot tell. PARTLY: it contradicts one of several things that the old one joins in
+    words that cannot be told apart; `apps.memory.atomic.relating` finds that, not `compare`.
+    """
 
     NEW = "new"
     SAME = "same"
     REFINES = "refines"
     CONTRADICTS = "contradicts"
+    PARTLY = "partly"
     DOUBTFUL = "doubtful"
 
 

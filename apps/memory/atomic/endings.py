@@ -28,8 +28,11 @@ from apps.memory.atomic.vectors import DIMENSIONS, Floats, Statement, glance, jo
 
 MIN_STATE = 0.8
 MIN_CHANGE = 0.03
-MIN_END = 0.07
+MIN_END = 0.1
 """Probabilities from which on each model agrees."""
+
+MIN_END_ACROSS = 0.02
+"""The same of an end for texts of which only one is Chinese: the models have learned from few of those."""
 
 FEW_STATES = 10
 DOUBT = 0.6
@@ -86,12 +89,25 @@ def find_ended(olds: Sequence[Statement], new: Statement) -> dict[int, float]:
     left = np.flatnonzero(states >= MIN_STATE).tolist()
     if not left:
         return {}
-    least = raise_odds(MIN_END, by=max(1.0, len(left) / FEW_STATES) ** DOUBT)
+    by = max(1.0, len(left) / FEW_STATES) ** DOUBT
     if len(left) > CANDIDATES:
         left = [left[index] for index in _rank(models.end.network, [olds[index] for index in left], new)[:CANDIDATES]]
     ends = models.score_ends([olds[index] for index in left], new)
     likeliest = np.argsort(-ends)[:MOST_ENDED].tolist()
-    return {left[place]: float(ends[place]) for place in likeliest if ends[place] >= least}
+    return {
+        left[place]: float(ends[place])
+        for place in likeliest
+        if ends[place] >= raise_odds(get_least(olds[left[place]].text, new.text), by=by)
+    }
+
+
+def get_least(old: str, new: str) -> float:
+    """Return the probability from which on the new text ends the older one where few others are known."""
+    return MIN_END_ACROSS if _are_of_two_scripts(old, new) else MIN_END
+
+
+def _are_of_two_scripts(old: str, new: str) -> bool:
+    return bool(_CHINESE.search(old)) != bool(_CHINESE.search(new))
 
 
 def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:
@@ -112,7 +128,7 @@ def is_end_doubtful(old: Statement, new: Statement) -> bool:
     models = load_models()
     if models.state.score(read_olds([old]))[0] < LEAST_STATE:
         return True
-    return bool(models.score_ends([old], new)[0] < MIN_END)
+    return bool(models.score_ends([old], new)[0] < get_least(old.text, new.text))
 
 
 def read_olds(statements: Sequence[Statement]) -> Floats:
@@ -172,7 +188,7 @@ def read_pair(old: str, new: str) -> Floats:
         *_compare_places(find_places(old), find_places(new)),
         *_compare_quantities(_list_quantities(old), _list_quantities(new)),
         bool(shared) and not speaks_of(after.words, before.words),
-        bool(_CHINESE.search(old)) != bool(_CHINESE.search(new)),
+        _are_of_two_scripts(old, new),
     ]
     return np.array(found, dtype=np.float32)
 

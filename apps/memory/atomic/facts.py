@@ -14,7 +14,7 @@ from apps.core.text.places import find_places
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic import facts_chinese, facts_english
 from apps.memory.atomic.compare import Relation, compare
-from apps.memory.atomic.endings import MIN_END, MIN_STATE, load_models, read_olds
+from apps.memory.atomic.endings import MIN_STATE, get_least, load_models, read_olds
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.siblings import list_unnamed
 from apps.memory.atomic.vectors import Statement, make_statement
@@ -63,7 +63,10 @@ def find_left(content: str, said: Statement, *, taken: Sequence[str]) -> list[st
     unnamed = list_unnamed(facts, said.text)
     over = [
         index not in unnamed
-        and (ends[index] >= MIN_END or any(compare(fact, new) is Relation.CONTRADICTS for new in taken))
+        and (
+            ends[index] >= get_least(fact, said.text)
+            or any(compare(fact, new) is Relation.CONTRADICTS for new in taken)
+        )
         for index, fact in enumerate(facts)
     ]
     if not any(over):

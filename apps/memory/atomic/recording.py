@@ -78,7 +78,7 @@ class _Recorder:
         group = str(uuid4())
         related = self._known.relate(draft)
         ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
-        if draft.is_aside and not ended:
+        if draft.is_aside and not ended and all(relation is not Relation.PARTLY for _row, relation in related):
             return
         newer = [row for row in ended if row.timestamp > draft.said_at]
         if newer:

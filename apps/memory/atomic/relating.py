@@ -12,6 +12,7 @@ from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.compare import REPEATS, Relation, compare
 from apps.memory.atomic.facts import find_left
 from apps.memory.atomic.learned import LearnedComparison, group_contents
+from apps.memory.atomic.partly import names_a_part
 from apps.memory.atomic.repeats import fills_otherwise
 from apps.memory.atomic.selectors import DERIVED_FIELDS, list_compared_memories
 from apps.memory.atomic.siblings import list_unnamed
@@ -72,20 +73,34 @@ class KnownMemories:
     def relate(self, draft: ExtractedMemory) -> list[Related]:
         """Return the memories to which the draft is not new, and what it is; `Relation.DOUBTFUL`: both stay."""
         cosines = self._learned.find_cosines(draft.content)
-        relations = [(known, self._relate(known, draft, cosine=cosines.get(known.id))) for known in self._known]
-        ended = [known for known, relation in relations if relation is Relation.CONTRADICTS]
-        unnamed = list_unnamed([known.content for known in ended], self._learned.get_said(draft.message_id).text)
-        spared = {ended[index].id for index in unnamed}
-        related = {
-            known.id: relation
-            for known, relation in relations
-            if relation is not Relation.NEW and known.id not in spared
-        }
+        relations = {known: self._relate(known, draft, cosine=cosines.get(known.id)) for known in self._known}
+        ended = [known for known, relation in relations.items() if relation is Relation.CONTRADICTS]
+        relations |= self._look_closer(ended, draft)
+        related = {known.id: relation for known, relation in relations.items() if relation is not Relation.NEW}
         return list(zip(self._get_rows(list(related)), related.values(), strict=True))
 
+    def _look_closer(self, ended: Sequence[_Known], draft: ExtractedMemory) -> dict[_Known, Relation]:
+        """What the draft is to those that it does not end, or not as a whole: of some, a sibling is meant, and of one
+        that joins several things in words which cannot be told apart, a part; it is told on as a whole."""
+        said = self._learned.get_said(draft.message_id)
+        unnamed = list_unnamed([known.content for known in ended], said.text)
+        taken = self._learned.get_taken(draft.message_id)
+        return {known: Relation.NEW for index, known in enumerate(ended) if index in unnamed} | {
+            known: Relation.PARTLY
+            for index, known in enumerate(ended)
+            if index not in unnamed
+            and known.timestamp <= draft.said_at
+            and names_a_part(known.content, said.text)
+            and not find_left(known.content, said, taken=taken)
+        }
+
     def find_repeated(self, draft: ExtractedMemory, related: Sequence[Related]) -> Related | None:
-        """Return the memory that the draft says again: by the rules, the same before more of it, else by the models."""
-        for how in (Relation.SAME, Relation.REFINES):
+        """Return the memory that goes on with the draft, as the same or with more.
+
+        That of which it has ended a part, or that it says again: by the rules, the same before more of it, else by the
+        models.
+        """
+        for how in (Relation.PARTLY, Relation.SAME, Relation.REFINES):
             for row, relation in related:
                 if relation is how:
                     return row, how

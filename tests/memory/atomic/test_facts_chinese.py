@@ -103,6 +103,6 @@ def test_what_is_one_stays_whole(sentence: str) -> None:
 @pytest.mark.parametrize("piece", ["甲和乙", "一只猫", "周一有课，", "苹果、", "两个人，", "他在家叫"])
 def test_a_long_sentence_takes_no_longer_than_its_length_asks(piece: str) -> None:
     sentence = f"用户养了{piece * 500}。"
-    began = time.perf_counter()
+    began = time.process_time()
     split(sentence)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
