@@ -42,7 +42,8 @@ def follow_memories(
     An attribute of which an active one states another value gets that value, if it was said later. What a superseded
     one stated, and its successor does not, ends. One query where there is nothing to do, none where nothing is stated.
     """
-    statements = [statement for memory in memories for statement in _list_statements(memory)]
+    held = _list_held(memories)
+    statements = [statement for memory in memories for statement in _list_statements(memory, held=held)]
     keys = {key for statement in statements for key in statement.concept.keys}
     if not keys:
         return
@@ -64,7 +65,19 @@ def follow_memories(
             )
 
 
-def _list_statements(memory: AtomicMemory) -> Iterator[_Statement]:
+def _list_held(memories: Sequence[AtomicMemory]) -> frozenset[tuple[str, str]]:
+    """The concepts, with normalised values, of which active memories state that they hold: also what is left of one
+    of which a part has ended."""
+    return frozenset(
+        (concept.name, normalize_value(value))
+        for memory in memories
+        if memory.status == Status.ACTIVE
+        for concept, values in _read(memory.content)
+        for value in values
+    )
+
+
+def _list_statements(memory: AtomicMemory, *, held: frozenset[tuple[str, str]]) -> Iterator[_Statement]:
     successor = memory.superseded_by
     if memory.status == Status.ACTIVE:
         for concept, values in _read(memory.content):
@@ -73,8 +86,9 @@ def _list_statements(memory: AtomicMemory) -> Iterator[_Statement]:
     elif memory.status == Status.SUPERSEDED and successor is not None and successor.timestamp >= memory.timestamp:
         stated = {concept.name for concept, _values in _read(successor.content)}
         for concept, values in _read(memory.content):
-            if concept.is_list or concept.name not in stated:
-                yield _Statement(concept, values, holds=False, memory=successor)
+            over = tuple(value for value in values if (concept.name, normalize_value(value)) not in held)
+            if over and (concept.is_list or concept.name not in stated):
+                yield _Statement(concept, over, holds=False, memory=successor)
 
 
 def _read(content: str) -> Iterator[tuple[Concept, tuple[str, ...]]]:

@@ -112,6 +112,33 @@ def test_an_aside_is_kept_only_where_it_ends_something() -> None:
 
 
 @pytest.mark.spec("A3")
+def test_who_names_one_of_several_things_of_a_kind_ends_that_one() -> None:
+    user = UserFactory()
+    message = say(user, "I'm allergic to nuts and eggs", days_ago=9)
+    record(user, [draft(message, f"The user is allergic to {food}.") for food in ("nuts", "eggs")])
+    learn(user, "The user is not allergic to nuts any more.", days_ago=2)
+    assert sorted(show(user)) == [
+        ("active", "The user is allergic to eggs."),
+        ("active", "The user is not allergic to nuts any more."),
+        ("superseded", "The user is allergic to nuts."),
+    ]
+
+
+@pytest.mark.spec("A3", "L7")
+def test_an_end_of_a_part_that_cannot_be_cut_out_is_told_with_the_rest() -> None:
+    user = UserFactory()
+    both = "The user plays the mouth organ, the spoons and the ukulele, none of them well."
+    over = "The user sold the ukulele."
+    learn(user, both, days_ago=9)
+    message = learn(user, over, days_ago=2)
+    assert show(user) == [("active", f"{both} {over}")]
+    undo_operation(user=user, operation=Change.objects.get(user=user, action="merge").operation, now=NOW)
+    assert show(user) == [("active", both)]
+    record(user, [draft(message, over, is_aside=True)])
+    assert show(user) == [("active", f"{both} {over}")]
+
+
+@pytest.mark.spec("A3")
 def test_what_an_ended_memory_tells_besides_lives_on() -> None:
     user = UserFactory()
     first = say(user, "I practise the cello on Mondays and live in Leeds", days_ago=40)
