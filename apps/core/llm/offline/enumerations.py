@@ -7,15 +7,16 @@ is not a verb and names are left as they are.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from apps.core.llm.offline.language import Language
 
 _MOST_ITEMS = 6
 _ZH_ACTION = "[和跟与、有][洗写打弹做唱跳看读听玩跑游拉吹修开画学练带睡喝吃踢骑逛买养滑爬]"
 _ZH_VERB = (
-    rf"(?:订|在[练读看追教用吃喝玩学]|(?:每[天周月晚]|周末|平时|常常?)(?:都|去)?[打练弹吃喝看玩用逛刷]|会[弹拉吹打唱跳做修写说讲]"
-    rf"|(?:喜[欢歡]|爱|愛)(?:[吃喝看听聽玩去逛穿养養读讀收写]|收集)|[弹彈写寫读讀追刷穿戴种種拉吹唱教卖賣骑騎])(?!.*{_ZH_ACTION})|"
-    r"订阅|訂閱|在用|用|有|养|養|会|會|害?怕|支持|关注|收集|欠|粉|玩|喜[欢歡]|爱|愛|讨厌|討厭|不喜[欢歡](?:吃|喝)?|不吃|不喝|"
+    rf"(?:订|在[练读看追用吃喝玩学]|(?:每[天周月晚]|周末|平时|常常?)(?:都|去)?[打练弹吃喝看玩用逛刷]|会[弹拉吹打唱跳做修写说讲]"
+    rf"|(?:喜[欢歡]|爱|愛)(?:[吃喝看听聽玩去逛穿养養读讀收写]|收集)|[弹彈写寫读讀追刷穿戴种種拉吹唱骑騎])(?!.*{_ZH_ACTION})|"
+    r"订阅|訂閱|在用|用|有|养|養|会|會|害?怕|支持|关注|收集|玩|喜[欢歡]|爱|愛|讨厌|討厭|不喜[欢歡](?:吃|喝)?|不吃|不喝|"
     r"买|買|收藏|在学|学习|学|學|练|練|开通|办|报名|吃(?!饭|飯|过|過)|喝|兼[做职]"
 )
 _ZH_WHOLE = "吉他|[高平坡粗细低]跟|和[服牛平面]|温和|暖和|《[^》]{1,20}》"
@@ -69,6 +70,15 @@ _EN = re.compile(
     rf"(?P<items>{_EN_ITEM}(?:, {_EN_ITEM})*,? and {_EN_ITEM})(?P<end>)\."
 )
 """… but for "Greek and Thai food": the last word goes for both."""
+_ZH_TIME = re.compile(r"[一二两三四五六七八九十几半\d]+多?(?:年|个?月|天|周|小时)")
+_ZH_LONGER, _ZH_LONGER_NAME = 1, 4
+"""Characters by which the last thing may be longer than the others; behind a verb after which nothing else is said."""
+_ZH_TASTE = re.compile("喜[欢歡]|爱|愛|讨厌|討厭|怕|支持|关注|收[集藏]|订|訂")
+_EN_NOTHING = re.compile(
+    r"\b(?:back|forth|daily|weekly|today|tonight|tomorrow|yesterday|alone)$"
+    r"|^(?:sing|dance|cook|write|read|swim|draw|paint|run|ride|ski)$"
+)
+"""What is no thing, or goes for all of them."""
 _ONE_THING = re.compile(
     r"\b(?:rock (?:and|&) roll|mac and cheese|fish and chips|salt and|black and|sweet and sour|peanut butter and"
     r"|bed and|research and|arts and|trial and|odds and|ups and|back and|more and"
@@ -84,6 +94,15 @@ def split_enumeration(statement: str, *, language: Language) -> list[str]:
     if found is None or _ONE_THING.search(statement):
         return [statement]
     items = [item.strip() for item in joined.split(found["items"])]
-    if len(items) > _MOST_ITEMS or not all(items):
+    if len(items) > _MOST_ITEMS or not all(items) or _goes_on(found["opening"], items, language=language):
         return [statement]
     return [f"{found['opening']}{item}{found['end']}{stop}" for item in items]
+
+
+def _goes_on(opening: str, items: Sequence[str], *, language: Language) -> bool:
+    """Whether the last of the things takes more with it that may go for all: "jazz and blues while cooking"."""
+    *others, last = items
+    if language == "zh":
+        longer = _ZH_LONGER_NAME if _ZH_TASTE.search(opening) else _ZH_LONGER
+        return bool(_ZH_TIME.match(items[0])) or len(last) > max(map(len, others)) + longer
+    return bool(_EN_NOTHING.search(last)) or len(last.split()) > max(len(one.split()) for one in others) + 1
