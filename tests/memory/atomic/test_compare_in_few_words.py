@@ -43,6 +43,7 @@ STAYS = [
     ("The user has a lab at the university.", "The user's dog died."),
     ("The user drives a Honda.", "The user doesn't want to be without a car now."),
     ("用户养了两只猫。", "用户妈妈的猫死了。"),
+    ("Dancing helps the user de-stress.", "Dance is just the user, the user can't picture life without it."),
     ("The user has a beagle.", "The user lost the dog for an hour."),
     ("The user has two cats.", "The user adopted a second dog."),
     ("The user is expecting a parcel.", "The user mentioned: The baby is here."),
