@@ -26,7 +26,7 @@ from apps.memory.atomic.words_english import (
 
 _MOST_ITEMS = 8
 _WHOLE = re.compile(
-    r"\b(?:between|together|each other|one another|mix|combin\w+|either|neither|nor|"
+    r"n't\b|\b(?:no|never|not|used to|married|between|together|each other|one another|mix|combin\w+|either|neither|nor|"
     r"and (?:so on|more|stuff|everything|such|forth|back|then|the like|all)|rock and roll|mac and cheese|"
     r"fish and chips|sweet and sour|bed and breakfast|black and white|research and|arts and|trial and|"
     r"odds and|ups and|back and|salt and|peanut butter and|gin and|"

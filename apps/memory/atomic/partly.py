@@ -13,6 +13,8 @@ _SEPARATOR = re.compile(
     r"|，?(?:以及|还有)|、|(?<![温暖柔])和(?![服平气谐睦解])|与|(?<![高平坡粗细低])跟)|[,，;；] ?"
 )
 _SENTENCE = re.compile(r"[^。!?！？\n]+?(?:\.(?=\s|$)|[。!?！？\n]|$)")
+_ONLY = re.compile(r"\bonly\b|只(?:剩|留|[喝吃用看玩订有])|仅")
+"""Who says so names what stays."""
 _SHORT, _SHORT_CHINESE = 40, 12
 """Characters of a thing in a list whose last two are joined."""
 
@@ -21,6 +23,8 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 def names_a_part(content: str, said: str) -> bool:
     """Whether `said` names one of the things that `content` joins, and not the one beside it."""
+    if _ONLY.search(said):
+        return False
     frame = read_frame(said)
     about, numbers = frame.words - load_tables().taking, frame.numbers
     return any(

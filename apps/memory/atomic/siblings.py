@@ -10,11 +10,12 @@ from apps.memory.atomic.frames import Frame, list_attributes, read_frame
 from apps.memory.atomic.repeats import fills_otherwise
 
 _ALL = re.compile(
-    r"都|全|所有|统统|一[个样门只本家]也?[不没]"
-    r"|\b(?:all|both|none|neither|nothing|everything|any(?! ?more)|every|each|altogether)\b",
+    r"(?<![成首古旧京])都(?!市)|(?<![安完健齐])全(?![职麦日勤科球国])|所有|统统|一[个样门只本家]也?[不没]|只(?![猫狗鸟鱼])|仅"
+    r"|\b(?:all|both|none|neither|nothing|everything|any(?! ?more)|each|altogether|only|just the)\b"
+    r"|\bevery(?! (?:day|morning|evening|night|week|month|year|\w+day)\b)",
     re.IGNORECASE,
 )
-"""Who says so may well mean those, too, that are not named."""
+"""Who says so may well mean those, too, that are not named; or, with "only", just those."""
 
 _HEAD = re.compile(
     r"(?:the user(?:'s)?\b|用户)?(?:的|家里?|最|很|现在|平时|经常|每[天周月年晚])*"

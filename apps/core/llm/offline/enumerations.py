@@ -23,7 +23,8 @@ _ZH_WHOLE = "吉他|[高平坡粗细低]跟|和[服牛平面]|温和|暖和|《[
 """Words with a character in them that elsewhere joins two, or is a pronoun."""
 _ZH_ITEM = rf"(?:{_ZH_WHOLE}|(?![的和跟与、，了着过都我你他她])[\w\s+#-]){{1,10}}"
 CHINESE_JOINED = re.compile(
-    r"、|，?(?:以及|还有)|(?<![温暖平柔缓])和(?![服牛平面气尚])|(?<![高平坡粗细低])跟|(?<!参)与"
+    r"、|，?(?:以及|还有)|(?<![温暖平柔缓颐义共总饱附])和(?![服牛平面气尚果团声弦剂])"
+    r"|(?<![高平坡粗细低])跟(?![踪斗头风班单])|(?<!参)与"
 )
 """What stands between things enumerated in Chinese."""
 _ZH_SOMEBODY = r"(?:用户(?:家里?)?(?:们)?|用户提到：(?:家里?)?)"
@@ -51,9 +52,9 @@ _ZH_PATTERNS = (_ZH, _ZH_ALLERGY, _ZH_DOING, _ZH_DONE)
 _EN_VERB = (
     r"subscribes to|pays for|uses|has|owns|plays|speaks|likes|loves|enjoys|hates|dislikes|drinks|eats|collects|watches|"
     r"is allergic to|bought|got|adopted|takes|studies|is learning|doesn't (?:like|eat|drink)|can't stand|"
-    r"is (?:studying|reading|taking|watching|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|"
+    r"is (?:studying|taking|playing|into|afraid of|scared of)|can (?:play|speak)|grows|keeps|rides|"
     r"wears|follows|supports|teaches|practi[cs]es|adores|avoids|misses|raises|breeds|bakes|knits|drives|"
-    r"has (?:got|a fear of|an allergy to|tickets for|shares in)|listens to|suffers from|belongs to|codes in|"
+    r"has (?:got|a fear of|an allergy to|shares in)|suffers from|belongs to|codes in|"
     r"is (?:(?:really |so |very )?(?:crazy about|mad about|fond of|keen on|hooked on|addicted to|obsessed with)|"
     r"intolerant (?:to|of)|an? (?:big |huge |great )?fan of|growing|raising|on the waiting list for)|can't (?:have|eat)"
 )
@@ -73,15 +74,27 @@ _EN = re.compile(
 _ZH_TIME = re.compile(r"[一二两三四五六七八九十几半\d]+多?(?:年|个?月|天|周|小时)")
 _ZH_LONGER, _ZH_LONGER_NAME = 1, 4
 """Characters by which the last thing may be longer than the others; behind a verb after which nothing else is said."""
-_ZH_TASTE = re.compile("喜[欢歡]|爱|愛|讨厌|討厭|怕|支持|关注|收[集藏]|订|訂")
+_ZH_TASTE = re.compile("喜[欢歡]|爱|愛|讨厌|討厭|怕|支持|关注|收[集藏]|订|訂|学|學|练|練")
+_ZH_PREDICATE = re.compile("[不没]|有|讨厌|討厌|喜[欢歡]|想|要")
+_ZH_ACTED = re.compile("(?:买|買|用|有|吃|喝|养|養|玩)(?:了|过|着)?$")
+_ZH_ACT = re.compile("[做带洗写打弹唱跳读听跑游修开画学练吃喝买]")
+_ZH_EVENT = re.compile("[离吵抢爬喝吃打聊去来买做骂走跑逛睡]")
+"""What people do with each other, and no taste is of."""
+_ZH_QUARREL = re.compile("离婚|分手|吵架|结婚|打架|见面")
+_EN_DETERMINER = re.compile(r"(?:an?|the|one|two|three|four|five|six|some|another|\d+|(?:the )?user's) ", re.IGNORECASE)
+_EN_GOT = re.compile(r"\b(?:got|bought|adopted) $")
 _EN_NOTHING = re.compile(
-    r"\b(?:back|forth|daily|weekly|today|tonight|tomorrow|yesterday|alone)$"
-    r"|^(?:sing|dance|cook|write|read|swim|draw|paint|run|ride|ski)$"
+    r"\b(?:back|forth|daily|weekly|today|tonight|tomorrow|yesterday|alone|sometimes|rarely|often|usually|always|off|too"
+    r"|now|again|either|together|morning|night|evening|noon|weekends?|holidays|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)$"
+    r"|^(?:no|zero|few|fewer|less|little|never|neither|not|both|between|up|home)\b|^(?:sing|dance|cook|write|read|swim|draw"
+    r"|paint|run|ride|ski|.|\d+)$|^\w+ing\b.* \w+$",
+    re.IGNORECASE,
 )
 """What is no thing, or goes for all of them."""
 _ONE_THING = re.compile(
     r"\b(?:rock (?:and|&) roll|mac and cheese|fish and chips|salt and|black and|sweet and sour|peanut butter and"
-    r"|bed and|research and|arts and|trial and|odds and|ups and|back and|more and"
+    r"|bed and|hide and|trinidad and|smith and|bosnia and|crime and|war and|rick and|law and"
+    r"|research and|arts and|trial and|odds and|ups and|back and|more and"
     r"|and (?:so on|more|stuff|everything|such))\b",
     re.IGNORECASE,
 )
@@ -100,9 +113,29 @@ def split_enumeration(statement: str, *, language: Language) -> list[str]:
 
 
 def _goes_on(opening: str, items: Sequence[str], *, language: Language) -> bool:
-    """Whether the last of the things takes more with it that may go for all: "jazz and blues while cooking"."""
+    """Whether the whole says what each may not: "no kids and pets", "jazz and blues while cooking"."""
+    if len(set(items)) < len(items):
+        return True
+    return _goes_on_in_chinese(opening, items) if language == "zh" else _goes_on_in_english(opening, items)
+
+
+def _goes_on_in_chinese(opening: str, items: Sequence[str]) -> bool:
     *others, last = items
-    if language == "zh":
-        longer = _ZH_LONGER_NAME if _ZH_TASTE.search(opening) else _ZH_LONGER
-        return bool(_ZH_TIME.match(items[0])) or len(last) > max(map(len, others)) + longer
-    return bool(_EN_NOTHING.search(last)) or len(last.split()) > max(len(one.split()) for one in others) + 1
+    is_taste = bool(_ZH_TASTE.search(opening))
+    if any(_ZH_PREDICATE.match(one) or "用户" in one for one in items) or _ZH_TIME.match(items[0]):
+        return True
+    if not is_taste and _ZH_ACTED.search(opening) and any(_ZH_ACT.match(one) for one in items[1:]):
+        return True
+    longer = _ZH_LONGER_NAME if is_taste and not _ZH_EVENT.search(last) else _ZH_LONGER
+    return bool(_ZH_QUARREL.search(last)) or last.endswith(("不", "没")) or len(last) > max(map(len, others)) + longer
+
+
+def _goes_on_in_english(opening: str, items: Sequence[str]) -> bool:
+    heads = [_EN_DETERMINER.match(one) is not None for one in items]
+    if any(_EN_NOTHING.search(one) for one in items) or any(heads) != all(heads):
+        return True
+    if _EN_GOT.search(opening) and not all(heads):
+        return True
+    if all(heads) or all(one.endswith("s") for one in items[:-1]):
+        return False  # each is complete: "migraines and hay fever", but not "chicken and broccoli allergies"
+    return len({len(one.split()) for one in items}) > 1
