@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from apps.core.text.fold import fold
 from apps.core.text.json_text import json_text
 from apps.core.text.matching import match_words
 from apps.core.text.pronouns import drop_pronouns
-
-_CHINESE = re.compile("[\u4e00-\u9fff]")
+from apps.core.text.scripts import holds_chinese
 
 SEGMENTED_CHARACTERS = 2_000
 """How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""
@@ -36,6 +33,6 @@ def phrase_memory(*, key: str, value: object) -> str:
     """
     name = " ".join(drop_pronouns(fold(key)).replace("_", " ").split()) or key
     said = json_text(value)
-    if _CHINESE.search(name):
+    if holds_chinese(name):
         return f"我的{name}是什么？我的{name}是{said}。"
     return f"What is my {name}? My {name} is {said}."

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from apps.core.text.remembering import remember_texts
+from apps.core.text.scripts import holds_chinese
 from apps.memory.atomic.chinese_names import gives_another_name
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
 from apps.memory.atomic.naming import is_renamed
@@ -26,7 +27,6 @@ _MOST_OVERLAP = 0.75
 _IN_PASSING = 2
 """One word in so many may be the same in two texts that are about different things."""
 
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 _SHORT = 100
 _SHORT_CHINESE = 35
 """Characters of a text that tells little besides. In 1,700 memories of long talk, each passing that the models doubted
@@ -94,7 +94,7 @@ def has_passed(old: str, new: str) -> bool:
 
 
 def _is_short(text: str) -> bool:
-    return len(text) <= (_SHORT_CHINESE if _CHINESE.search(text) else _SHORT)
+    return len(text) <= (_SHORT_CHINESE if holds_chinese(text) else _SHORT)
 
 
 def _share_subject(before: Frame, after: Frame) -> bool:

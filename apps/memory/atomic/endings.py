@@ -9,7 +9,6 @@ the labelled conversations of ``tests/quality``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ import numpy as np
 
 from apps.core.text.places import find_places
 from apps.core.text.remembering import remember_texts
+from apps.core.text.scripts import holds_chinese
 from apps.memory.atomic.compare import Relation, compare, has_passed, share, speaks_of
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
 from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights, raise_odds
@@ -60,7 +60,6 @@ _AT_ONCE = 1_000
 _CHANGES = frozenset({"end", "no_more", "change", "correction", "switch", "gain", "restart"})
 """Cues of which a clause with one says that something is otherwise than it was."""
 
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _CHINESE_LENGTH = 3
 """A character of Chinese says as much as so many of English."""
 
@@ -107,7 +106,7 @@ def get_least(old: str, new: str) -> float:
 
 
 def _are_of_two_scripts(old: str, new: str) -> bool:
-    return bool(_CHINESE.search(old)) != bool(_CHINESE.search(new))
+    return holds_chinese(old) != holds_chinese(new)
 
 
 def _rank(end: Network, olds: Sequence[Statement], new: Statement) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from apps.core.text.scripts import holds_chinese
 from apps.memory.atomic.compare import share
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.tables import load_tables
@@ -17,8 +18,6 @@ _ONLY = re.compile(r"\bonly\b|只(?:剩|留|[喝吃用看玩订有])|仅")
 """Who says so names what stays."""
 _SHORT, _SHORT_CHINESE = 40, 12
 """Characters of a thing in a list whose last two are joined."""
-
-_CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
 def names_a_part(content: str, said: str) -> bool:
@@ -53,7 +52,7 @@ def _list_pairs(sentence: str, *, about: frozenset[str], numbers: frozenset[str]
 
 
 def _is_short(piece: str) -> bool:
-    return len(piece) <= (_SHORT_CHINESE if _CHINESE.search(piece) else _SHORT)
+    return len(piece) <= (_SHORT_CHINESE if holds_chinese(piece) else _SHORT)
 
 
 def _is_named(piece: str, *, about: frozenset[str], numbers: frozenset[str]) -> bool | None:

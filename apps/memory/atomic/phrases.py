@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from apps.core.text.matching import stem
 from apps.core.text.remembering import remember_texts
+from apps.core.text.scripts import holds_chinese
 from apps.memory.atomic.compare import is_part, share
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.spelling import make_comparable
@@ -27,7 +28,6 @@ Codes = npt.NDArray[np.int64]
 
 _TOKEN = re.compile(r"S|[a-z']+|\d[\d.,:]*|[\u4e00-\u9fff]|[,.;!?。]")
 _WORD = re.compile(r"[a-z']+")
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _NUMBER = re.compile(r"\d[\d.,:]*")
 _SHARED, _SAME_NUMBER, _OTHER_NUMBER, _NUMBER_ALONE = "S", "N", "M", "0"
 """What stands for a word, or a number, that both texts have; for another number; for one where the older has none."""
@@ -43,7 +43,7 @@ def replace_shared(old: str, new: str) -> str:
     """Return the newer text with a pronoun for each thing that the older one names, too: what it says of anything."""
     after = make_comparable(new)
     shared = _share(old, new)
-    pronoun = "它" if _CHINESE.search(new) else "it"
+    pronoun = "它" if holds_chinese(new) else "it"
     for word in _list_unspaced(shared):
         after = after.replace(word, pronoun)
     return _WORD.sub(lambda found: pronoun if _is_shared(stem(found.group()), shared) else found.group(), after)

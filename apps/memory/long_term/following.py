@@ -42,7 +42,8 @@ def follow_memories(
     An attribute of which an active one states another value gets that value, if it was said later. What a superseded
     one stated, and its successor does not, ends. One query where there is nothing to do, none where nothing is stated.
     """
-    held = _list_held(memories)
+    has_ended = any(memory.status == Status.SUPERSEDED for memory in memories)
+    held = _list_held(memories) if has_ended else frozenset()
     statements = [statement for memory in memories for statement in _list_statements(memory, held=held)]
     keys = {key for statement in statements for key in statement.concept.keys}
     if not keys:

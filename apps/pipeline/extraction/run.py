@@ -18,6 +18,7 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
+from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import TimeSpan, find_time, find_times
 from apps.memory.atomic.compare import Relation
 from apps.memory.atomic.recording import record_memories
@@ -45,7 +46,6 @@ REPLY_CHARACTERS = 1_000
 """Of each reply that the model is shown: only what the person says becomes memory."""
 
 _HAS_YEAR = re.compile(r"(?:19|20)\d\d")
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def extract(claim: SessionClaim) -> None:
@@ -179,7 +179,7 @@ def date_content(content: str, *, event: str | None, said_at: datetime, zone: Zo
         goes_on = span.start <= said_at < span.end and span.text.lower() not in (event or "").lower()
         if goes_on or _HAS_YEAR.search(span.text) or content[end : end + 1] in ("（", "("):
             continue
-        opening, closing = ("（", "）") if _CHINESE.search(span.text) else (" (", ")")
+        opening, closing = ("（", "）") if holds_chinese(span.text) else (" (", ")")
         dated += content[reached:end] + opening + _show_dates(span) + closing
         reached = end
     return dated + content[reached:]
