@@ -1,0 +1,77 @@
+"""What a judge of memories is given and what it answers (SPEC A3). Plain values and one protocol; no Django.
+
+A judge compares new statements with the memories it is shown, by number, and says of each statement whether it is new,
+known already, a refinement, or the end of something. `model.ModelVerdicts` reads the verdicts of the connected model
+from its extraction answer; `apps.offline` has a judge for running without a model. What a verdict may do without its
+owner's consent is decided by `guards`, never by the judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+
+class Kind(StrEnum):
+    """Which kind of memory a known one is."""
+
+    ATOMIC = "atomic"
+    LONG_TERM = "long_term"
+
+
+class Relation(StrEnum):
+    """What a statement is to the memories it targets; a `NEW` one targets none."""
+
+    NEW = "new"
+    SAME = "same"
+    REFINES = "refines"
+    CONTRADICTS = "contradicts"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemory:
+    """A memory as a judge sees it. `number`: by which a verdict names it, from 1.
+
+    `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
+    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
+    """
+
+    number: int
+    kind: Kind
+    text: str
+    key: str = ""
+    said_at: datetime | None = None
+    event: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What somebody stated, to be compared with known memories. `text`: in their words, or as a model put it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How one statement stands to the known memories numbered `targets`.
+
+    `left`: of a memory that ends only in part, what still holds, as a text; `merged`: of a memory that the statement
+    refines, one text that says both. None where the judge gave none. `confidence`: 0 to 1.
+    """
+
+    relation: Relation = Relation.NEW
+    targets: tuple[int, ...] = ()
+    confidence: float = 1.0
+    left: str | None = None
+    merged: str | None = None
+
+
+class MemoryJudge(Protocol):
+    """Anything that compares statements with known memories."""
+
+    def judge(self, statements: Sequence[Statement], known: Sequence[KnownMemory]) -> Sequence[Verdict]:
+        """Return one verdict for each statement, in order."""
+        ...
