@@ -9,7 +9,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     from django.core.management import execute_from_command_line
 
-    from apps.core.embedded.commands import command_servers
+    from apps.embedded.commands import command_servers
 
     with command_servers(sys.argv):
         execute_from_command_line(sys.argv)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from apps.core.embedded.process import spawn
+from apps.embedded.process import spawn
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL
 from tests.support.servers import make_data_folder, remove_data_folder
@@ -58,7 +58,7 @@ def run_in_new_data_folder() -> Iterator[Path]:
         from django.core.management import call_command
         from django.db import connection
 
-        from apps.core.embedded.servers import hold_servers
+        from apps.embedded.servers import hold_servers
 
         with hold_servers(folder):  # durable, as in production
             call_command("migrate", verbosity=0, interactive=False)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from apps.core.embedded.layout import DataLayout
+from apps.embedded.layout import DataLayout
 from benchmarks.running import Product
 
 _TICK_SECONDS = 0.5

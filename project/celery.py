@@ -11,7 +11,7 @@ from celery import Celery
 from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_init, worker_process_init, worker_ready
 
-from apps.core.embedded.process import die_with_parent
+from apps.embedded.process import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 

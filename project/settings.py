@@ -10,9 +10,9 @@ import environ
 from django.utils.translation import gettext_lazy as _
 from kombu import Queue
 
-from apps.core.embedded import urls as embedded
 from apps.core.logs import make_logging
 from apps.core.secret_key import get_secret_key
+from apps.embedded import urls as embedded
 from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "django_structlog",
     "django_prometheus",
     "apps.core",
+    "apps.embedded",
     "apps.accounts",
     "apps.conversations",
     "apps.memory",

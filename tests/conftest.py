@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import connections
 from django.utils import translation
 
-from apps.core.embedded import urls
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.servers import get_missing_servers
+from apps.embedded import urls
+from apps.embedded.layout import DataLayout
+from apps.embedded.servers import get_missing_servers
 from tests.support.query_threads import wait_for_queries
 from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 

@@ -1,4 +1,4 @@
-"""``/healthz``. That all parts become healthy is tested where all are started: ``tests/core/management/test_up.py``."""
+"""``/healthz``. That all parts become healthy is tested where all are started: ``tests/embedded/test_up.py``."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from redis.exceptions import RedisError
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.recording import record_turns
 from apps.conversations.types import RecordedMessage
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.servers import get_missing_servers
+from apps.embedded.layout import DataLayout
+from apps.embedded.servers import get_missing_servers
 from apps.memory.models import AtomicMemory
 from apps.pipeline import tasks
 from apps.summaries.models import SessionSummary

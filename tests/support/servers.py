@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from apps.core.embedded.servers import get_missing_servers, hold_servers
+from apps.embedded.servers import get_missing_servers, hold_servers
 
 
 def make_data_folder() -> Path:

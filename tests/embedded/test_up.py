@@ -23,7 +23,7 @@ from django.core.management.base import CommandError
 
 from tests.support.processes import find_processes, wait_until
 
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from apps.core.embedded.layout import DataLayout
+from apps.embedded.layout import DataLayout
 
 DATABASE_NAME = "jiyi"
 DATABASE_ROLE = "jiyi"

@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from apps.core.embedded.keeper import READY, SERVERS
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.locks import try_lock
+from apps.embedded.keeper import READY, SERVERS
+from apps.embedded.layout import DataLayout
+from apps.embedded.locks import try_lock
 
-_PROJECT = Path(__file__).resolve().parents[3]
+_PROJECT = Path(__file__).resolve().parents[2]
 _GONE_SECONDS = 15.0
 _REVIVE_PAUSE_SECONDS = 5.0
 
@@ -110,7 +110,7 @@ def _start_unless_ready(name: str, *, layout: DataLayout, durable: bool) -> None
 def _start_keeper(name: str, *, layout: DataLayout, durable: bool) -> None:
     """Start it and wait until its server answers, or has failed to."""
     log_path = layout.log / f"{name}.keeper.log"
-    command = [sys.executable, "-m", "apps.core.embedded.keeper", name, str(layout.root)]
+    command = [sys.executable, "-m", "apps.embedded.keeper", name, str(layout.root)]
     with log_path.open("wb") as log:
         outcome = subprocess.run(
             [*command, *(() if durable else ("--throw-away",))],

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
+from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers
 
 _NEED_NONE = frozenset(
     {"check", "collectstatic", "compilemessages", "diffsettings", "help", "makemessages", "spectacular", "version"}

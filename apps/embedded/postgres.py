@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.process import get_account, make_private_folder, spawn
-from apps.core.embedded.urls import DATABASE_NAME, DATABASE_ROLE
+from apps.embedded.layout import DataLayout
+from apps.embedded.process import get_account, make_private_folder, spawn
+from apps.embedded.urls import DATABASE_NAME, DATABASE_ROLE
 
 _MAJOR = 18
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from apps.core.embedded.supervisor import Program, Supervisor
+from apps.embedded.supervisor import Program, Supervisor
 from tests.support.processes import find_processes, wait_until
 
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[2]
 STOP = "; import os, signal; sys.stdout.flush(); os.kill(os.getppid(), signal.SIGTERM)"
 SUPERVISE = """
 import json, os, sys
 from pathlib import Path
-from apps.core.embedded.supervisor import Program, Supervisor
+from apps.embedded.supervisor import Program, Supervisor
 programs = [
     Program(name=name, command=[sys.executable, "-c", code], stop_seconds=float(sys.argv[2]))
     for name, code in json.loads(sys.argv[1]).items()

@@ -18,18 +18,18 @@ import psycopg
 import pytest
 import redis
 
-from apps.core.embedded.keeper import SERVERS
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.locks import try_lock
-from apps.core.embedded.process import Account, spawn
-from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
-from apps.core.embedded.urls import database_url, redis_url
+from apps.embedded.keeper import SERVERS
+from apps.embedded.layout import DataLayout
+from apps.embedded.locks import try_lock
+from apps.embedded.process import Account, spawn
+from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
+from apps.embedded.urls import database_url, redis_url
 from tests.support.processes import find_processes, wait_until
 
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[2]
 HOLD = """
 import sys
-from apps.core.embedded.servers import hold_servers
+from apps.embedded.servers import hold_servers
 with hold_servers(sys.argv[1], names=sys.argv[2:], durable=False):
     print("ready", flush=True)
     sys.stdin.read()

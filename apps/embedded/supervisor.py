@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from apps.core.embedded.process import spawn
+from apps.embedded.process import spawn
 
 _TICK = 0.1
 _FIRST_PAUSE = 0.5

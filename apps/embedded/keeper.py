@@ -2,7 +2,7 @@
 
 Everyone who needs the server holds a shared lock on a file; the kernel gives it back however that process ends. The
 keeper looks for a moment in which it can have that lock for itself: nobody is left, and it stops the server. It is
-started by ``servers.hold_servers`` as ``python -m apps.core.embedded.keeper NAME FOLDER``, restarts a server that
+started by ``servers.hold_servers`` as ``python -m apps.embedded.keeper NAME FOLDER``, restarts a server that
 dies, and takes it along when it dies itself.
 """
 
@@ -19,11 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Protocol
 
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.locks import try_lock
-from apps.core.embedded.postgres import Postgres
-from apps.core.embedded.process import get_account, spawn
-from apps.core.embedded.valkey import Valkey
+from apps.embedded.layout import DataLayout
+from apps.embedded.locks import try_lock
+from apps.embedded.postgres import Postgres
+from apps.embedded.process import get_account, spawn
+from apps.embedded.valkey import Valkey
 
 READY = b"ready\n"
 _START_SECONDS = 60.0

@@ -19,10 +19,10 @@ from django.db import DEFAULT_DB_ALIAS
 
 from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
-from apps.core.embedded.layout import DataLayout
-from apps.core.embedded.locks import try_lock
-from apps.core.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
-from apps.core.embedded.supervisor import Program, Supervisor
+from apps.embedded.layout import DataLayout
+from apps.embedded.locks import try_lock
+from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
+from apps.embedded.supervisor import Program, Supervisor
 
 _NICE = 10
 """How far everything steps back that no reply waits for."""
