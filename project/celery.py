@@ -47,9 +47,9 @@ def forget_with_erasures(**_options: Any) -> None:
 @worker_ready.connect
 def take_up_name(sender: Any, **_options: Any) -> None:
     """Free what this worker held when it was killed the last time."""
-    from apps.pipeline import restarting  # once Django is set up
+    from apps.conversations.queue import services as queue  # once Django is set up
 
-    restarting.take_up_name(sender.hostname)
+    queue.take_up_name(sender.hostname)
 
 
 app = Celery("jiyi")

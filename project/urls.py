@@ -7,7 +7,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
-from apps.conversations.backlog import count_backlog
+from apps.conversations.queue.selectors import count_backlog
 from apps.core.health import healthz
 
 urlpatterns = [

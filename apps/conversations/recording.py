@@ -12,9 +12,9 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Recording, Role, Session, Work
+from apps.conversations.queue.services import add_work
 from apps.conversations.services import lock_session, make_title
 from apps.conversations.types import RecordedMessage
-from apps.conversations.work import add_work
 from apps.core.errors import Conflict
 
 

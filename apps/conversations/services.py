@@ -15,9 +15,9 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.accounts.services import keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
+from apps.conversations.queue.services import add_work, wake_workers
 from apps.conversations.selectors import get_message, get_session, make_window
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Window
-from apps.conversations.work import add_work, wake_workers
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 

@@ -13,9 +13,9 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Work
+from apps.conversations.queue.services import add_work
 from apps.conversations.services import lock_session
 from apps.conversations.types import Line, Round
-from apps.conversations.work import add_work
 from apps.core.errors import Conflict
 
 KEPT_MESSAGES = 4

@@ -5,10 +5,3 @@ from django.utils.translation import gettext_lazy as _
 class PipelineConfig(AppConfig):
     name = "apps.pipeline"
     verbose_name = _("Background work")
-
-    def ready(self) -> None:
-        from prometheus_client import REGISTRY
-
-        from apps.pipeline.metrics import BacklogCollector
-
-        REGISTRY.register(BacklogCollector())

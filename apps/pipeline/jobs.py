@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.utils import timezone
 
 from apps.conversations.models import Message
-from apps.conversations.work import Blame
+from apps.conversations.queue.services import finish, put_off
+from apps.conversations.queue.types import Blame, Claim, SessionClaim
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
-from apps.pipeline.claims import Claim, SessionClaim, finish, put_off
 from apps.summaries.services import prepare_summaries, store_summaries
 
 

@@ -1,4 +1,4 @@
-"""The tasks that workers run. None has arguments: each asks PostgreSQL what is due (see `apps.conversations.work`)."""
+"""The tasks that workers run. None has arguments: each asks PostgreSQL what is due (see `apps.conversations.queue`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from celery import Task, shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from apps.conversations.backlog import list_due_kinds
 from apps.conversations.models import Work
-from apps.conversations.work import fail_lost_work, wake_workers
+from apps.conversations.queue.selectors import list_due_kinds
+from apps.conversations.queue.services import (
+    DATABASE_ERRORS,
+    claim_batch,
+    claim_rounds,
+    claim_session,
+    drain,
+    fail_lost_work,
+    wake_workers,
+)
 from apps.pipeline import jobs
-from apps.pipeline.claims import claim_batch, claim_rounds, claim_session
-from apps.pipeline.draining import drain
 from apps.pipeline.extraction import run as extraction
-from apps.pipeline.failures import DATABASE_ERRORS
 
 _JOB: dict[str, Any] = {
     "bind": True,

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.conversations.models import Work
+from apps.conversations.queue.services import release_work
 from apps.conversations.services import lock_session
 from apps.conversations.summarizing import list_conversation_summaries, rewrite_summary
-from apps.conversations.work import release_work
 from apps.core.text.traces import Traces
 from apps.memory.models import Change, ConversationEmbedding
 from apps.memory.selectors import list_recorded

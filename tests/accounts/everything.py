@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from apps.conversations.models import Message, Session, Work
+from apps.conversations.queue.services import claim_batch
 from apps.conversations.recording import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.memory.atomic.services import create_atomic_memory
@@ -12,7 +13,6 @@ from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory, forget_memories
 from apps.memory.shared_context.services import append_entry, create_context
 from apps.pipeline import jobs
-from apps.pipeline.claims import claim_batch
 from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.summaries.models import SessionSummary

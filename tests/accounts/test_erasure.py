@@ -27,12 +27,13 @@ from apps.accounts.erasure import Receipt, count_rows, erase_user
 from apps.accounts.models import ApiToken, User
 from apps.accounts.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
+from apps.conversations.queue.services import claim_batch, claim_rounds, claim_session, finish
+from apps.conversations.queue.types import ClaimLost
 from apps.conversations.services import create_session, record_assistant_message
 from apps.core.errors import NotFound
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form
 from apps.pipeline import jobs
-from apps.pipeline.claims import ClaimLost, claim_batch, claim_rounds, claim_session, finish
 from apps.pipeline.extraction.run import extract
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump

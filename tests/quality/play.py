@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.work import add_work
+from apps.conversations.queue.services import add_work, claim_rounds
 from apps.memory.models import AtomicMemory, Status
-from apps.pipeline.claims import claim_rounds
 from apps.pipeline.extraction import extract
 from tests.quality.cases import ContradictionCase, JunkCase
 from tests.quality.judge import Kept

@@ -16,10 +16,10 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.conversations.queue.services import send_task
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
-from apps.core.queue import send_task
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory

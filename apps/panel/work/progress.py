@@ -8,8 +8,8 @@ from datetime import timedelta
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
-from apps.conversations.backlog import count_backlog
 from apps.conversations.models import Work
+from apps.conversations.queue.selectors import count_backlog
 
 _LABELS = {
     Work.Kind.EMBED: _("Making texts searchable by meaning"),

@@ -15,6 +15,8 @@ from django.utils import timezone
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.queue.services import finish
+from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
@@ -32,7 +34,6 @@ from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import Change
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.shared_context.services import record_context
-from apps.pipeline.claims import SessionClaim, finish
 from apps.pipeline.extraction.answer import ExtractionAnswer, MemoryAnswer, read_answer
 from apps.pipeline.extraction.prompt import PromptLine, make_request
 from apps.profile.selectors import get_user_profile

@@ -10,11 +10,10 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Work
-from apps.conversations.work import add_work
+from apps.conversations.queue.services import add_work, claim_rounds
 from apps.memory.long_term.services import record_entries
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import LongTermMemory, Status
-from apps.pipeline.claims import claim_rounds
 from apps.pipeline.extraction import extract
 from tests.support.factories import SessionFactory, UserFactory
 

@@ -12,11 +12,11 @@ import pytest
 
 from apps.accounts.models import Setting, User
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.work import add_work
+from apps.conversations.queue.services import add_work, claim_rounds
+from apps.conversations.queue.types import ClaimLost, SessionClaim
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
-from apps.pipeline.claims import ClaimLost, SessionClaim, claim_rounds
 from apps.pipeline.extraction import extract
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory

@@ -1,8 +1,7 @@
-"""Looking at the queue of background work, and having another try at what failed."""
+"""The backlog: how much work is due, claimed and failed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime
 
 from django.db.models import Count, Min, Q
@@ -10,7 +9,6 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Work
-from apps.conversations.work import wake_workers
 
 Backlog = dict[str, dict[str, int]]
 """By kind of work: `due` (waiting, those put off included), `claimed` (under way), `failed`, and `oldest_seconds`."""
@@ -53,12 +51,3 @@ def list_failed_ids(*, kind: str | None = None, user: User | None = None) -> lis
     """The rows that failed, of one kind or of all, of one person or of everybody, oldest first."""
     failed = Work.objects.filter(state=Work.State.FAILED, **({} if user is None else {"user": user}))
     return list((failed.filter(kind=kind) if kind else failed).order_by("id").values_list("id", flat=True))
-
-
-def replay_failed(*, ids: Collection[int]) -> int:
-    """Make these rows due again, as if never tried; returns how many of them had failed."""
-    failed = Work.objects.filter(id__in=ids, state=Work.State.FAILED)
-    kinds = set(failed.values_list("kind", flat=True))
-    replayed = failed.update(state=Work.State.DUE, due_at=timezone.now(), attempts=0, postponements=0, error="")
-    wake_workers(kinds)
-    return replayed

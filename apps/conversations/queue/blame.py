@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import InterfaceError, OperationalError
 
-from apps.conversations.work import Blame
+from apps.conversations.queue.types import Blame
 from apps.core.errors import JiyiError, ModelUnavailable
 
 _AWAY = frozenset({"unreachable", "rate_limited", "no_model"})

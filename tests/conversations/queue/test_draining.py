@@ -13,15 +13,16 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.conversations import work as queue
 from apps.conversations.models import Message, Session, Work
+from apps.conversations.queue import draining, rows
+from apps.conversations.queue.claiming import claim_batch, claim_rounds, finish
+from apps.conversations.queue.draining import drain
+from apps.conversations.queue.types import Claim, ClaimLost, SessionClaim
 from apps.conversations.recording import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.core.errors import ModelUnavailable
 from apps.memory.models import ConversationEmbedding
-from apps.pipeline import draining, jobs, tasks
-from apps.pipeline.claims import Claim, ClaimLost, SessionClaim, claim_batch, claim_rounds, finish
-from apps.pipeline.draining import drain
+from apps.pipeline import jobs, tasks
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel, embed_with, make_vector, refuse_with
 
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.django_db
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kinds of work that workers were woken for, in place of waking them."""
     kinds: list[str] = []
-    for module in (queue, draining, tasks):
+    for module in (rows, draining, tasks):
         monkeypatch.setattr(module, "wake_workers", kinds.extend)
     return kinds
 
@@ -207,7 +208,7 @@ def fail_on_statement(sqlstate: str | None) -> OperationalError:
 def test_a_database_that_is_away_costs_the_work_no_attempt_however_often(sqlstate: str | None):
     say("one")
     job = Job(one=fail_on_statement(sqlstate))
-    for number in range(2 * queue.MAX_ATTEMPTS):
+    for number in range(2 * rows.MAX_ATTEMPTS):
         with pytest.raises(OperationalError):
             drain(kind="extract", token="a", claim=claim_rounds, job=job, resumes=number > 0)
     assert Work.objects.get(kind="extract").attempts == 1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from apps.conversations.work import Blame
+from apps.conversations.queue.blame import get_blame, name_error
+from apps.conversations.queue.types import Blame
 from apps.core.errors import InvalidInput, ModelUnavailable
-from apps.pipeline.failures import get_blame, name_error
 
 
 def unavailable(reason: str, **fields: int) -> ModelUnavailable:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Self
 
 from django.conf import settings
 from django.db import transaction
@@ -15,7 +12,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Work
-from apps.conversations.work import Blame, ClaimedWork, claim_session_work, claim_work, fail_work, take_work
+from apps.conversations.queue.rows import claim_session_work, claim_work, fail_work, take_work
+from apps.conversations.queue.types import Blame, Claim, ClaimLost, SessionClaim
 from apps.core.db import release_connections
 
 EMBEDDED_TOGETHER = 100
@@ -27,38 +25,6 @@ EXTRACTED_CHARACTERS = 12_000
 
 SUMMARIZED_TOGETHER = 1000
 """A summary reads what the session needs by itself: one run answers for all the work that is due on it."""
-
-
-class ClaimLost(Exception):
-    """Some of the work is not this run's any more: deleted, erased, or claimed by another after the lease ran out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Work of one kind that the run `token` has claimed, in the order in which it was left; never empty."""
-
-    token: str
-    work: tuple[ClaimedWork, ...]
-
-    @property
-    def message_ids(self) -> list[uuid.UUID]:
-        """The messages it is about."""
-        return [item.message_id for item in self.work]
-
-    def only(self, message_ids: Collection[uuid.UUID]) -> Self:
-        """Return the part of the claim that is about these messages."""
-        return replace(self, work=tuple(item for item in self.work if item.message_id in message_ids))
-
-
-@dataclass(frozen=True, slots=True)
-class SessionClaim(Claim):
-    """Work on messages of one session, which is `user`'s."""
-
-    user: User
-
-    @property
-    def session_id(self) -> uuid.UUID:
-        return self.work[0].session_id
 
 
 def claim_batch(token: str, worker: str = "") -> Claim | None:

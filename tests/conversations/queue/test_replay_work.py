@@ -10,10 +10,9 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 from django.test import Client
 
-from apps.conversations import work as queue
+from apps.conversations.management.commands import replay_work
 from apps.conversations.models import Message, Work
-from apps.pipeline import metrics
-from apps.pipeline.management.commands import replay_work
+from apps.conversations.queue import metrics, sending
 from tests.support.factories import SessionFactory
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pieces of failed work, two of them embedding, and one that is due."""
-    monkeypatch.setattr(queue, "send_task", lambda name: None)
+    monkeypatch.setattr(sending, "send_task", lambda name: None)
     session = SessionFactory.create()
     owner = {"session": session, "user": session.user}
     for position in range(1, 4):

@@ -1,4 +1,4 @@
-"""The queue of background work, in PostgreSQL: what is to be done for messages after the reply (see `Work`).
+"""The rows of the queue: leaving work, claiming, taking, putting off, giving back, failing and replaying it.
 
 A run claims rows (`claim_work`, `claim_session_work`), computes without a transaction, and writes its result in the
 transaction in which `take_work` deletes the rows: whoever does not find all of them any more writes nothing. A run that
@@ -9,28 +9,19 @@ again when it or its worker comes back under the same name (`release_claims`), o
 from __future__ import annotations
 
 import random
-import uuid
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
-from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
-from apps.core.queue import send_task
-
-TASKS = {
-    Work.Kind.EMBED: "apps.pipeline.tasks.embed",
-    Work.Kind.EXTRACT: "apps.pipeline.tasks.extract",
-    Work.Kind.SUMMARIZE: "apps.pipeline.tasks.summarize",
-}
-"""Which task does which work. A task is sent without arguments: it asks PostgreSQL what is due."""
+from apps.conversations.queue.sending import wake_workers
+from apps.conversations.queue.types import Blame, ClaimedWork
 
 ALONE_FROM_ATTEMPTS = 2
 """Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more."""
@@ -123,26 +114,6 @@ WHERE id = ANY(%(ids)s) AND claim = %(token)s
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedWork:
-    """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3)."""
-
-    id: int
-    user_id: int
-    data_epoch: int
-    session_id: uuid.UUID
-    message_id: uuid.UUID
-    recorded: bool
-
-
-class Blame(StrEnum):
-    """Whose fault it is that work came to nothing: it decides how long it is tried again."""
-
-    SERVER = "server"  # the model server is away or refuses everybody: no attempt of the work's
-    UNSURE = "unsure"  # it may be this work that it chokes on: from now on alone, and patiently
-    WORK = "work"  # the same again is likely: a few attempts
-
-
 def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: datetime, recorded: bool = False) -> None:
     """Leave work of these kinds for each message, in the caller's transaction; workers are woken when it commits."""
     rows = [
@@ -160,12 +131,6 @@ def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: dateti
     ]
     Work.objects.bulk_create(rows, ignore_conflicts=True)
     wake_workers(kinds)
-
-
-def wake_workers(kinds: Collection[str]) -> None:
-    """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
-    for kind in kinds:
-        transaction.on_commit(partial(send_task, TASKS[Work.Kind(kind)]))
 
 
 def release_work(*, user: User, kind: str, now: datetime) -> None:
@@ -295,6 +260,15 @@ def return_claims(*, token: str) -> int:
 def fail_lost_work(*, now: datetime) -> int:
     """Mark as failed what was lost with its worker too often; returns how many rows. What else was lost is just due."""
     return _give_up(Work.objects.filter(state=Work.State.DUE, lease_until__lt=now))
+
+
+def replay_failed(*, ids: Collection[int]) -> int:
+    """Make these rows due again, as if never tried; returns how many of them had failed."""
+    failed = Work.objects.filter(id__in=ids, state=Work.State.FAILED)
+    kinds = set(failed.values_list("kind", flat=True))
+    replayed = failed.update(state=Work.State.DUE, due_at=timezone.now(), attempts=0, postponements=0, error="")
+    wake_workers(kinds)
+    return replayed
 
 
 def _give_up(claimed: QuerySet[Work]) -> int:

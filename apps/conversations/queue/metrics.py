@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from apps.conversations.backlog import count_backlog
+from apps.conversations.queue.selectors import count_backlog
 
 logger = structlog.get_logger(__name__)
 

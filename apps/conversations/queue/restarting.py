@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 from celery import current_app
 
-from apps.conversations.work import has_claims, release_claims_of
+from apps.conversations.queue.rows import has_claims, release_claims_of
 from apps.core.db import disconnect
 
 logger = structlog.get_logger(__name__)

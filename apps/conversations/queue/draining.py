@@ -9,9 +9,11 @@ from typing import TypeVar
 import structlog
 from django.conf import settings
 
-from apps.conversations.work import Blame, release_claims, return_claims, wake_workers
-from apps.pipeline.claims import Claim, ClaimLost, put_off
-from apps.pipeline.failures import get_blame, is_database_away, name_error
+from apps.conversations.queue.blame import get_blame, is_database_away, name_error
+from apps.conversations.queue.claiming import put_off
+from apps.conversations.queue.rows import release_claims, return_claims
+from apps.conversations.queue.sending import wake_workers
+from apps.conversations.queue.types import Blame, Claim, ClaimLost
 
 logger = structlog.get_logger(__name__)
 

@@ -9,12 +9,21 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from functools import lru_cache
+from collections.abc import Collection
+from functools import lru_cache, partial
 
 import structlog
 from celery import current_app
+from django.db import transaction
 
 logger = structlog.get_logger(__name__)
+
+TASKS = {
+    "embed": "apps.pipeline.tasks.embed",
+    "extract": "apps.pipeline.tasks.extract",
+    "summarize": "apps.pipeline.tasks.summarize",
+}
+"""The task for each kind of work (`Work.Kind`). A task is sent without arguments: it asks PostgreSQL what is due."""
 
 
 class _Sender:
@@ -56,3 +65,9 @@ os.register_at_fork(after_in_child=_get_sender.cache_clear)
 def send_task(name: str) -> None:
     """Send the task to its queue soon; returns at once and never fails."""
     _get_sender().send(name)
+
+
+def wake_workers(kinds: Collection[str]) -> None:
+    """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
+    for kind in kinds:
+        transaction.on_commit(partial(send_task, TASKS[kind]))

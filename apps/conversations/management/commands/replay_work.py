@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandParser
 from rich.console import Console
 from rich.progress import track
 
-from apps.conversations.backlog import count_backlog, list_failed_ids, replay_failed
 from apps.conversations.models import Work
+from apps.conversations.queue.selectors import count_backlog, list_failed_ids
+from apps.conversations.queue.services import replay_failed
 
 BATCH = 1000
 
