@@ -14,7 +14,7 @@ serve = get_asgi_application()
 
 # What takes a second to load is loaded before the first request, not during it.
 from apps.chat.services import stop_turns  # noqa: E402
-from apps.core.forgetting import start_forgetting  # noqa: E402
+from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
 from apps.core.llm.client import get_chat_model  # noqa: E402
 from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
 from apps.core.text.segment import warm_up as warm_up_dictionaries  # noqa: E402
@@ -34,7 +34,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         await serve(scope, receive, send)
         return
     await receive()
-    start_forgetting()
+    start_cache_invalidation()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await stop_turns()

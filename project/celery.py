@@ -37,11 +37,11 @@ def die_with_worker(**_options: Any) -> None:
 
 
 @worker_process_init.connect
-def forget_with_erasures(**_options: Any) -> None:
-    """Forget what was read of texts when they are erased: here, where it was read (R3)."""
-    from apps.core.forgetting import start_forgetting  # once Django is set up
+def clear_caches_with_erasures(**_options: Any) -> None:
+    """Clear the text caches of this process when somebody is erased (R3)."""
+    from apps.core.cache_invalidation import start_cache_invalidation  # once Django is set up
 
-    start_forgetting()
+    start_cache_invalidation()
 
 
 @worker_ready.connect

@@ -15,7 +15,7 @@ from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
 from apps.accounts.personal_data import list_tables
-from apps.core.forgetting import mark_erasure
+from apps.core.cache_invalidation import mark_erasure
 
 logger = structlog.get_logger(__name__)
 

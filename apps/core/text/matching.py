@@ -8,8 +8,8 @@ from typing import Any
 
 from apps.core.text.fold import fold
 from apps.core.text.pronouns import normalize_pronouns
-from apps.core.text.remembering import remember_texts
 from apps.core.text.segment import is_cjk, words
+from apps.core.text.text_cache import cache_texts
 
 _ENGLISH_WORD = re.compile("[a-z]{3,40}")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
@@ -27,7 +27,7 @@ def strip_possessive(word: str) -> str:
     return word.removesuffix("'s").removesuffix("’s")
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def stem(word: str) -> str:
     """The stem of a folded English word (Snowball): colors → color, running → run. Other words are their own stem."""
     if not _ENGLISH_WORD.fullmatch(word):
@@ -47,7 +47,7 @@ def bigrams(word: str) -> list[str]:
     return [word[start : start + 2] for start in range(len(word) - 1)]
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def word_parts(word: str) -> tuple[str, ...]:
     """The parts of a folded word, two characters or longer, whose occurrence says something about the word (K4's 0.3).
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from apps.core.text.fold import fold
-from apps.core.text.remembering import remember_texts
+from apps.core.text.text_cache import cache_texts
 
 _TAG = b" ns"
 _SUFFIXES = ("市", "省", "县", "区", "镇", "乡", "村")
@@ -41,7 +41,7 @@ def is_place_name(name: str) -> bool:
     return folded in _load_chinese() or (folded.endswith(_SUFFIXES) and folded[:-1] in _load_chinese())
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def find_places(text: str) -> frozenset[str]:
     """Return the folded names of places in `text`, 南京 for 南京市: known ones, and English ones by what precedes them.
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from apps.core.text.remembering import remember_texts
 from apps.core.text.scripts import holds_chinese
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.chinese_names import gives_another_name
 from apps.memory.atomic.frames import USER, Clause, Frame, Value, may_pass, read_frame
 from apps.memory.atomic.naming import is_renamed
@@ -249,7 +249,7 @@ def share(old: frozenset[str], new: frozenset[str]) -> frozenset[str]:
     )
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def _list_keys(words: frozenset[str]) -> frozenset[str] | None:
     """What two words have in common where one is a part of the other: how they begin, or a character of Chinese.
 

@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 
 from apps.core.text.places import find_places
-from apps.core.text.remembering import remember_texts
 from apps.core.text.scripts import holds_chinese
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.compare import Relation, compare, has_passed, share, speaks_of
 from apps.memory.atomic.frames import USER, Frame, list_attributes, list_cues, read_frame
 from apps.memory.atomic.networks import Linear, Network, PairModel, Weights, check_shapes, load_weights, raise_odds
@@ -149,7 +149,7 @@ def read_new(statement: Statement) -> Floats:
     return np.append(statement.vector * 6, told).astype(np.float32)
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def read_pair(old: str, new: str) -> Floats:
     """Return the features of a pair of texts: shared words, quantities, cues, of whom, attributes, scripts."""
     before, after = read_frame(old), read_frame(new)
@@ -202,7 +202,7 @@ def _join_attributes(frame: Frame) -> set[str]:
     return {name for clause in frame.clauses for _whose, name in clause.attributes}
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _list_quantities(text: str) -> tuple[Quantity, ...]:
     return list_quantities(make_comparable(text))
 

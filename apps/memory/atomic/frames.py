@@ -14,7 +14,7 @@ from apps.core.text.fold import fold
 from apps.core.text.keywords import load_stop_words
 from apps.core.text.matching import match_words, stem
 from apps.core.text.pronouns import NEUTRAL
-from apps.core.text.remembering import remember_texts
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.chinese_names import Names, read_names
 from apps.memory.atomic.naming import Naming, concerns_self, find_head, find_proper, is_one_of_many, read_namings
 from apps.memory.atomic.quantities import write_digits, write_plainly
@@ -120,7 +120,7 @@ class Frame:
     names: Names
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def read_frame(text: str) -> Frame:
     """Return what `text`, a memory's content, says."""
     if len(text) > LONGEST:
@@ -367,7 +367,7 @@ def _read_value(text: str, tables: Tables) -> Value:
     return Value(words=words, numbers=numbers)
 
 
-@remember_texts(20_000)
+@cache_texts(20_000)
 def list_telling_words(text: str) -> frozenset[str]:
     """The words of comparable `text` that say what it is about: no pronouns, numbers, nor words that fit anything."""
     tables = load_tables()

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.text.matching import stem
-from apps.core.text.remembering import remember_texts
 from apps.core.text.scripts import holds_chinese
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.compare import is_part, share
 from apps.memory.atomic.frames import read_frame
 from apps.memory.atomic.spelling import make_comparable
@@ -61,13 +61,13 @@ def _share(old: str, new: str) -> frozenset[str]:
     return share(after, before) | share(before, after)
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _list_older(text: str) -> Codes:
     tokens = [_NUMBER_ALONE if token[0].isdigit() else token for token in _TOKEN.findall(make_comparable(text))]
     return _encode({f"old {phrase}" for length in (1, 2) for phrase in _list_runs(tokens, length)})
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _list_newer(text: str, shared: frozenset[str], numbers: frozenset[str]) -> Codes:
     tokens = ["^", *_list_tokens(text, shared, numbers), "$"]
     phrases = {phrase for length in range(1, _LONGEST + 1) for phrase in _list_runs(tokens, length)}

@@ -19,7 +19,7 @@ import numpy as np
 
 from apps.core.text.fold import fold, normalize_value
 from apps.core.text.places import find_places
-from apps.core.text.remembering import remember_texts
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.compare import SAME_COSINE, Relation, share
 from apps.memory.atomic.endings import read_pair
 from apps.memory.atomic.frames import USER, Frame, read_frame
@@ -153,7 +153,7 @@ def read_match(old: Statement, new: Statement) -> Floats:
     return np.concatenate([read_pair(old.text, new.text), [old.vector @ new.vector], _match(old.text, new.text)])
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _match(old: str, new: str) -> Floats:
     before, after = read_frame(old), read_frame(new)
     shared_before, shared_after = share(before.words, after.words), share(after.words, before.words)
@@ -194,7 +194,7 @@ def _relate(old: Set[object], new: Set[object]) -> list[bool]:
     ]
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _list_grams(text: str) -> frozenset[str]:
     """Runs of three letters, and single characters of Chinese and two in a row; without the person."""
     spelt = _PERSON.sub("", make_comparable(text))
@@ -207,7 +207,7 @@ def _list_grams(text: str) -> frozenset[str]:
     return frozenset(letters).union(*runs, *({run[at : at + 2] for at in range(len(run) - 1)} for run in runs))
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _list_numbers(text: str) -> frozenset[float | str]:
     return frozenset(one.value for one in list_quantities(make_comparable(text)))
 

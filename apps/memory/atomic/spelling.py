@@ -6,7 +6,7 @@ import re
 
 from apps.core.text.dialect import spell_mandarin
 from apps.core.text.fold import fold
-from apps.core.text.remembering import remember_texts
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.quantities import write_english_digits, write_thousands
 
 _ANNOTATION = re.compile(r"[(（]\d{4}(?:-\d\d){0,2}(?:[–~]\d{4}(?:-\d\d){0,2})?[)）]")
@@ -70,7 +70,7 @@ _SPELLINGS = [
 ]
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def make_comparable(text: str) -> str:
     """`text` in the form the tables are written for: folded, digits for numerals, the person as 我 or "i"."""
     text = spell_mandarin(fold(_ANNOTATION.sub("", text)))

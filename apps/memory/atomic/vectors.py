@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apps.core.llm.embedding.local import LocalEmbedder
-from apps.core.text.remembering import remember_texts
 from apps.core.text.sentences import split_clauses
+from apps.core.text.text_cache import cache_texts
 from apps.memory.atomic.phrases import replace_shared
 
 DIMENSIONS: Final = 512
@@ -38,7 +38,7 @@ class Statement:
     vector: Floats
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def embed(text: str) -> Floats:
     """Return the local embedder's vector of a text: `DIMENSIONS` of length one."""
     (vector,) = LocalEmbedder().embed([text])

@@ -17,7 +17,7 @@ import structlog
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
-from apps.core.text.remembering import forget_too
+from apps.core.text.text_cache import register_cache
 from apps.memory.embeddings.active import ModelInUse, find_active_model
 from apps.memory.embeddings.vectors import embed_whole, to_sql
 
@@ -116,7 +116,7 @@ class _Remembered:
 
 
 _remembered = _Remembered(REMEMBERED)
-forget_too(_remembered.clear)
+register_cache(_remembered.clear)
 
 
 def _embed(model_name: str, text: str) -> Vector:

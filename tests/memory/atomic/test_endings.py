@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from apps.core.text.remembering import forget_texts
+from apps.core.text.text_cache import clear_text_caches
 from apps.memory.atomic import endings
 from apps.memory.atomic.endings import (
     check_fit,
@@ -79,13 +79,13 @@ def test_a_remark_is_no_state_that_a_rule_could_end() -> None:
 
 def test_weights_for_other_features_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endings, "list_cues", lambda: ["one", "two"])
-    forget_texts()
+    clear_text_caches()
     load_models.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"change is \(\d+,\), not \(516,\); means is .*train_endings"):
             load_models()
     finally:
-        forget_texts()
+        clear_text_caches()
 
 
 @pytest.mark.parametrize("name", ["state", "change", "means", "scales", "hidden", "hidden_bias", "phrases"])

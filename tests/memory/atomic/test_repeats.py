@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from apps.core.text.remembering import forget_texts
+from apps.core.text.text_cache import clear_text_caches
 from apps.memory.atomic import endings
 from apps.memory.atomic.compare import Relation, compare
 from apps.memory.atomic.networks import load_weights
@@ -129,13 +129,13 @@ def test_texts_that_are_all_but_equal_are_not_doubted() -> None:
 
 def test_weights_for_other_features_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endings, "list_cues", lambda: ["one", "two"])
-    forget_texts()
+    clear_text_caches()
     load_models.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"repeats.npz does not fit .*means is .*train_repeats"):
             load_models()
     finally:
-        forget_texts()
+        clear_text_caches()
 
 
 @pytest.mark.parametrize("name", ["means", "scales", "hidden", "hidden_bias", "phrases", "more"])

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from apps.core.llm.embedding.client import get_embedder
-from apps.core.text.remembering import forget_texts
+from apps.core.text.text_cache import clear_text_caches
 from apps.memory.embeddings import queries
 from apps.memory.embeddings.queries import embed_query, start_embedding
 from apps.memory.models import EmbeddingModel
@@ -24,7 +24,7 @@ PATIENT = 30.0
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    forget_texts()
+    clear_text_caches()
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_the_same_query_is_asked_once(remote: ScriptedModel, remote_model: Embed
 @pytest.mark.spec("R3")
 def test_queries_are_forgotten_with_the_texts(remote: ScriptedModel, remote_model: EmbeddingModel) -> None:
     embed_query("x", deadline=PATIENT)
-    forget_texts()
+    clear_text_caches()
     embed_query("x", deadline=PATIENT)
 
     assert len(remote.embedding_requests) == 2

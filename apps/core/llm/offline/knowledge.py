@@ -17,7 +17,7 @@ from apps.core.llm.offline.statements import name_key, read_statements
 from apps.core.llm.offline.topics import drop_vague
 from apps.core.text.fold import normalize_key
 from apps.core.text.keywords import extract_keywords
-from apps.core.text.remembering import remember_texts
+from apps.core.text.text_cache import cache_texts
 
 _NEXT_BEST = {
     "name": ("preferred_name",),
@@ -103,7 +103,7 @@ def get_meaning(key: str) -> Meaning:
     return _find_meaning(normalize_key(key))
 
 
-@remember_texts(4_000)
+@cache_texts(4_000)
 def _find_meaning(normalized: str) -> Meaning:
     exact, favorites = _load_keys()
     if normalized in exact:

@@ -1,4 +1,4 @@
-"""What is remembered of texts, and that nothing made from a text is kept in any other way (R3)."""
+"""The caches of what was computed from texts, and that nothing made from a text is kept in any other way (R3)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import apps
-from apps.core.text import remembering
+from apps.core.text import text_cache
 from apps.core.text.citations import holds
 from apps.core.text.matching import stem
-from apps.core.text.remembering import forget_texts, forget_too, remember_texts
+from apps.core.text.text_cache import cache_texts, clear_text_caches, register_cache
 from apps.core.text.traces import Traces
 
 pytestmark = pytest.mark.spec("R3")
@@ -21,22 +21,22 @@ pytestmark = pytest.mark.spec("R3")
 
 @pytest.fixture
 def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this test adds is forgotten by it alone."""
-    monkeypatch.setattr(remembering, "_forgetting", [])
+    """Only the caches that this test adds are cleared."""
+    monkeypatch.setattr(text_cache, "_clear_functions", [])
 
 
 @pytest.mark.usefixtures("_no_others")
-def test_a_text_is_read_once_until_it_is_forgotten():
+def test_a_text_is_read_once_until_the_caches_are_cleared():
     read: list[str] = []
 
-    @remember_texts(2)
+    @cache_texts(2)
     def count(text: str) -> int:
         read.append(text)
         return len(text)
 
     assert [count("我养了一只猫"), count("我养了一只猫"), count("a cat")] == [6, 6, 5]
     assert read == ["我养了一只猫", "a cat"]
-    forget_texts()
+    clear_text_caches()
     assert count("a cat") == 5
     assert read == ["我养了一只猫", "a cat", "a cat"]
 
@@ -45,7 +45,7 @@ def test_a_text_is_read_once_until_it_is_forgotten():
 def test_the_oldest_go_first():
     read: list[str] = []
 
-    @remember_texts(2)
+    @cache_texts(2)
     def keep(text: str) -> str:
         read.append(text)
         return text
@@ -56,10 +56,10 @@ def test_the_oldest_go_first():
 
 
 @pytest.mark.usefixtures("_no_others")
-def test_what_is_kept_in_another_way_is_forgotten_too():
+def test_a_registered_cache_is_cleared_too():
     kept = {"我": "猫"}
-    forget_too(kept.clear)
-    forget_texts()
+    register_cache(kept.clear)
+    clear_text_caches()
     assert kept == {}
 
 
@@ -77,7 +77,7 @@ KEPT_FOR_GOOD = {
 
 
 def list_kept_for_good() -> Iterator[str]:
-    """Functions of the product with arguments whose results functools keeps, where nobody can make them forgotten."""
+    """Functions of the product with arguments whose results functools keeps, where nobody can clear them."""
     folder = Path(apps.__path__[0])
     for path in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -91,8 +91,8 @@ def has_arguments(given: ast.arguments) -> bool:
     return any([*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg])
 
 
-def test_no_function_keeps_a_text_where_nobody_can_make_it_forgotten():
-    """Another one? `remember_texts` keeps results until they have to go. Only what is nobody's text stays for good."""
+def test_no_function_keeps_a_text_where_nobody_can_clear_it():
+    """Another one? `cache_texts` keeps results until they are cleared. Only what is nobody's text stays for good."""
     found = set(list_kept_for_good())
     assert len(found) > 5, "they are looked for"
     assert found - KEPT_FOR_GOOD.keys() == set()
@@ -102,7 +102,7 @@ def test_the_patterns_made_of_texts_are_forgotten():
     assert Traces(["确诊糖尿病"]).stand_in("我去年确诊糖尿病。")
     assert holds("依据（2024）京01民终123号判决", "（2024）京01民终123号")
     assert [is_in_a_kept_pattern(words) for words in ("糖尿病", "京01民终123号")] == [True, True]
-    forget_texts()
+    clear_text_caches()
     assert [is_in_a_kept_pattern(words) for words in ("糖尿病", "京01民终123号")] == [False, False]
 
 
@@ -115,5 +115,5 @@ def test_the_words_of_texts_are_forgotten():
     stem.cache_clear()
     assert stem("running") == "run"
     assert stem.cache_info().currsize == 1
-    forget_texts()
+    clear_text_caches()
     assert stem.cache_info().currsize == 0

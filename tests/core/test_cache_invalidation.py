@@ -1,4 +1,4 @@
-"""Processes forget what they have read of texts when somebody is erased, whatever they are doing (R3)."""
+"""Every process clears its text caches when somebody is erased, whatever it is doing (R3)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
 from apps.accounts.erasure import erase_user
-from apps.core.forgetting import LONGEST_SECONDS, MARK, Forgetter, mark_erasure
-from apps.core.text.remembering import remember_texts
+from apps.core.cache_invalidation import LONGEST_SECONDS, MARK, CacheInvalidator, mark_erasure
+from apps.core.text.text_cache import cache_texts
 from tests.support.factories import UserFactory
 from tests.support.workers import PROJECT
 
@@ -24,39 +24,39 @@ pytestmark = pytest.mark.spec("R3")
 TEXT = "用户养了一只叫豆豆的猫。"
 
 
-@remember_texts(10)
+@cache_texts(10)
 def count(text: str) -> int:
-    """Something that is remembered."""
+    """A function whose results are cached."""
     return len(text)
 
 
 @pytest.fixture
-def forgetter(servers: None) -> Forgetter:
-    """One that has seen the mark, with something remembered since."""
+def invalidator(servers: None) -> CacheInvalidator:
+    """One that has seen the mark, with something cached since."""
     cache.delete(MARK)
-    forgetter = Forgetter(now=0)
-    forgetter.look(now=0)
+    invalidator = CacheInvalidator(now=0)
+    invalidator.look(now=0)
     count.cache_clear()
     count(TEXT)
-    return forgetter
+    return invalidator
 
 
-def test_without_an_erasure_it_is_remembered_for_a_while_but_not_for_good(forgetter: Forgetter):
-    forgetter.look(now=LONGEST_SECONDS - 1)
+def test_without_an_erasure_it_is_cached_for_a_while_but_not_for_good(invalidator: CacheInvalidator):
+    invalidator.look(now=LONGEST_SECONDS - 1)
     assert count.cache_info().currsize == 1
-    forgetter.look(now=LONGEST_SECONDS)
+    invalidator.look(now=LONGEST_SECONDS)
     assert count.cache_info().currsize == 0
     count(TEXT)
-    forgetter.look(now=2 * LONGEST_SECONDS - 1)
+    invalidator.look(now=2 * LONGEST_SECONDS - 1)
     assert count.cache_info().currsize == 1
 
 
-def test_an_erasure_is_seen_once_by_everybody(forgetter: Forgetter):
-    other = Forgetter(now=0)
+def test_an_erasure_is_seen_once_by_everybody(invalidator: CacheInvalidator):
+    other = CacheInvalidator(now=0)
     other.look(now=0)
     mark_erasure()
-    assert count.cache_info().currsize == 0, "whoever erases forgets at once"
-    for each in (forgetter, other):
+    assert count.cache_info().currsize == 0, "the process that erases clears at once"
+    for each in (invalidator, other):
         count(TEXT)
         each.look(now=1)
         assert count.cache_info().currsize == 0
@@ -65,37 +65,37 @@ def test_an_erasure_is_seen_once_by_everybody(forgetter: Forgetter):
         assert count.cache_info().currsize == 1
     mark_erasure()
     count(TEXT)
-    forgetter.look(now=3)
+    invalidator.look(now=3)
     assert count.cache_info().currsize == 0
 
 
-def test_what_was_under_way_is_forgotten_soon_after_it_ended(forgetter: Forgetter):
+def test_what_a_running_task_read_is_cleared_soon_after_it_ended(invalidator: CacheInvalidator):
     """However long a reply or a job holds a text of somebody erased meanwhile: at most about as long again."""
     mark_erasure()
-    forgotten_at = []
+    cleared_at = []
     for now in range(1, 1000):
-        forgetter.look(now=now)
+        invalidator.look(now=now)
         if not count.cache_info().currsize:
-            forgotten_at.append(now)
+            cleared_at.append(now)
         count(TEXT)  # read, and not kept by anybody, until the next look
-    assert forgotten_at == [1, 11, 31, 71, 151, 311, 611, 911]
+    assert cleared_at == [1, 11, 31, 71, 151, 311, 611, 911]
 
 
-def test_the_pauses_begin_anew_with_another_erasure(forgetter: Forgetter):
+def test_the_pauses_begin_anew_with_another_erasure(invalidator: CacheInvalidator):
     mark_erasure()
     for now in (1, 11, 31):
-        forgetter.look(now=now)
+        invalidator.look(now=now)
     mark_erasure()
     for now in (35, 44):
-        forgetter.look(now=now)
+        invalidator.look(now=now)
         count(TEXT)
-    forgetter.look(now=45)
+    invalidator.look(now=45)
     assert count.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize("error", [RedisError("away"), RuntimeError("what nobody thought of")])
 def test_whatever_the_cache_raises_may_hide_an_erasure_and_ends_nothing(
-    forgetter: Forgetter, monkeypatch: pytest.MonkeyPatch, error: Exception
+    invalidator: CacheInvalidator, monkeypatch: pytest.MonkeyPatch, error: Exception
 ):
     def fail(key: str) -> None:
         raise error
@@ -104,17 +104,17 @@ def test_whatever_the_cache_raises_may_hide_an_erasure_and_ends_nothing(
         broken.setattr(cache, "get", fail)
         for now in (1, 2):
             count(TEXT)
-            forgetter.look(now=now)
+            invalidator.look(now=now)
             assert count.cache_info().currsize == 0
     assert logs == [{"event": "erasures_not_seen", "log_level": "warning", "cause": type(error).__name__}]
     count(TEXT)
-    forgetter.look(now=3)
+    invalidator.look(now=3)
     assert count.cache_info().currsize == 1
 
 
-def test_a_cache_that_cannot_be_asked_may_hide_an_erasure(forgetter: Forgetter, settings: Any):
+def test_a_cache_that_cannot_be_asked_may_hide_an_erasure(invalidator: CacheInvalidator, settings: Any):
     settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": "redis://127.0.0.1:1/0"}}
-    forgetter.look(now=1)
+    invalidator.look(now=1)
     assert count.cache_info().currsize == 0
 
 
@@ -163,7 +163,7 @@ print("remembered" if read_frame.cache_info().currsize else "forgotten", flush=T
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("begin", [BEGIN_WORKER, BEGIN_WEB], ids=["worker", "web"])
-def test_a_process_that_waits_forgets_what_was_erased(begin: str):
+def test_an_idle_process_clears_what_was_erased(begin: str):
     cache.delete(MARK)
     environment = {**os.environ, "REDIS_URL": settings.REDIS_URL, "DJANGO_SETTINGS_MODULE": "project.settings"}
     with subprocess.Popen(
