@@ -32,7 +32,6 @@ from apps.chat.serializers import (
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.conversations.models import Message, Session
-from apps.conversations.recording import record_turns
 from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
 from apps.conversations.serializers import (
     MessageChangeSerializer,
@@ -47,6 +46,7 @@ from apps.conversations.services import (
     rename_session,
     set_collected,
 )
+from apps.conversations.turn_recording import record_turns
 from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, TooLarge

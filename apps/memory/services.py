@@ -12,7 +12,7 @@ from apps.memory.history.context import changed_by
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.history.undo import undo_operation
-from apps.memory.long_term.forgetting import forget_all, forget_memories
+from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.services import (
     accept_memory,
     create_memory,

@@ -16,4 +16,4 @@ from apps.panel.embeddings import tables as embedding_tables  # noqa: F401
 from apps.panel.memories import atomic, long_term  # noqa: F401
 from apps.panel.profiles import tables as profile_tables  # noqa: F401
 from apps.panel.work import queue  # noqa: F401
-from apps.panel.working import forgotten, sessions  # noqa: F401
+from apps.panel.working import do_not_relearn, sessions  # noqa: F401

@@ -20,7 +20,7 @@ from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.context import collect_operations
 from apps.memory.history.undo import undo_operation
-from apps.memory.long_term.merging import bring_back_memory, combine_values, merge_memories
+from apps.memory.long_term.curation import bring_back_memory, combine_values, merge_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.services import create_memory

@@ -15,8 +15,8 @@ from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
 from apps.memory.atomic.validation import MAX_TAGS, check_fields
+from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
-from apps.memory.forgotten import allow_again
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.locking import lock_memories

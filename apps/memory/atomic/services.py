@@ -19,8 +19,8 @@ from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import check_fields
+from apps.memory.do_not_relearn import allow_again, digest_text, record_forgotten
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
-from apps.memory.forgotten import allow_again, digest_text, record_forgotten
 from apps.memory.history.services import forget_history, record_changes
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status

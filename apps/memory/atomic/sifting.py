@@ -17,7 +17,7 @@ from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import normalize_content
 from apps.memory.atomic.types import ExtractedMemory
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
-from apps.memory.forgotten import digest_text, find_forgotten
+from apps.memory.do_not_relearn import digest_text, find_forgotten
 from apps.memory.models import AtomicMemory, Status
 
 Said = tuple[str, datetime]

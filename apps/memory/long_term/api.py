@@ -22,8 +22,8 @@ from apps.memory.embeddings.queries import embed_query
 from apps.memory.listing import read_query
 from apps.memory.long_term import services
 from apps.memory.long_term.copies import list_copies
+from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.filters import LongTermMemoryFilter
-from apps.memory.long_term.forgetting import forget_all, forget_memories
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.long_term.serializers import (
     BatchDeletedSerializer,

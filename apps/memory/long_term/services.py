@@ -14,13 +14,13 @@ from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.fold import normalize_key, normalize_value
-from apps.memory.forgotten import find_forgotten
+from apps.memory.do_not_relearn import find_forgotten
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import Snapshot
 from apps.memory.locking import lock_memories, lock_name
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode, decide, list_claims
-from apps.memory.long_term.forgotten import clear_forgotten, digest_key, digest_values, keep_learnable
+from apps.memory.long_term.learnable import clear_forgotten, digest_key, digest_values, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
 from apps.memory.long_term.order import drop_overtaken
 from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction

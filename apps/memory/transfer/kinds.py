@@ -23,7 +23,7 @@ from apps.memory.embeddings.memories import MemoryKind, long_term_text
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change as describe_long_term
 from apps.memory.long_term.audit import snapshot as snapshot_long_term
-from apps.memory.long_term.forgotten import digest_key, digest_values
+from apps.memory.long_term.learnable import digest_key, digest_values
 from apps.memory.long_term.ledger import TEXT_FIELDS as LONG_TERM_TEXT_FIELDS
 from apps.memory.long_term.ledger import set_text
 from apps.memory.long_term.serializers import LongTermMemorySerializer

@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
+from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import EMBEDDINGS, ask_for_vectors, write_embeddings
-from apps.memory.forgotten import allow_again
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.locking import lock_memories

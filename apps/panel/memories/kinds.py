@@ -15,7 +15,7 @@ from apps.memory.atomic import services as atomic
 from apps.memory.atomic.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
 from apps.memory.long_term import services as long_term
-from apps.memory.long_term.forgetting import forget_all, forget_memories
+from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.selectors import search_text
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
 

@@ -23,7 +23,7 @@ from apps.memory.atomic.services import (
 )
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.long_term.copies import list_copies
-from apps.memory.long_term.forgetting import forget_memories
+from apps.memory.long_term.deletion import forget_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, ForgottenKey
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory

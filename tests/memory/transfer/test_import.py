@@ -15,7 +15,7 @@ from apps.core.errors import Conflict
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.undo import undo_operation
-from apps.memory.long_term.forgetting import forget_memories
+from apps.memory.long_term.deletion import forget_memories
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import (
     AtomicEmbedding,

@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
-from apps.memory.long_term.forgetting import forget_memories
+from apps.memory.long_term.deletion import forget_memories
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_context, create_memory
 from tests.support.factories import LongTermMemoryFactory, UserFactory

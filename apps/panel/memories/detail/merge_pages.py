@@ -1,4 +1,4 @@
-"""Making one of two memories: choose the other, look at what comes of it, confirm (M2)."""
+"""Choose another memory, preview the merge, confirm it (M2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.core.errors import JiyiError
 from apps.core.text.json_text import json_text
 from apps.memory.atomic.merging import combine_contents, merge_atomic_memories
 from apps.memory.history.context import collect_operations
-from apps.memory.long_term.merging import combine_values, merge_memories
+from apps.memory.long_term.curation import combine_values, merge_memories
 from apps.memory.models import Status
 from apps.memory.selectors import embed_query, retrieve_atomic_memories, retrieve_relevant_memories
 from apps.panel.memories.detail.frame import MemoryFrame

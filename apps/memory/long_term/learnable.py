@@ -1,4 +1,4 @@
-"""What was deleted is not learned again from earlier messages or queued work (L6).
+"""What may be learned of a value that was deleted: nothing from earlier messages or queued work (L6).
 
 Of a deleted memory only keyed digests stay: of its key, and of each of its values, since the model that proposes it
 again may well word the key in another way.
@@ -16,7 +16,7 @@ from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.segment import words
-from apps.memory.forgotten import allow_again, digest_text
+from apps.memory.do_not_relearn import allow_again, digest_text
 from apps.memory.long_term.changes import list_items
 
 _MIN_VALUE_CHARACTERS = 2

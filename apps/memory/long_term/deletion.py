@@ -13,11 +13,11 @@ from apps.accounts.models import User
 from apps.conversations.services import keep_sessions
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.copies import MemoryCopy, list_copy_holders
-from apps.memory.forgotten import record_forgotten
+from apps.memory.do_not_relearn import record_forgotten
 from apps.memory.history.services import forget_history
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.copies import ATOMIC, LONG_TERM, TOPIC, WORKING, get_traces, list_copies
-from apps.memory.long_term.forgotten import digest_key, digest_values
+from apps.memory.long_term.learnable import digest_key, digest_values
 from apps.memory.long_term.types import Forgotten
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Status
 from apps.memory.working.services import forget_parts

@@ -1,4 +1,4 @@
-"""Keyed digests of what a person deleted, by which it is recognised and not learned again (L6)."""
+"""Keyed digests of what a person deleted, by which it is recognised and not learned again (L6): do-not-relearn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digests of what was deleted (L6): what is not learned again."""
+"""The do-not-relearn list: digests of what was deleted (L6)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN = 12
 
 @admin.register(ForgottenKey)
 class ForgottenKeyAdmin(ReadingPage, ReadOnlyAdmin):
-    """Deleting one lets the machine learn it again."""
+    """Deleting an entry allows it to be learned again."""
 
-    list_before_template = "panel/forgotten/words.html"
-    change_form_template = "panel/forgotten/key.html"
+    list_before_template = "panel/do_not_relearn/words.html"
+    change_form_template = "panel/do_not_relearn/key.html"
     list_display = ("fingerprint", "user", "forgotten")
     list_select_related = ("user",)
     list_filter = ("forgotten_at",)

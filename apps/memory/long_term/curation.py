@@ -1,4 +1,4 @@
-"""What a person makes of long-term memories that are there: one of two, and history that holds again (M2, L7)."""
+"""What an owner does with long-term memories that exist: merge two into one, restore an ended one (M2, L7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import apply_mode
-from apps.memory.long_term.forgotten import clear_forgotten
+from apps.memory.long_term.learnable import clear_forgotten
 from apps.memory.long_term.ledger import TEXT_FIELDS, set_text, write_vectors
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Mode
