@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -39,16 +40,19 @@ SELECT id FROM doomed
 
 
 @transaction.atomic
-def create_atomic_memories(*, user: User, drafts: Sequence[AtomicDraft], now: datetime) -> list[AtomicMemory]:
+def create_atomic_memories(
+    *, user: User, drafts: Sequence[AtomicDraft], now: datetime, operation: UUID | None = None
+) -> list[AtomicMemory]:
     """Store these as they are, in order, with their terms and vectors; nothing is compared with what is there.
 
-    The drafts are valid, and nothing in them is another person's. A few statements for any number of drafts.
+    The drafts are valid, and nothing in them is another person's. `operation`: the ID under which they are undone
+    together, else each by itself. A few statements for any number of drafts.
     """
     lock_memories(user)
     memories = [_make(user, draft, now=now) for draft in drafts]
     AtomicMemory.objects.bulk_create(memories, batch_size=500)
     changes = [describe_change(memory, action=Change.Action.CREATE, before=None) for memory in memories]
-    record_changes(user=user, changes=changes, now=now)
+    record_changes(user=user, changes=[replace(change, operation=operation) for change in changes], now=now)
     _write_vectors(user, memories)
     return memories
 

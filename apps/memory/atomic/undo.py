@@ -9,7 +9,9 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.atomic.audit import snapshot
+from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
@@ -38,6 +40,8 @@ def _restore(*, user: User, rows: Sequence[tuple[AtomicMemory, Snapshot | None]]
             memory.superseded_by_id = before["superseded_by"] and UUID(before["superseded_by"])
             set_content(memory, before["content"])
         memory.save(update_fields=["status", "tags", *_TIMES, "superseded_by", "updated_at", *TEXT_FIELDS])
+    back = [memory for memory, before in rows if before and memory.status == Status.ACTIVE]
+    allow_again(user=user, digests={digest_content(user, memory.content) for memory in back})
     texts = {memory.id: memory.content for memory, before in rows if before}
     write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts=texts)
 

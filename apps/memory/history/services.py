@@ -29,6 +29,8 @@ FROM unnest(%(ids)s) AS object_id
 def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime) -> dict[str, UUID]:
     """Record what was changed of a person's memory; returns the ID of the operation of each group.
 
+    A change that names its operation joins that one.
+
     Who did it stands in `apps.memory.history.context`. What is as it was before is no change. One INSERT, or none.
     """
     author = get_author(user)
@@ -43,7 +45,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
             object_id=change.object_id,
             before=change.before,
             after=change.after,
-            operation=operations[change.group],
+            operation=change.operation or operations[change.group],
             session_id=change.session_id,
             created_at=now,
         )
@@ -51,7 +53,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
         if change.before != change.after
     ]
     Change.objects.bulk_create(rows, batch_size=1_000)
-    note_operations(operations.values())
+    note_operations(dict.fromkeys(row.operation for row in rows))
     return dict(operations)
 
 

@@ -16,7 +16,8 @@ class ChangeDraft:
     """One change of one object: `before` is None for a new one.
 
     Drafts of one call with the same `group` are one operation: undone together or not at all. `session_id`: the session
-    that the object goes with when it is deleted, None for what outlives its session.
+    that the object goes with when it is deleted, None for what outlives its session. `operation`: the ID of an
+    operation that several calls are part of, in place of `group`.
     """
 
     kind: str
@@ -26,3 +27,4 @@ class ChangeDraft:
     after: Snapshot
     group: str = ""
     session_id: UUID | None = None
+    operation: UUID | None = None

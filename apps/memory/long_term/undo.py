@@ -15,6 +15,7 @@ from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.audit import snapshot
+from apps.memory.long_term.learnable import clear_forgotten
 from apps.memory.long_term.ledger import TEXT_FIELDS, set_text
 from apps.memory.long_term.selectors import get_memories_by_id
 from apps.memory.models import LongTermMemory, Status
@@ -45,6 +46,9 @@ def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None
     for memory, _before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
         text = TEXT_FIELDS if memory.id in rewritten else ()
         memory.save(update_fields=[*_FIELDS, "superseded_by", "updated_at", *text])
+    for memory, before in rows:
+        if before is not None and memory.status == Status.ACTIVE:
+            clear_forgotten(user=user, normalized_key=memory.normalized_key, value=memory.value)
     texts = {
         memory.id: long_term_text(key=memory.key, value=memory.value) for memory, _ in rows if memory.id in rewritten
     }

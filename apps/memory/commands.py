@@ -1,0 +1,422 @@
+"""Carrying out what a person tells their memory: remember …, forget … (SPEC L9). Undone with one click each (L7).
+
+Both are done before the reply is made, so that it claims nothing that did not happen. Each command of a message is one
+operation of the audit record, whose ID follows from the message: a turn that is retried does nothing twice (C6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.core.text.commands import Command, CommandKind, read_commands
+from apps.core.text.instructions import is_instruction
+from apps.core.text.json_text import json_text
+from apps.core.text.meant import Statement, find_meant
+from apps.core.text.scripts import holds_chinese
+from apps.core.text.segment import pieces
+from apps.core.text.sentences import split_sentences
+from apps.core.text.time_expressions import find_times
+from apps.memory.atomic import audit as atomic_audit
+from apps.memory.atomic.selectors import DERIVED_FIELDS
+from apps.memory.atomic.services import create_atomic_memories, digest_content
+from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.atomic.validation import find_event_problem
+from apps.memory.do_not_relearn import allow_again, find_forgotten, record_forgotten
+from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.history.context import changed_by
+from apps.memory.history.services import record_changes
+from apps.memory.history.types import ChangeDraft
+from apps.memory.locking import lock_memories
+from apps.memory.long_term import audit as long_term_audit
+from apps.memory.long_term.changes import list_items
+from apps.memory.long_term.learnable import digest_key, digest_values
+from apps.memory.long_term.ledger import TEXT_FIELDS as LONG_TERM_TEXT_FIELDS
+from apps.memory.long_term.ledger import set_text, write_vectors
+from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
+
+_RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly)\b|生日|周年|每|出生")
+_RUN = re.compile(r"[\u3400-\u9fff]+|[^\s\u3400-\u9fff]+\s*|\s+")
+_LISTED_UNCLEAR = 10
+
+
+class Outcome(StrEnum):
+    """What became of a command. `KNOWN`: remembered before. `HELD`: waits for review. `NOTHING`: left out."""
+
+    STORED = "stored"
+    KNOWN = "known"
+    HELD = "held"
+    FORGOTTEN = "forgotten"
+    NOTHING = "nothing"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What was done about one command of a message.
+
+    `texts`: what was stored, or removed. `operation`: by which it is undone, None where nothing changed. `memory_ids`:
+    of the atomic memories that hold what was stored. `unclear`: long-term and atomic memories that may be meant.
+    """
+
+    kind: CommandKind
+    status: Outcome
+    texts: tuple[str, ...] = ()
+    operation: UUID | None = None
+    memory_ids: tuple[UUID, ...] = ()
+    unclear: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatementHolder:
+    """Where an app above memory keeps statements of a kind that "forget …" can mean.
+
+    `find`: the statements of a person, each with what names it. `remove`: take out the named ones in the caller's
+    transaction; returns the changes for it to record. `describe`: the texts that such a change took out.
+    """
+
+    find: Callable[[User], Sequence[tuple[Any, Statement]]]
+    remove: Callable[[User, Sequence[Any], datetime], list[ChangeDraft]]
+    describe: Callable[[Mapping[str, Any], Mapping[str, Any]], list[str]]
+
+
+_holders: dict[str, StatementHolder] = {}
+
+
+def register_statement_holder(kind: str, holder: StatementHolder) -> None:
+    """Let statements of a kind of `Change.Kind` be forgotten by command; said in an app's `ready`."""
+    _holders[kind] = holder
+
+
+def run_commands(
+    *,
+    user: User,
+    message_id: UUID,
+    session_id: UUID,
+    text: str,
+    said_at: datetime,
+    max_length: int,
+    zone: ZoneInfo,
+    now: datetime,
+    kinds: Collection[CommandKind] = (CommandKind.REMEMBER, CommandKind.FORGET),
+) -> list[CommandResult]:
+    """Carry out the commands of these kinds in a message of the person; run again, it does nothing twice."""
+    results = []
+    for number, command in enumerate(read_commands(text)):
+        if command.kind not in kinds:
+            continue
+        operation = name_operation(message_id, str(number))
+        with changed_by(origin=Change.Origin.TURN, actor=user):
+            if command.kind is CommandKind.REMEMBER:
+                result = remember_statement(
+                    user=user,
+                    text=command.text,
+                    message_id=message_id,
+                    session_id=session_id,
+                    said_at=said_at,
+                    max_length=max_length,
+                    zone=zone,
+                    operation=operation,
+                    now=now,
+                )
+            else:
+                result = forget_stated(user=user, command=command, operation=operation, now=now)
+        results.append(result)
+    return results
+
+
+def name_operation(message_id: UUID, name: str) -> UUID:
+    """Return the ID of the operation that a command of a message is."""
+    return uuid5(message_id, f"command {name}")
+
+
+def apply_recorded_commands(
+    *,
+    user: User,
+    message_id: UUID,
+    session_id: UUID,
+    text: str,
+    said_at: datetime,
+    max_length: int,
+    zone: ZoneInfo,
+    now: datetime,
+) -> list[CommandResult]:
+    """Keep what a recorded message (C9) says is to be remembered; what it ends is for the extraction to judge."""
+    return run_commands(
+        user=user,
+        message_id=message_id,
+        session_id=session_id,
+        text=text,
+        said_at=said_at,
+        max_length=max_length,
+        zone=zone,
+        now=now,
+        kinds=(CommandKind.REMEMBER,),
+    )
+
+
+@transaction.atomic
+def remember_statement(
+    *,
+    user: User,
+    text: str,
+    message_id: UUID,
+    session_id: UUID,
+    said_at: datetime,
+    max_length: int,
+    zone: ZoneInfo,
+    operation: UUID,
+    now: datetime,
+) -> CommandResult:
+    """Keep a sentence word for word as an atomic memory, as its owner asked (L9).
+
+    One of over `max_length` characters becomes several, cut where sentences, else words, end. What reads as an
+    instruction to the system waits for review. What is remembered already stays as it is. What its owner deleted or
+    turned down before they said this may be learned again; since then, it is left out.
+    """
+    lock_memories(user)
+    chunks = split_statement(text, limit=max_length)
+    status = Status.PENDING if is_instruction(text) else Status.ACTIVE
+    digests = {chunk: digest_content(user, chunk) for chunk in chunks}
+    forgotten = find_forgotten(user, digests.values())
+    normal = {chunk: normalize_content(chunk) for chunk in chunks}
+    rows = list(
+        AtomicMemory.objects.filter(user=user, normalized_content__in=set(normal.values()))
+        .defer("terms", "term_count")
+        .order_by("create_time")
+    )
+    kept: list[AtomicMemory] = []
+    drafts: list[AtomicDraft] = []
+    for chunk in chunks:
+        same = [row for row in rows if row.normalized_content == normal[chunk]]
+        held = [row for row in same if row.status in (Status.ACTIVE, Status.PENDING)]
+        if held:
+            kept.append(held[0])
+        elif (digests[chunk] in forgotten and forgotten[digests[chunk]] >= said_at) or any(
+            row.updated_at >= said_at for row in same
+        ):
+            continue
+        else:
+            start, end = _find_event(chunk, said_at=said_at, zone=zone)
+            drafts.append(
+                AtomicDraft(
+                    content=chunk,
+                    timestamp=said_at,
+                    event_start=start,
+                    event_end=end,
+                    session_id=session_id,
+                    message_id=message_id,
+                    status=status,
+                )
+            )
+    allow_again(user=user, digests=[digests[draft.content] for draft in drafts])
+    made = create_atomic_memories(user=user, drafts=drafts, now=now, operation=operation) if drafts else []
+    rows_of_it = [*kept, *made]
+    # A retried turn finds what its first attempt made: that is what this command stored.
+    done = bool(made) or any(row.message_id == message_id for row in kept)
+    return CommandResult(
+        CommandKind.REMEMBER,
+        _name_outcome(rows_of_it, is_new=done),
+        tuple(row.content for row in rows_of_it),
+        operation if done and Change.objects.filter(user=user, operation=operation).exists() else None,
+        tuple(row.id for row in rows_of_it),
+    )
+
+
+def _name_outcome(rows: Sequence[AtomicMemory], *, is_new: bool) -> Outcome:
+    if not rows:
+        return Outcome.NOTHING
+    if all(row.status == Status.PENDING for row in rows):
+        return Outcome.HELD
+    return Outcome.STORED if is_new else Outcome.KNOWN
+
+
+def split_statement(text: str, *, limit: int) -> list[str]:
+    """Return `text` in parts of at most `limit` characters: whole sentences, else whole words; a longer word stays."""
+    parts: list[str] = []
+    room = ""
+    for sentence in split_sentences(text.strip()):
+        for piece in [sentence] if len(sentence.rstrip()) <= limit else _split_words(sentence):
+            if room and len((room + piece).rstrip()) > limit:
+                parts.append(room.strip())
+                room = ""
+            room += piece
+    parts.append(room.strip())
+    return [part for part in parts if part]
+
+
+def _split_words(text: str) -> list[str]:
+    """Words with the blanks after them, addresses whole; of Chinese those of the segmenter."""
+    return [word for run in _RUN.findall(text) for word in (pieces(run) if holds_chinese(run) else [run])]
+
+
+def _find_event(text: str, *, said_at: datetime, zone: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+    """When what is said happens, if it names one time; a date that recurs has no year (a birthday)."""
+    times = [] if _RECURS.search(text) else list(find_times(text, said_at=said_at, zone=zone))
+    if len(times) != 1 or find_event_problem(times[0].start, times[0].end) is not None:
+        return None, None
+    return times[0].start, times[0].end
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A statement and where it stands: `part` is the sentence of a content, the item of a list, or a holder's name."""
+
+    kind: str
+    row_id: UUID | None
+    part: Any
+    statement: Statement
+
+
+@transaction.atomic
+def forget_stated(*, user: User, command: Command, operation: UUID, now: datetime) -> CommandResult:
+    """End what a command plainly means, of every kind: sentences, values, items of lists, lines of the profile (L9).
+
+    Not deleted: it is superseded by nothing, in one operation, and comes back when that is undone. It is not learned
+    again from what was said before. What only may be meant stays, and is named in the result.
+    """
+    lock_memories(user)
+    if Change.objects.filter(user=user, operation=operation).exists():
+        return describe_forgotten(user=user, operation=operation)
+    known = list(_list_known(user))
+    meant = find_meant(command.text, [one.statement for one in known], everything=command.everything)
+    unclear = dict.fromkeys(row_id for at in meant.unclear if (row_id := known[at].row_id))
+    if not meant.plain:
+        found = tuple(unclear)[:_LISTED_UNCLEAR]
+        return CommandResult(CommandKind.FORGET, Outcome.NOTHING, unclear=found)
+    _end(user, [known[at] for at in meant.plain], operation=operation, now=now)
+    result = describe_forgotten(user=user, operation=operation)
+    return replace(result, unclear=tuple(unclear)[:_LISTED_UNCLEAR])
+
+
+@transaction.atomic
+def forget_chosen(
+    *, user: User, chosen: Sequence[tuple[UUID, str | None]], operation: UUID, now: datetime
+) -> CommandResult:
+    """End memories that a model chose by number because their owner asked to forget something (L9).
+
+    `chosen`: IDs of long-term and atomic memories, each with the item of a list that is meant, None for all of it.
+    """
+    lock_memories(user)
+    with changed_by(origin=Change.Origin.TURN, actor=user):
+        wanted = {*chosen}
+        named = [
+            one
+            for one in _list_known(user)
+            if one.row_id and ((one.row_id, None) in wanted or (one.row_id, one.statement.text) in wanted)
+        ]
+        if not named:
+            return CommandResult(CommandKind.FORGET, Outcome.NOTHING)
+        _end(user, named, operation=operation, now=now)
+    return describe_forgotten(user=user, operation=operation)
+
+
+def _list_known(user: User) -> Iterable[_Known]:
+    active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).order_by("create_time", "id")
+    for row_id, content in active.values_list("id", "content"):
+        for at, sentence in enumerate(split_sentences(content)):
+            yield _Known(Change.Kind.ATOMIC, row_id, at, Statement(sentence.strip()))
+    entries = LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).order_by("created_at", "id")
+    for row_id, key, value in entries.values_list("id", "key", "value"):
+        for at, item in enumerate(list_items(value)):
+            yield _Known(Change.Kind.LONG_TERM, row_id, at, Statement(json_text(item), key))
+    for kind, holder in sorted(_holders.items()):
+        for part, statement in holder.find(user):
+            yield _Known(kind, None, part, statement)
+
+
+def _end(user: User, ended: Sequence[_Known], *, operation: UUID, now: datetime) -> None:
+    parts: dict[str, dict[UUID | None, list[Any]]] = {}
+    for one in ended:
+        parts.setdefault(one.kind, {}).setdefault(one.row_id, []).append(one.part)
+    changes = [
+        *_end_atomic(user, parts.pop(Change.Kind.ATOMIC, {}), now=now),
+        *_end_long_term(user, parts.pop(Change.Kind.LONG_TERM, {}), now=now),
+    ]
+    for kind, named in parts.items():
+        changes += _holders[kind].remove(user, named[None], now)
+    record_changes(user=user, changes=[replace(change, operation=operation) for change in changes], now=now)
+
+
+def _end_atomic(user: User, parts: Mapping[UUID | None, Sequence[int]], *, now: datetime) -> list[ChangeDraft]:
+    changes, gone = [], set[str]()
+    for row in AtomicMemory.objects.filter(user=user, id__in=[row_id for row_id in parts if row_id]).defer(
+        *DERIVED_FIELDS
+    ):
+        before, sentences = atomic_audit.snapshot(row), split_sentences(row.content)
+        left = "".join(text for at, text in enumerate(sentences) if at not in parts[row.id]).strip()
+        gone |= {sentences[at].strip() for at in parts[row.id]} | {row.content}
+        row.updated_at = now
+        if left:
+            set_content(row, left)
+            row.save(update_fields=["updated_at", *TEXT_FIELDS])
+            write_embeddings(user=user, kind=MemoryKind.ATOMIC, texts={row.id: left})
+        else:
+            row.status, row.superseded_by = Status.SUPERSEDED, None
+            row.save(update_fields=["status", "superseded_by", "updated_at"])
+        action = Change.Action.EDIT if left else Change.Action.SUPERSEDE
+        changes.append(atomic_audit.describe_change(row, action=action, before=before))
+    record_forgotten(user=user, digests={digest_content(user, text) for text in gone}, now=now)
+    return changes
+
+
+def _end_long_term(user: User, parts: Mapping[UUID | None, Sequence[int]], *, now: datetime) -> list[ChangeDraft]:
+    changes, gone = [], set[str]()
+    for row in LongTermMemory.objects.filter(user=user, id__in=[row_id for row_id in parts if row_id]).defer(
+        *SEARCH_FIELDS
+    ):
+        before, items = long_term_audit.snapshot(row), list_items(row.value)
+        left = [item for at, item in enumerate(items) if at not in parts[row.id]]
+        gone |= digest_values(user, [items[at] for at in parts[row.id]])
+        row.updated_at = now
+        if left:
+            set_text(row, key=row.key, value=left)
+            row.save(update_fields=["updated_at", *LONG_TERM_TEXT_FIELDS])
+            write_vectors(user, [row])
+        else:
+            gone.add(digest_key(user, row.normalized_key))
+            row.status, row.superseded_by = Status.SUPERSEDED, None
+            row.save(update_fields=["status", "superseded_by", "updated_at"])
+        action = Change.Action.EDIT if left else Change.Action.SUPERSEDE
+        changes.append(long_term_audit.describe_change(row, action=action, before=before))
+    record_forgotten(user=user, digests=gone, now=now)
+    return changes
+
+
+def describe_forgotten(*, user: User, operation: UUID) -> CommandResult:
+    """Return what an operation of `forget_stated` removed; nothing of what has been deleted since."""
+    texts: list[str] = []
+    changes = list(Change.objects.filter(user=user, operation=operation).order_by("id"))
+    for change in changes:
+        if change.before is not None and change.after is not None:
+            texts += _describe(change.kind, change.before, change.after)
+    undone = any(change.undone_by for change in changes)
+    status = Outcome.UNDONE if undone else Outcome.FORGOTTEN if changes else Outcome.NOTHING
+    return CommandResult(CommandKind.FORGET, status, tuple(dict.fromkeys(texts)), operation if changes else None)
+
+
+def _describe(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    ended = after.get("status") == Status.SUPERSEDED
+    match kind:
+        case Change.Kind.ATOMIC:
+            if ended:
+                return [before["content"]]
+            left = split_sentences(after["content"])
+            return [
+                text.strip() for text in split_sentences(before["content"]) if text.strip() not in map(str.strip, left)
+            ]
+        case Change.Kind.LONG_TERM:
+            left = [] if ended else list_items(after["value"])
+            return [f"{before['key']}: {json_text(item)}" for item in list_items(before["value"]) if item not in left]
+        case _:
+            return _holders[kind].describe(before, after)
