@@ -12,13 +12,13 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
-from apps.memory.atomic.services import digest_content
-from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.validation import MAX_TAGS, check_fields
 from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
+from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 

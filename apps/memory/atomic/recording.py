@@ -1,128 +1,187 @@
-"""Taking what was extracted from messages into atomic memory, so that it stays clean over years (A2, A3)."""
+"""Carrying out verdicts on a person's atomic memories, as they were given (A3). The caller holds `lock_memories`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from uuid import uuid4
+from uuid import UUID
 
-from django.db import transaction
-
-from apps.accounts.models import User
-from apps.core.text.instructions import is_instruction
-from apps.memory.atomic.compare import Relation
-from apps.memory.atomic.facts import find_left
-from apps.memory.atomic.lasting import join_lasting
-from apps.memory.atomic.relating import KnownMemories, Related
-from apps.memory.atomic.sifting import clean_drafts, drop_known
-from apps.memory.atomic.text import normalize_content
-from apps.memory.atomic.types import ExtractedMemory
-from apps.memory.atomic.vectors import make_statement
+from apps.core.text.grounding import is_grounded
+from apps.core.text.sentences import cut_at_sentence
+from apps.memory.atomic.proposals import Proposal, Target, name_targets
+from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.writing import MemoryWriter
-from apps.memory.locking import lock_memories
+from apps.memory.judging.exact import normalize_content
+from apps.memory.judging.guards import Reason
+from apps.memory.judging.types import (
+    JudgedOperation,
+    JudgedStatement,
+    Kind,
+    KnownMemory,
+    Operation,
+    Relation,
+    Source,
+    Verdict,
+)
 from apps.memory.models import AtomicMemory, Status
 
 
-def record_memories(
-    *,
-    user: User,
-    drafts: Sequence[ExtractedMemory],
-    max_length: int,
-    auto_accept_confidence: float,
-    now: datetime,
-) -> list[AtomicMemory]:
-    """Take drafts into a person's atomic memories, the earliest said first; returns the rows made or changed.
+class AtomicRecorder:
+    """Takes judged statements into what is there, one after the other; `writer.save` writes it all."""
 
-    The same again refreshes the row that is there, more of the same is merged into it, a contradiction supersedes it
-    (A3); what was said before a memory never supersedes it but is kept as its history. Text that reads as an
-    instruction, and what the model is less sure of than `auto_accept_confidence`, waits as pending. Left out: what was
-    deleted after it was said (L6), what was rejected, what this very message has left already, and an aside that ends
-    nothing.
-    `max_length`: of a content in characters; longer ones are cut where a sentence ends.
-    """
-    drafts = clean_drafts(drafts, max_length=max_length)
-    if not drafts:
-        return []
-    with transaction.atomic(savepoint=False):
-        lock_memories(user)
-        drafts = drop_known(user, drafts)
-        if not drafts:
-            return []
-        unsure = {id(draft) for draft in drafts if _is_unsure(draft, auto_accept_confidence=auto_accept_confidence)}
-        sure = [draft for draft in drafts if id(draft) not in unsure]
-        doubted = {draft.message_id for draft in drafts if id(draft) in unsure}
-        writer = MemoryWriter(user, now=now)
-        recorder = _Recorder(user, KnownMemories(user, sure, doubted=doubted), writer, max_length=max_length)
-        for draft in sorted(drafts, key=lambda draft: draft.said_at):
-            if id(draft) in unsure and draft.is_aside:
-                continue
-            if id(draft) in unsure:
-                writer.create(draft, status=Status.PENDING, group=str(uuid4()))
-            else:
-                recorder.record(draft)
-        return writer.save()
+    def __init__(
+        self, writer: MemoryWriter, *, targets: Sequence[Target], contents: Sequence[str], user_id: int, max_length: int
+    ) -> None:
+        """`targets`: all that the verdicts name; `contents`: of all statements. Two queries."""
+        self._writer, self._max_length = writer, max_length
+        mine = AtomicMemory.objects.filter(user=user_id, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
+        shown = {target.memory_id: target.text for target in targets if target.kind is Kind.ATOMIC}
+        # What was edited since the judge saw it is not what the verdict is about.
+        self._rows = {row.id: row for row in mine.filter(id__in=shown) if row.content == shown[row.id]} if shown else {}
+        forms = {normalize_content(content) for content in contents}
+        same = mine.filter(normalized_content__in=forms).order_by("-create_time") if forms else []
+        self._same = {normalize_content(row.content): self._rows.get(row.id, row) for row in same}
 
+    def record(self, statement: JudgedStatement, *, targets: Sequence[Target], operation: UUID) -> None:
+        """Carry out the verdict on a statement (see `Relation`): what it does not name stays as it is."""
+        self._writer.cause(statement.source.message_id)
+        verdict = statement.verdict
+        rows = self._find(targets)
+        same = self._same.get(normalize_content(statement.content))
+        if verdict.relation is Relation.CONTRADICTS and rows:
+            self._replace(statement, rows, same=same, operation=operation)
+        elif same is not None:
+            self._writer.refresh(same, tags=statement.tags, operation=operation)
+        elif verdict.relation is Relation.SAME and targets:
+            if rows:
+                self._writer.refresh(rows[0], tags=statement.tags, operation=operation)
+        elif verdict.relation is Relation.REFINES and rows and (content := self._join(rows[0], statement)):
+            self._writer.merge(rows[0], statement, content=content, operation=operation)
+            self._same[normalize_content(content)] = rows[0]
+            for row in rows[1:]:
+                self._end(row, by=rows[0], operation=operation)
+        else:
+            self._create(statement, operation=operation)
 
-def _is_unsure(draft: ExtractedMemory, *, auto_accept_confidence: float) -> bool:
-    """Whether a draft has to wait until its owner decides: nothing ends by it."""
-    return draft.confidence < auto_accept_confidence or is_instruction(draft.content)
+    def end(self, targets: Sequence[Target], *, operation: UUID, message_id: UUID | None) -> None:
+        """End memories without anything in their place."""
+        self._writer.cause(message_id)
+        for row in self._find(targets):
+            self._end(row, by=None, operation=operation)
 
+    def hold(
+        self,
+        judged: JudgedStatement | JudgedOperation,
+        reason: Reason,
+        *,
+        known: Sequence[KnownMemory],
+        operation: UUID,
+    ) -> AtomicMemory:
+        """Let a statement or an operation wait for review, with what it would do."""
+        self._writer.cause(judged.source.message_id)
+        if isinstance(judged, JudgedStatement):
+            proposal = Proposal(
+                reason=reason,
+                relation=judged.verdict.relation,
+                targets=name_targets(known),
+                left=judged.verdict.left,
+                merged=judged.verdict.merged,
+            )
+            statement = judged
+        else:
+            proposal = Proposal(
+                reason=reason,
+                relation=Relation.NEW if judged.operation is Operation.ADD else Relation.CONTRADICTS,
+                targets=name_targets(known),
+                is_memory=judged.operation is not Operation.END,
+            )
+            content = judged.text or cut_at_sentence(judged.source.text.strip(), self._max_length)
+            statement = JudgedStatement(content=content, source=judged.source, verdict=Verdict())
+        return self._writer.create(statement, status=Status.PENDING, operation=operation, proposal=proposal)
 
-class _Recorder:
-    """Takes drafts that are believed into what is known, one after the other."""
-
-    def __init__(self, user: User, known: KnownMemories, writer: MemoryWriter, *, max_length: int) -> None:
-        self._user, self._known, self._writer, self._max_length = user, known, writer, max_length
-
-    def record(self, draft: ExtractedMemory) -> None:
-        group = str(uuid4())
-        related = self._known.relate(draft)
-        ended = [row for row, relation in related if relation is Relation.CONTRADICTS]
-        if draft.is_aside and not ended and all(relation is not Relation.PARTLY for _row, relation in related):
+    def accept(self, pending: AtomicMemory, proposal: Proposal, *, operation: UUID) -> None:
+        """Carry out what a pending memory proposes; it becomes the memory that its verdict speaks of."""
+        self._writer.cause(pending.message_id)
+        rows = self._find(proposal.targets)
+        same = self._same.get(normalize_content(pending.content))
+        if proposal.relation is Relation.REFINES and rows and proposal.merged:
+            statement = _restate(pending)
+            self._writer.merge(rows[0], statement, content=proposal.merged, operation=operation)
+            self._writer.accept(pending, by=rows[0], operation=operation)
             return
-        newer = [row for row in ended if row.timestamp > draft.said_at]
-        if newer:
-            self._keep_as_history(draft, newer, group=group)
-            return
-        successor = self._take_in(draft, related, group=group)
-        for row in ended:
-            self._known.drop(row)
-            self._writer.supersede(row, by=successor, group=group)
-            self._keep_left(row, self._known.find_left(row, draft), group=group)
+        if proposal.relation is Relation.SAME and rows:
+            same = rows[0]
+        successor = same or pending
+        self._writer.accept(pending, by=same, ended=not proposal.is_memory, operation=operation)
+        if proposal.relation is Relation.CONTRADICTS:
+            self._end_all(
+                [row for row in rows if row.id != successor.id],
+                by=successor if proposal.is_memory else None,
+                left=proposal.left,
+                operation=operation,
+            )
 
-    def _keep_as_history(self, draft: ExtractedMemory, newer: Sequence[AtomicMemory], *, group: str) -> None:
-        """Keep a draft that newer memories have ended before it came, and as active what of it still holds."""
-        memory = self._writer.create(draft, status=Status.SUPERSEDED, group=group, superseded_by=newer[0])
-        since = make_statement(newer[0].content)
-        self._keep_left(memory, find_left(draft.content, since, taken=[row.content for row in newer]), group=group)
+    def find_ended(self, proposal: Proposal) -> list[AtomicMemory]:
+        """Return the atomic memories that accepting a proposal would end or rewrite now."""
+        return [] if proposal.relation in (Relation.NEW, Relation.SAME) else self._find(proposal.targets)
 
-    def _take_in(self, draft: ExtractedMemory, related: Sequence[Related], *, group: str) -> AtomicMemory:
-        """Return the active memory that holds what the draft says: one that said so before, or a new one."""
-        row, how = self._known.find_repeated(draft, related) or (None, Relation.NEW)
-        if row is not None and how is Relation.SAME:
-            self._writer.refresh(row, draft, group=group)
-            return row
-        if row is not None and (joined := _join_contents(row, draft, max_length=self._max_length)):
-            self._writer.merge(row, draft, content=joined, group=group)
-            self._known.read_anew(row)
-            return row
-        memory = self._writer.create(draft, status=Status.ACTIVE, group=group)
-        self._known.add(memory)
+    def find_same(self, content: str) -> AtomicMemory | None:
+        """Return the active memory that says this already."""
+        return self._same.get(normalize_content(content))
+
+    def _replace(
+        self, statement: JudgedStatement, rows: Sequence[AtomicMemory], *, same: AtomicMemory | None, operation: UUID
+    ) -> None:
+        """Put a statement in the place of what it ends; what was said after it is not ended by it but ends it."""
+        older = [row for row in rows if row.timestamp <= statement.source.said_at and row is not same]
+        newer = [row for row in rows if row.timestamp > statement.source.said_at]
+        if newer and same is None:
+            self._writer.create(statement, status=Status.SUPERSEDED, operation=operation, superseded_by=newer[0])
+            successor = newer[0]
+        elif same is not None:
+            self._writer.refresh(same, tags=statement.tags, operation=operation)
+            successor = same
+        else:
+            successor = self._create(statement, operation=operation)
+        self._end_all(older, by=successor, left=statement.verdict.left, operation=operation)
+
+    def _end_all(
+        self, rows: Sequence[AtomicMemory], *, by: AtomicMemory | None, left: str | None, operation: UUID
+    ) -> None:
+        for row in rows:
+            self._end(row, by=by, operation=operation)
+        if left and len(rows) == 1 and len(left) <= self._max_length and is_grounded(left, said=rows[0].content):
+            form = normalize_content(left)
+            if form not in self._same and form != normalize_content(by.content if by else ""):
+                self._same[form] = self._writer.keep_left(rows[0], left, operation=operation)
+
+    def _create(self, statement: JudgedStatement, *, operation: UUID) -> AtomicMemory:
+        memory = self._writer.create(statement, status=Status.ACTIVE, operation=operation)
+        self._same[normalize_content(statement.content)] = memory
         return memory
 
-    def _keep_left(self, row: AtomicMemory, left: Sequence[str], *, group: str) -> None:
-        content = join_lasting(self._user, row, left=left, known=self._known)
-        if content and len(content) <= self._max_length:
-            self._known.add(self._writer.take_over(row, content, group=group))
+    def _end(self, row: AtomicMemory, *, by: AtomicMemory | None, operation: UUID) -> None:
+        self._writer.end(row, by=by, operation=operation)
+        self._rows.pop(row.id, None)
+        self._same = {form: memory for form, memory in self._same.items() if memory.id != row.id}
+
+    def _find(self, targets: Sequence[Target]) -> list[AtomicMemory]:
+        return [self._rows[target.memory_id] for target in targets if target.memory_id in self._rows]
+
+    def _join(self, row: AtomicMemory, statement: JudgedStatement) -> str | None:
+        """The text that says both: the judge's, else one after the other; None where it is too long for one memory."""
+        merged = statement.verdict.merged
+        if merged and len(merged) <= self._max_length and is_grounded(merged, said=row.content):
+            return merged
+        first, second = row.content, statement.content
+        if row.timestamp > statement.source.said_at:
+            first, second = second, first
+        if normalize_content(first) in normalize_content(second):
+            return second
+        gap = "" if first.endswith(("。", "！", "？", "\n")) else " "
+        joined = f"{first}{gap}{second}"
+        return joined if len(joined) <= self._max_length else None
 
 
-def _join_contents(row: AtomicMemory, draft: ExtractedMemory, *, max_length: int) -> str | None:
-    """Both contents as one text, the earlier said first; None where they are too long for one memory."""
-    first, second = row.content, draft.content
-    if row.timestamp > draft.said_at:
-        first, second = second, first
-    if normalize_content(first) in normalize_content(second):
-        return second
-    gap = "" if first.endswith(("。", "！", "？", "\n")) else " "
-    joined = f"{first}{gap}{second}"
-    return joined if len(joined) <= max_length else None
+def _restate(pending: AtomicMemory) -> JudgedStatement:
+    source = Source(message_id=pending.message_id, session_id=pending.session_id, said_at=pending.timestamp, text="")
+    return JudgedStatement(content=pending.content, source=source, tags=pending.tags)

@@ -10,14 +10,11 @@ from django.db.models import QuerySet
 from apps.accounts.models import User
 from apps.core.errors import NotFound
 from apps.core.text.bm25_terms import bm25_terms
-from apps.memory.atomic.text import normalize_content
-from apps.memory.models import AtomicMemory, Status
+from apps.memory.judging.exact import normalize_content
+from apps.memory.models import AtomicMemory
 
 DERIVED_FIELDS = ("normalized_content", "terms", "term_count")
 """What only search and comparison read of a memory."""
-
-COMPARED = 1_000
-"""Active memories that a new one is compared with, newest first: an attribute has no words to be looked up by."""
 
 
 def list_atomic_memories(user: User) -> QuerySet[AtomicMemory]:
@@ -36,12 +33,6 @@ def get_atomic_memory(user: User, memory_id: UUID) -> AtomicMemory:
 def get_atomic_memories_by_id(user: User, ids: Collection[UUID]) -> dict[UUID, AtomicMemory]:
     """Return those of the person's atomic memories, of any status, that still exist."""
     return list_atomic_memories(user).in_bulk(list(ids))
-
-
-def list_compared_memories(user_id: int) -> QuerySet[AtomicMemory]:
-    """Return the active memories that the person's new ones are compared with: the `COMPARED` newest, newest first."""
-    active = AtomicMemory.objects.filter(user=user_id, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
-    return active.order_by("-timestamp", "-create_time", "-id")[:COMPARED]
 
 
 def search_content(

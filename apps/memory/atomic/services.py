@@ -15,24 +15,26 @@ from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
-from apps.memory.atomic.facts import list_facts
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
-from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import check_fields
-from apps.memory.do_not_relearn import allow_again, digest_text, record_forgotten
+from apps.memory.do_not_relearn import allow_again, record_forgotten
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.services import forget_history, record_changes
+from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 
 EDITABLE_FIELDS = ("content", "tags", "timestamp", "event_start", "event_end")
 
+# With what they superseded, and with the ended memory of which one is what was left: that says it, too.
 _WITH_HISTORY = """
 WITH RECURSIVE doomed AS (
-    SELECT id FROM atomic_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
+    SELECT id, left_of_id FROM atomic_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s)
     UNION
-    SELECT memory.id FROM atomic_memory AS memory JOIN doomed ON memory.superseded_by_id = doomed.id
+    SELECT memory.id, memory.left_of_id
+    FROM atomic_memory AS memory JOIN doomed ON memory.superseded_by_id = doomed.id OR memory.id = doomed.left_of_id
     WHERE memory.user_id = %(user)s
 )
 SELECT id FROM doomed
@@ -125,11 +127,6 @@ def create_atomic_memory(
     return memory, True
 
 
-def digest_content(user: User, content: str) -> str:
-    """Return the digest by which a deleted content is recognised (L6)."""
-    return digest_text(user, kind="atomic", text=normalize_content(content))
-
-
 def _find_same(user: User, content: str) -> AtomicMemory | None:
     active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
     return active.filter(normalized_content=normalize_content(content)).order_by("create_time").first()
@@ -195,7 +192,6 @@ def forget_atomic_memories(*, user: User, ids: Iterable[UUID], now: datetime) ->
     with connection.cursor() as cursor:
         cursor.execute(_WITH_HISTORY, {"user": user.pk, "ids": wanted})
         doomed = [row[0] for row in cursor.fetchall()]
-    doomed += [memory for memory in _list_wholes(user, wanted) if memory not in doomed]
     _delete(user, doomed, now=now)
     return count
 
@@ -207,26 +203,6 @@ def forget_all_atomic_memories(*, user: User, now: datetime) -> int:
     doomed = list(AtomicMemory.objects.filter(user=user).values_list("id", flat=True))
     _delete(user, doomed, now=now)
     return len(doomed)
-
-
-def _list_wholes(user: User, ids: Sequence[UUID]) -> list[UUID]:
-    """The ended memories of which some of these are what was left: they still tell it."""
-    mine = AtomicMemory.objects.filter(user=user, message__isnull=False)
-    parts = list(mine.filter(id__in=ids).values_list("message_id", "content"))
-    ended = mine.filter(status=Status.SUPERSEDED, message_id__in={message for message, _content in parts})
-    wholes = (
-        [
-            (memory, message, {*list_facts(content)})
-            for memory, message, content in ended.values_list("id", "message_id", "content")
-        ]
-        if parts
-        else []
-    )
-    return [
-        memory
-        for memory, message, facts in wholes
-        if any(message == of and {*list_facts(content)} <= facts for of, content in parts)
-    ]
 
 
 def _delete(user: User, ids: Sequence[UUID], *, now: datetime) -> None:

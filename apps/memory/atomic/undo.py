@@ -9,12 +9,12 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.atomic.audit import snapshot
-from apps.memory.atomic.services import digest_content
-from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
+from apps.memory.judging.exact import normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
 

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from apps.accounts.models import User
+from apps.core.text.clean import clean_text
 from apps.memory.atomic.audit import describe_change, snapshot
+from apps.memory.atomic.proposals import Proposal
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
-from apps.memory.atomic.types import ExtractedMemory
-from apps.memory.atomic.validation import MAX_TAGS
+from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.judging.types import JudgedStatement
 from apps.memory.models import AtomicMemory, Change, Status
 
 _CHANGED_FIELDS = (
     "tags",
     "status",
     "superseded_by",
+    "proposal",
     "updated_at",
     "timestamp",
     "event_start",
@@ -31,62 +35,83 @@ _CHANGED_FIELDS = (
 
 
 class MemoryWriter:
-    """Changes a person's memories in Python until `save`. `group`: the operation that a change is part of."""
+    """Changes a person's memories in Python until `save`. `operation`: what a change is part of, undone as one."""
 
     def __init__(self, user: User, *, now: datetime) -> None:
         self._user, self._now = user, now
         self._new: list[AtomicMemory] = []
-        self._changes: dict[tuple[UUID, str], ChangeDraft] = {}
+        self._changes: dict[tuple[UUID, UUID], ChangeDraft] = {}
         self._touched: dict[UUID, AtomicMemory] = {}
         self._rewritten: dict[UUID, AtomicMemory] = {}
+        self._message: UUID | None = None
+
+    def cause(self, message_id: UUID | None) -> None:
+        """Name the message that causes the changes from here on."""
+        self._message = message_id
 
     def create(
-        self, draft: ExtractedMemory, *, status: Status, group: str, superseded_by: AtomicMemory | None = None
+        self,
+        statement: JudgedStatement,
+        *,
+        status: Status,
+        operation: UUID,
+        superseded_by: AtomicMemory | None = None,
+        proposal: Proposal | None = None,
     ) -> AtomicMemory:
-        """Make a memory of a draft."""
+        """Make a memory of a statement."""
+        is_event = find_event_problem(statement.event_start, statement.event_end) is None
         memory = AtomicMemory(
             superseded_by=superseded_by,
             user=self._user,
-            session_id=draft.session_id,
-            message_id=draft.message_id,
-            tags=list(draft.tags),
-            timestamp=draft.said_at,
-            event_start=draft.event_start,
-            event_end=draft.event_end,
+            session_id=statement.source.session_id,
+            message_id=statement.source.message_id,
+            tags=_clean_tags(statement.tags),
+            timestamp=statement.source.said_at,
+            event_start=statement.event_start if is_event else None,
+            event_end=statement.event_end if is_event else None,
+            proposal=proposal.to_json() if proposal else None,
         )
-        return self._insert(memory, draft.content, status=status, group=group)
+        return self._insert(memory, statement.content, status=status, operation=operation)
 
-    def take_over(self, row: AtomicMemory, content: str, *, group: str) -> AtomicMemory:
-        """Make an active memory of what of an ended one still holds: from where, and of when, that was."""
+    def keep_left(self, row: AtomicMemory, left: str, *, operation: UUID) -> AtomicMemory:
+        """Make an active memory of what of an ended one still holds; it was said where and when that was."""
         memory = AtomicMemory(
             user=self._user,
             session_id=row.session_id,
             message_id=row.message_id,
             tags=list(row.tags),
             timestamp=row.timestamp,
+            left_of=row,
         )
-        return self._insert(memory, content, status=Status.ACTIVE, group=group)
+        return self._insert(memory, left, status=Status.ACTIVE, operation=operation)
 
-    def refresh(self, row: AtomicMemory, draft: ExtractedMemory, *, group: str) -> None:
-        """Take note that a memory was said again: it gets the draft's tags, too."""
-        with self._change(row, Change.Action.REFRESH, group=group):
-            row.tags = _join_tags(row, draft)
+    def refresh(self, row: AtomicMemory, *, tags: Sequence[str], operation: UUID) -> None:
+        """Take note that a memory was said again: it gets the new tags, too."""
+        with self._change(row, Change.Action.REFRESH, operation=operation):
+            row.tags = _join_tags(row, tags)
 
-    def merge(self, row: AtomicMemory, draft: ExtractedMemory, *, content: str, group: str) -> None:
-        """Make `content`, in which both are, that of a memory; of the two it is told when and where the later was."""
-        with self._change(row, Change.Action.MERGE, group=group):
+    def merge(self, row: AtomicMemory, statement: JudgedStatement, *, content: str, operation: UUID) -> None:
+        """Make `content`, in which both are, that of a memory; of the two it keeps when and where the later was said."""
+        with self._change(row, Change.Action.MERGE, operation=operation):
             set_content(row, content)
-            row.tags = _join_tags(row, draft)
-            if draft.event_start:
-                row.event_start, row.event_end = draft.event_start, draft.event_end
-            if draft.said_at >= row.timestamp:
-                row.timestamp, row.message_id, row.session_id = draft.said_at, draft.message_id, draft.session_id
+            row.tags = _join_tags(row, statement.tags)
+            if statement.event_start and find_event_problem(statement.event_start, statement.event_end) is None:
+                row.event_start, row.event_end = statement.event_start, statement.event_end
+            if statement.source.said_at >= row.timestamp:
+                source = statement.source
+                row.timestamp, row.message_id, row.session_id = source.said_at, source.message_id, source.session_id
         self._rewritten[row.id] = row
 
-    def supersede(self, row: AtomicMemory, *, by: AtomicMemory, group: str) -> None:
-        """End a memory."""
-        with self._change(row, Change.Action.SUPERSEDE, group=group):
+    def end(self, row: AtomicMemory, *, by: AtomicMemory | None, operation: UUID) -> None:
+        """End a memory. `by`: what takes its place, if anything does."""
+        with self._change(row, Change.Action.SUPERSEDE, operation=operation):
             row.status, row.superseded_by = Status.SUPERSEDED, by
+
+    def accept(self, row: AtomicMemory, *, by: AtomicMemory | None = None, ended: bool = False, operation: UUID) -> None:
+        """Make a pending memory active; superseded where another one says it (`by`) or it is none itself (`ended`)."""
+        with self._change(row, Change.Action.ACCEPT, operation=operation):
+            row.status = Status.SUPERSEDED if by or ended else Status.ACTIVE
+            row.superseded_by = by
 
     def save(self) -> list[AtomicMemory]:
         """Write everything with one INSERT and one UPDATE, vectors and records besides; return what was touched."""
@@ -102,30 +127,36 @@ class MemoryWriter:
         record_changes(user=self._user, changes=list(self._changes.values()), now=self._now)
         return list(self._touched.values())
 
-    def _insert(self, memory: AtomicMemory, content: str, *, status: Status, group: str) -> AtomicMemory:
+    def _insert(self, memory: AtomicMemory, content: str, *, status: Status, operation: UUID) -> AtomicMemory:
         memory.status, memory.create_time, memory.updated_at = status, self._now, self._now
         set_content(memory, content)
         self._new.append(memory)
         self._rewritten[memory.id] = memory
-        self._note(memory, Change.Action.CREATE, before=None, group=group)
+        self._note(memory, Change.Action.CREATE, before=None, operation=operation)
         return memory
 
     @contextmanager
-    def _change(self, row: AtomicMemory, action: Change.Action, *, group: str) -> Iterator[None]:
+    def _change(self, row: AtomicMemory, action: Change.Action, *, operation: UUID) -> Iterator[None]:
         before = snapshot(row)
         yield
         row.updated_at = self._now
-        self._note(row, action, before=before, group=group)
+        self._note(row, action, before=before, operation=operation)
 
-    def _note(self, row: AtomicMemory, action: Change.Action, *, before: Snapshot | None, group: str) -> None:
+    def _note(self, row: AtomicMemory, action: Change.Action, *, before: Snapshot | None, operation: UUID) -> None:
         """Note a change that was made to a row: what one operation does to it in several steps is one change."""
-        first = self._changes.get((row.id, group))
+        first = self._changes.get((row.id, operation))
         if first is not None:
             before = first.before
             action = Change.Action.CREATE if first.action == Change.Action.CREATE else action
         self._touched[row.id] = row
-        self._changes[row.id, group] = describe_change(row, action=action, before=before, group=group)
+        change = describe_change(row, action=action, before=before)
+        self._changes[row.id, operation] = replace(change, operation=operation, message_id=self._message)
 
 
-def _join_tags(row: AtomicMemory, draft: ExtractedMemory) -> Sequence[str]:
-    return list(dict.fromkeys([*row.tags, *draft.tags]))[:MAX_TAGS]
+def _clean_tags(tags: Sequence[str]) -> list[str]:
+    cleaned = (" ".join(clean_text(tag).split())[:MAX_TAG_CHARACTERS] for tag in tags)
+    return [tag for tag in dict.fromkeys(cleaned) if tag][:MAX_TAGS]
+
+
+def _join_tags(row: AtomicMemory, tags: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*row.tags, *_clean_tags(tags)]))[:MAX_TAGS]

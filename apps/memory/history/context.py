@@ -14,7 +14,7 @@ from apps.memory.models import Change
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Where a change comes from, and who made it; `actor` None: the machine by itself."""
+    """Where a change comes from, and who made it; `actor` None: the assistant by itself."""
 
     origin: Change.Origin
     actor: User | None
@@ -25,7 +25,7 @@ _author: ContextVar[Author | None] = ContextVar("author", default=None)
 
 @contextmanager
 def changed_by(*, origin: Change.Origin, actor: User | None) -> Iterator[None]:
-    """Within the block, changes are recorded as made by `actor` (None: by the machine) through `origin`."""
+    """Within the block, changes are recorded as made by `actor` (None: by the assistant) through `origin`."""
     token = _author.set(Author(origin=origin, actor=actor))
     try:
         yield
@@ -51,7 +51,7 @@ def note_operations(operations: Iterable[UUID]) -> None:
     """Tell whoever collects them (`collect_operations`) of operations that were recorded."""
     collected = _operations.get()
     if collected is not None:
-        collected.extend(operations)
+        collected.extend(operation for operation in operations if operation not in collected)
 
 
 def get_author(owner: User) -> Author:

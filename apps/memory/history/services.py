@@ -47,6 +47,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
             after=change.after,
             operation=change.operation or operations[change.group],
             session_id=change.session_id,
+            message_id=change.message_id,
             created_at=now,
         )
         for change in changes

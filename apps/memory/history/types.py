@@ -17,7 +17,7 @@ class ChangeDraft:
 
     Drafts of one call with the same `group` are one operation: undone together or not at all. `session_id`: the session
     that the object goes with when it is deleted, None for what outlives its session. `operation`: the ID of an
-    operation that several calls are part of, in place of `group`.
+    operation that several calls are part of, in place of `group`. `message_id`: what was said that caused the change.
     """
 
     kind: str
@@ -28,3 +28,4 @@ class ChangeDraft:
     group: str = ""
     session_id: UUID | None = None
     operation: UUID | None = None
+    message_id: UUID | None = None

@@ -1,1 +1,1 @@
-"""Judging: how a new statement stands to what is remembered (SPEC A3). Pure."""
+"""Judging: how a new statement stands to what is remembered (SPEC A3). No model is called here."""

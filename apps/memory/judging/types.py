@@ -1,9 +1,9 @@
 """What a judge of memories is given and what it answers (SPEC A3). Plain values and one protocol; no Django.
 
 A judge compares new statements with the memories it is shown, by number, and says of each statement whether it is new,
-known already, a refinement, or the end of something. `model.ModelVerdicts` reads the verdicts of the connected model
-from its extraction answer; `apps.offline` has a judge for running without a model. What a verdict may do without its
-owner's consent is decided by `guards`, never by the judge.
+known already, a refinement, or the end of something. `model.ModelJudge` gives the verdicts that the connected model
+wrote into its extraction answer; `apps.offline` has a judge for running without a model. What a verdict may do without
+its owner's consent is decided by `guards`, never by the judge.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+from uuid import UUID
 
 
 class Kind(StrEnum):
@@ -31,12 +32,21 @@ class Relation(StrEnum):
     CONTRADICTS = "contradicts"
 
 
+class Operation(StrEnum):
+    """A change that a message asks for without stating anything to be remembered ("Deleted it.")."""
+
+    END = "end"
+    REPLACE = "replace"
+    ADD = "add"
+
+
 @dataclass(frozen=True, slots=True)
 class KnownMemory:
     """A memory as a judge sees it. `number`: by which a verdict names it, from 1.
 
     `text`: the content of an atomic memory, ``key: value`` of a long-term one. A list stands as one known memory for
-    each of its items, under the same `key`. `said_at`: when it was said; `event`: the day it is about, if known.
+    each of its items, under the same `key`; `item` is the index of that item. `said_at`: when it was said; `event`: the
+    day it is about, if known. `memory_id`: its row. `by_owner`: its owner wrote or edited it by hand.
     """
 
     number: int
@@ -45,6 +55,9 @@ class KnownMemory:
     key: str = ""
     said_at: datetime | None = None
     event: datetime | None = None
+    memory_id: UUID | None = None
+    item: int | None = None
+    by_owner: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +88,41 @@ class MemoryJudge(Protocol):
     def judge(self, statements: Sequence[Statement], known: Sequence[KnownMemory]) -> Sequence[Verdict]:
         """Return one verdict for each statement, in order."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something was said: a message of the person, `text` as they wrote it, at `said_at`.
+
+    `message_id` is None once the message has been deleted.
+    """
+
+    message_id: UUID | None
+    session_id: UUID | None
+    said_at: datetime
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedStatement:
+    """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said."""
+
+    content: str
+    source: Source
+    verdict: Verdict = Verdict()
+    tags: Sequence[str] = ()
+    event_start: datetime | None = None
+    event_end: datetime | None = None
+    grounded: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedOperation:
+    """A change without a statement. `text`: what takes the targets' place, or joins them; None for an end."""
+
+    operation: Operation
+    targets: tuple[int, ...]
+    source: Source
+    text: str | None = None
+    confidence: float = 1.0
+    grounded: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -231,10 +231,13 @@ class Ledger:
             self._actions[memory.id] = memory, action, left
         return memory
 
-    def save(self, *, vectors_at_once: bool = True) -> list[MemoryUpdate]:
+    def save(
+        self, *, vectors_at_once: bool = True, message_id: UUID | None = None, operation: UUID | None = None
+    ) -> list[MemoryUpdate]:
         """Write all changes; return what happened, in order. The old active row makes way before the new one comes.
 
-        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them.
+        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them. `message_id`: what
+        was said that caused the changes; `operation`: the one they are part of, instead of one for each key.
         """
         if self._changed:
             fields = ["status", "superseded_by", "confidence", "updated_at"]
@@ -243,7 +246,8 @@ class Ledger:
             LongTermMemory.objects.bulk_create(self._new.values())
         for memory in self._accepted.values():
             memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
-        record_changes(user=self._user, changes=self._list_changes(), now=self._now)
+        changes = [replace(draft, message_id=message_id, operation=operation) for draft in self._list_changes()]
+        record_changes(user=self._user, changes=changes, now=self._now)
         if vectors_at_once:
             write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
         elif self._new:

@@ -102,7 +102,7 @@ def record_proposals(
                 _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)
             else:
                 _record(ledger, proposal, accept=accept, origin=origin)
-        return ledger.save(vectors_at_once=False)
+        return ledger.save(vectors_at_once=False, message_id=message_id)
 
 
 def _record(ledger: Ledger, proposal: Proposal, *, accept: bool, origin: tuple[UUID | None, UUID | None]) -> None:

@@ -20,7 +20,8 @@ class AtomicMemory(models.Model):
 
     `normalized_content` is the form in which sameness is decided (A3). `terms` are its index terms in order, repeats
     kept, and `term_count` their number: what BM25 needs. `apps.memory.atomic` fills all three. `embedding_refusals`:
-    when embedding models, such as "model_1", refused the content as it is.
+    when embedding models, such as "model_1", refused the content as it is. `left_of`: the ended memory of which this one
+    is the part that still holds. `proposal`: what accepting a pending one does (`apps.memory.atomic.proposals`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -57,6 +58,16 @@ class AtomicMemory(models.Model):
         on_delete=models.SET_NULL,
         related_name="supersedes",
     )
+    left_of = models.ForeignKey(
+        "self",
+        verbose_name=_("what is left of"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="remainders",
+        editable=False,
+    )
+    proposal = models.JSONField(null=True, editable=False)
     create_time = models.DateTimeField(_("create time"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
     normalized_content = models.TextField(editable=False)

@@ -9,7 +9,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.conversations.models import Session
+from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 
 
@@ -17,9 +17,10 @@ class Change(models.Model):
     """One change of one object: who, when, before and after (L7). Written by the service that made the change.
 
     `operation` groups what one operation changed, such as the memory that superseded another and the one superseded:
-    they are undone together. `actor` is null when the machine changed something by itself. A deletion empties `before`
-    and `after` of every record of its object; its own record keeps who, when and the ID only. `session`: the one that
-    the object is deleted with, and its records too.
+    they are undone together. `actor` is null when the assistant changed something by itself; `message` is what the
+    person said that caused the change, as long as it exists. A deletion empties `before` and `after` of every record of
+    its object; its own record keeps who, when and the ID only. `session`: the one that the object is deleted with, and
+    its records too.
     """
 
     class Kind(models.TextChoices):
@@ -72,6 +73,9 @@ class Change(models.Model):
     undone_by = models.UUIDField(_("undone by"), null=True, blank=True)
     session = models.ForeignKey(
         Session, verbose_name=_("session"), null=True, blank=True, on_delete=models.CASCADE, related_name="changes"
+    )
+    message = models.ForeignKey(
+        Message, verbose_name=_("message"), null=True, blank=True, on_delete=models.SET_NULL, related_name="changes"
     )
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 

@@ -14,9 +14,8 @@ from apps.memory.atomic.audit import describe_change as describe_atomic
 from apps.memory.atomic.audit import snapshot as snapshot_atomic
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.serializers import AtomicMemorySerializer
-from apps.memory.atomic.services import digest_content
 from apps.memory.atomic.text import TEXT_FIELDS as ATOMIC_TEXT_FIELDS
-from apps.memory.atomic.text import normalize_content, set_content
+from apps.memory.atomic.text import set_content
 from apps.memory.atomic.validation import check_fields as check_atomic
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.embeddings.memories import MemoryKind, long_term_text

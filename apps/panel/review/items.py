@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
-from apps.memory.atomic.reviewing import preview_acceptance
+from apps.memory.reviewing import preview_acceptance
 from apps.memory.long_term.previews import Acceptance, preview_acceptances
 from apps.memory.long_term.proposals import reads_as_instruction
 from apps.memory.models import AtomicMemory, LongTermMemory

@@ -9,7 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.core.errors import Conflict, NotFound
 from apps.memory.atomic.recording import record_memories
-from apps.memory.atomic.reviewing import accept_atomic_memory, preview_acceptance, reject_atomic_memory
+from apps.memory.reviewing import accept_atomic_memory, preview_acceptance, reject_atomic_memory
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft, ExtractedMemory
 from apps.memory.history.undo import undo_operation
