@@ -12,7 +12,7 @@ SOURCES := $(shell find apps project tests templates static locale docs requirem
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages quality pictures
+.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,10 +62,6 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 
 pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
-
-# Exits 1 where an open half misses the goal; of the frozen half only counts are printed.
-quality: $(VENV)/.installed-dev ## judge what is remembered and superseded by the labelled conversations
-	@$(BIN)/python -m benchmarks.quality
 
 lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
 	$(LOCK) requirements/installer.in -o requirements/installer.txt

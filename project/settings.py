@@ -240,6 +240,9 @@ WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=30)
 MODEL_WORKERS = env.int("MODEL_WORKERS", default=2)
 """How many processes `manage.py up` gives to work that waits for the chat model."""
 
+EXTRACTION_KNOWN_TOKENS = env.int("EXTRACTION_KNOWN_TOKENS", default=5_000)
+"""How many tokens of known memories the extracting model is shown: all of about a hundred, else the nearest."""
+
 CELERY_BROKER_URL = embedded.broker_url(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

@@ -28,8 +28,8 @@ from apps.core.text.sentences import split_sentences
 from apps.core.text.time_expressions import find_times
 from apps.memory.atomic import audit as atomic_audit
 from apps.memory.atomic.selectors import DERIVED_FIELDS
-from apps.memory.atomic.services import create_atomic_memories, digest_content
-from apps.memory.atomic.text import TEXT_FIELDS, normalize_content, set_content
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.do_not_relearn import allow_again, find_forgotten, record_forgotten
@@ -37,6 +37,7 @@ from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.context import changed_by
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
+from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.long_term import audit as long_term_audit
 from apps.memory.long_term.changes import list_items

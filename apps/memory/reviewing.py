@@ -11,6 +11,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
+from apps.core.text.instructions import is_instruction
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.proposals import Proposal
 from apps.memory.atomic.recording import AtomicRecorder
@@ -18,7 +19,7 @@ from apps.memory.atomic.selectors import get_atomic_memory
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.history.services import record_changes
 from apps.memory.judging.guards import Reason
-from apps.memory.judging.types import Kind, Relation, Source
+from apps.memory.judging.types import Kind, Relation, Said
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 from apps.memory.verdicts import carry_out_long_term
@@ -40,7 +41,14 @@ class AtomicAcceptance:
     left: str | None = None
     merged: str | None = None
     is_memory: bool = True
-    reason: Reason | None = None
+
+
+def find_reason(memory: AtomicMemory) -> Reason:
+    """Return why a pending memory waits; of one without a record of it what its text and its confidence tell."""
+    proposal = Proposal.from_json(memory.proposal)
+    if proposal is not None:
+        return proposal.reason
+    return Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
 
 
 def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
@@ -58,7 +66,6 @@ def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
         left=proposal.left,
         merged=proposal.merged if ended else None,
         is_memory=proposal.is_memory,
-        reason=proposal.reason,
     )
 
 
@@ -77,9 +84,7 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     recorder.accept(memory, proposal or Proposal(Reason.UNSURE), operation=operation)
     writer.save()
     if proposal is not None and proposal.relation is Relation.CONTRADICTS:
-        said = Source(
-            message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content
-        )
+        said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
         carry_out_long_term(
             user=user, targets=proposal.targets, replacement=proposal.left, said=said, operation=operation, now=now
         )

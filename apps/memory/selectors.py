@@ -3,6 +3,7 @@
 from apps.memory.atomic.selectors import get_atomic_memories_by_id
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
 from apps.memory.history.selectors import find_states_since, list_changes, list_recorded
+from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
@@ -40,6 +41,7 @@ __all__ = [
     "list_changes",
     "list_contexts",
     "list_copies",
+    "list_known_memories",
     "list_memories",
     "list_recorded",
     "list_session_contexts",

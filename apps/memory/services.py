@@ -35,7 +35,9 @@ from apps.memory.long_term.services import (
     update_memory,
 )
 from apps.memory.models import Change
+from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
+from apps.memory.verdicts import record_verdicts
 from apps.memory.working.services import (
     count_turn,
     forget_working_memory,
@@ -55,6 +57,7 @@ __all__ = [
     "Outcome",
     "StatementHolder",
     "TrackedKind",
+    "accept_atomic_memory",
     "accept_memory",
     "append_entry",
     "apply_recorded_commands",
@@ -83,9 +86,11 @@ __all__ = [
     "record_entries",
     "record_form",
     "record_use",
+    "record_verdicts",
     "register_copy_holder",
     "register_kind",
     "register_statement_holder",
+    "reject_atomic_memory",
     "reject_memory",
     "remember_statement",
     "run_commands",

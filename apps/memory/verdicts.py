@@ -26,7 +26,7 @@ from apps.memory.judging.types import (
     KnownMemory,
     Operation,
     Relation,
-    Source,
+    Said,
     Verdict,
 )
 from apps.memory.locking import lock_memories
@@ -55,9 +55,7 @@ def record_verdicts(
         replace(statement, verdict=check_verdict(statement.verdict, numbers=numbers))
         for statement in clean_statements(statements, max_length=max_length)
     ]
-    asked = [
-        replace(operation, targets=check_targets(operation.targets, numbers=numbers)) for operation in operations
-    ]
+    asked = [replace(operation, targets=check_targets(operation.targets, numbers=numbers)) for operation in operations]
     asked = [operation for operation in asked if operation.targets and _has_text(operation)]
     if not (checked or asked):
         return []
@@ -76,7 +74,7 @@ def record_verdicts(
 
 
 def carry_out_long_term(
-    *, user: User, targets: Sequence[Target], replacement: str | None, said: Source, operation: UUID, now: datetime
+    *, user: User, targets: Sequence[Target], replacement: str | None, said: Said, operation: UUID, now: datetime
 ) -> None:
     """End the long-term ones among targets, or put `replacement` in their place."""
     if named := _name_long_term(targets):
@@ -95,7 +93,7 @@ def _drop_waiting(user: User, operations: Sequence[JudgedOperation]) -> list[Jud
     """Return the operations of messages that have left nothing yet which waits for review."""
     if not operations:
         return []
-    messages = {operation.source.message_id for operation in operations}
+    messages = {message_id for operation in operations if (message_id := operation.source.message_id)}
     waiting = AtomicMemory.objects.filter(user=user, message_id__in=messages, proposal__is_memory=False)
     left = set(waiting.values_list("message_id", flat=True))
     return [operation for operation in operations if operation.source.message_id not in left]
@@ -180,7 +178,7 @@ class _Recording:
             )
 
     def _end_long_term(
-        self, targets: Sequence[Target], *, replacement: str | None, said: Source, operation: UUID
+        self, targets: Sequence[Target], *, replacement: str | None, said: Said, operation: UUID
     ) -> None:
         carry_out_long_term(
             user=self._user, targets=targets, replacement=replacement, said=said, operation=operation, now=self._now

@@ -150,14 +150,14 @@ asyncio.run(begin())
 
 READ = """
 import sys, time
-from apps.memory.atomic.frames import read_frame
+from apps.core.text.matching import stem
 
-read_frame(sys.stdin.readline())
-print(read_frame.cache_info().currsize, flush=True)
+stem(sys.stdin.readline().strip())
+print(stem.cache_info().currsize, flush=True)
 until = time.monotonic() + 30
-while read_frame.cache_info().currsize and time.monotonic() < until:
+while stem.cache_info().currsize and time.monotonic() < until:
     time.sleep(0.05)
-print("remembered" if read_frame.cache_info().currsize else "forgotten", flush=True)
+print("remembered" if stem.cache_info().currsize else "forgotten", flush=True)
 """
 
 

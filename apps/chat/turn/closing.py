@@ -156,6 +156,12 @@ def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) 
             message_id=turn.round.message_id,
             said_at=turn.round.create_time,
             message_text=turn.round.content,
+            said=_join_said(turn, turn.round.content),
             auto_accept_confidence=turn.settings.auto_accept_confidence,
             now=now,
         )
+
+
+def _join_said(turn: OpenTurn, message: str) -> str:
+    """The message and the window before it: a short answer takes its words from the question."""
+    return "\n".join([*(line.content for lines in turn.context.rounds for line in lines), message])

@@ -28,12 +28,16 @@ def is_grounded(text: str, *, said: str) -> bool:
     """
     content = _content_words(text)
     if not content:
-        folded = fold(text).strip()
-        return bool(folded) and folded in fold(said)
+        return _stands_in(fold(text).strip(), fold(said))
     heard = fold(said)
     stems = {stem(word) for word in match_words(said)}
     numbers = set(_NUMBER.findall(heard))
     return any(_is_heard(word, heard=heard, stems=stems, numbers=numbers) for word in content)
+
+
+def _stands_in(text: str, said: str) -> bool:
+    """Whether a text stands in another as it is; of letters and digits as whole words."""
+    return bool(text) and re.search(rf"(?<![a-z0-9]){re.escape(text)}(?![a-z0-9])", said) is not None
 
 
 def _content_words(text: str) -> list[str]:

@@ -18,7 +18,6 @@ from apps.core.http import read_int, read_uuid
 from apps.core.serializers import DeletedSerializer
 from apps.memory.atomic import services
 from apps.memory.atomic.filters import AtomicMemoryFilter
-from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.atomic.selectors import get_atomic_memories_by_id, get_atomic_memory, list_atomic_memories
 from apps.memory.atomic.serializers import (
     AtomicChangeRequest,
@@ -32,6 +31,7 @@ from apps.memory.embeddings.queries import embed_query
 from apps.memory.listing import read_query, read_time
 from apps.memory.models import AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 
 MAX_TOP_N = 50
 

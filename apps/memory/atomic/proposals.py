@@ -70,5 +70,7 @@ class Proposal:
 def name_targets(known: Sequence[KnownMemory]) -> list[Target]:
     """Return known memories as the targets of a verdict."""
     return [
-        Target(memory.kind, memory.memory_id, memory.text, memory.item) for memory in known if memory.memory_id is not None
+        Target(memory.kind, memory.memory_id, memory.text, memory.item)
+        for memory in known
+        if memory.memory_id is not None
     ]

@@ -19,7 +19,7 @@ from apps.memory.judging.types import (
     KnownMemory,
     Operation,
     Relation,
-    Source,
+    Said,
     Verdict,
 )
 from apps.memory.models import AtomicMemory, Status
@@ -183,5 +183,5 @@ class AtomicRecorder:
 
 
 def _restate(pending: AtomicMemory) -> JudgedStatement:
-    source = Source(message_id=pending.message_id, session_id=pending.session_id, said_at=pending.timestamp, text="")
+    source = Said(message_id=pending.message_id, session_id=pending.session_id, said_at=pending.timestamp, text="")
     return JudgedStatement(content=pending.content, source=source, tags=pending.tags)

@@ -14,7 +14,7 @@ from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import MemoryKind, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
-from apps.memory.judging.exact import normalize_content
+from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
 

@@ -91,7 +91,7 @@ class MemoryWriter:
             row.tags = _join_tags(row, tags)
 
     def merge(self, row: AtomicMemory, statement: JudgedStatement, *, content: str, operation: UUID) -> None:
-        """Make `content`, in which both are, that of a memory; of the two it keeps when and where the later was said."""
+        """Give a memory the `content` that says both; of the two it keeps when and where the later was said."""
         with self._change(row, Change.Action.MERGE, operation=operation):
             set_content(row, content)
             row.tags = _join_tags(row, statement.tags)
@@ -107,7 +107,9 @@ class MemoryWriter:
         with self._change(row, Change.Action.SUPERSEDE, operation=operation):
             row.status, row.superseded_by = Status.SUPERSEDED, by
 
-    def accept(self, row: AtomicMemory, *, by: AtomicMemory | None = None, ended: bool = False, operation: UUID) -> None:
+    def accept(
+        self, row: AtomicMemory, *, by: AtomicMemory | None = None, ended: bool = False, operation: UUID
+    ) -> None:
         """Make a pending memory active; superseded where another one says it (`by`) or it is none itself (`ended`)."""
         with self._change(row, Change.Action.ACCEPT, operation=operation):
             row.status = Status.SUPERSEDED if by or ended else Status.ACTIVE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
@@ -88,6 +88,31 @@ def embed_search(text: str, *, model: ModelInUse) -> Vector:
     Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
     """
     return _embed(model.name, text)
+
+
+def embed_queries(texts: Sequence[str]) -> dict[str, QueryEmbedding]:
+    """Return the vectors of texts that background work searches with, in one call of the active model.
+
+    What the model refuses is left out; where it cannot be asked in `PATIENCE_SECONDS`, everything new is: keywords
+    answer then. Never raises because of a model.
+    """
+    model = find_active_model()
+    if model is None or not texts:
+        return {}
+    keys = {text: (model.name, sha256(text.encode()).digest()) for text in texts if text.strip()}
+    vectors = {text: vector for text, key in keys.items() if (vector := _remembered.find(key)) is not None}
+    missing = [text for text in keys if text not in vectors]
+    try:
+        embedder = get_embedder(model.name)
+        made = embed_whole(embedder, missing, seconds=PATIENCE_SECONDS) if missing else []
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+        return {}
+    for text, vector in zip(missing, made, strict=True):
+        if vector is not None:
+            _remembered.add(keys[text], vector)
+            vectors[text] = vector
+    return {text: QueryEmbedding(model.id, vector, embedder.min_similarity) for text, vector in vectors.items()}
 
 
 class _Remembered:

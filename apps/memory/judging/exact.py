@@ -1,4 +1,4 @@
-"""What is decided without a judge: equal texts, and what its owner deleted, rejected or has yet to decide (A2, A3, L6)."""
+"""What is decided without a judge: equal texts, and what its owner deleted, rejected or has under review (A2, A3)."""
 
 from __future__ import annotations
 

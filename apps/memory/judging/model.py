@@ -18,9 +18,7 @@ class ModelJudge:
     def judge(self, statements: Sequence[Statement], known: Sequence[KnownMemory]) -> Sequence[Verdict]:
         """Return the model's verdicts; of each only what it can know."""
         numbers = {memory.number for memory in known}
-        return [
-            check_verdict(verdict, numbers=numbers) for verdict, _ in zip(self._verdicts, statements, strict=True)
-        ]
+        return [check_verdict(verdict, numbers=numbers) for verdict, _ in zip(self._verdicts, statements, strict=True)]
 
 
 def check_verdict(verdict: Verdict, *, numbers: Collection[int]) -> Verdict:

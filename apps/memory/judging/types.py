@@ -91,8 +91,8 @@ class MemoryJudge(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where something was said: a message of the person, `text` as they wrote it, at `said_at`.
+class Said:
+    """What was said and where: a message of the person, `text` as they wrote it, at `said_at`.
 
     `message_id` is None once the message has been deleted.
     """
@@ -108,7 +108,7 @@ class JudgedStatement:
     """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said."""
 
     content: str
-    source: Source
+    source: Said
     verdict: Verdict = Verdict()
     tags: Sequence[str] = ()
     event_start: datetime | None = None
@@ -122,7 +122,7 @@ class JudgedOperation:
 
     operation: Operation
     targets: tuple[int, ...]
-    source: Source
+    source: Said
     text: str | None = None
     confidence: float = 1.0
     grounded: bool = True

@@ -236,8 +236,8 @@ class Ledger:
     ) -> list[MemoryUpdate]:
         """Write all changes; return what happened, in order. The old active row makes way before the new one comes.
 
-        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them. `message_id`: what
-        was said that caused the changes; `operation`: the one they are part of, instead of one for each key.
+        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them. `message_id`:
+        what was said that caused the changes; `operation`: the one they are part of, instead of one for each key.
         """
         if self._changed:
             fields = ["status", "superseded_by", "confidence", "updated_at"]

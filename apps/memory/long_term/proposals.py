@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.core.text.clean import clean_json
 from apps.core.text.fold import normalize_key
+from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import Mode, ProposedEntry
@@ -71,3 +72,8 @@ def _read_confidence(given: Any, source: Source) -> float:
 def reads_as_instruction(*, key: str, value: Any) -> bool:
     """Whether a memory would tell the assistant what to do with its rules: a person looks at it first (C5)."""
     return is_instruction(f"{key} {json_text(value)}")
+
+
+def rests_on(proposal: Proposal, *, said: str | None) -> bool:
+    """Whether the key or the value shares a content word with what was said; None: there is nothing to compare with."""
+    return said is None or any(is_grounded(text, said=said) for text in (proposal.key, json_text(proposal.value)))

@@ -23,7 +23,7 @@ from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.learnable import clear_forgotten, digest_key, digest_values, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
 from apps.memory.long_term.order import drop_overtaken
-from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction
+from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction, rests_on
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
@@ -48,13 +48,15 @@ def record_entries(
     message_id: UUID | None,
     said_at: datetime,
     message_text: str,
+    said: str | None = None,
     auto_accept_confidence: float,
     now: datetime,
 ) -> list[MemoryUpdate]:
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
-    by one. Less certain than `auto_accept_confidence`, or text that reads as an instruction to the system: pending.
+    by one. Less certain than `auto_accept_confidence`, text that reads as an instruction to the system, or neither key
+    nor value sharing a word with `said` (all that was said there, None where nothing can be compared): pending.
     What was rejected (L1) or deleted (L6) is left out. What was said before the active memory of its key never
     supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
@@ -68,6 +70,7 @@ def record_entries(
         message_id=message_id,
         said_at=said_at,
         message_text=message_text,
+        said=said,
         auto_accept_confidence=auto_accept_confidence,
         now=now,
     )
@@ -81,6 +84,7 @@ def record_proposals(
     message_id: UUID | None,
     said_at: datetime,
     message_text: str,
+    said: str | None = None,
     auto_accept_confidence: float,
     now: datetime,
 ) -> list[MemoryUpdate]:
@@ -94,9 +98,8 @@ def record_proposals(
             return []
         ledger = Ledger(user=user, keys={proposal.normalized_key for proposal in proposals}, now=now)
         for proposal in proposals:
-            accept = proposal.confidence >= auto_accept_confidence and not reads_as_instruction(
-                key=proposal.key, value=proposal.value
-            )
+            is_sure = proposal.confidence >= auto_accept_confidence and rests_on(proposal, said=said)
+            accept = is_sure and not reads_as_instruction(key=proposal.key, value=proposal.value)
             origin = (session_id, message_id)
             if ledger.is_overtaken(proposal.normalized_key, said_at=said_at):
                 _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)

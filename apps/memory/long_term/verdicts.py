@@ -14,7 +14,7 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.text.json_text import json_text
-from apps.memory.judging.types import Source as SaidIn
+from apps.memory.judging.types import Said
 from apps.memory.long_term.changes import Decision, apply_mode
 from apps.memory.long_term.ledger import Ledger
 from apps.memory.long_term.proposals import STATED_CONFIDENCE
@@ -48,7 +48,7 @@ def list_shown(*, key: str, value: Any) -> Iterator[tuple[int | None, str]]:
 
 
 def end_memories(
-    *, user: User, named: Sequence[Named], replacement: str | None, said: SaidIn, operation: UUID, now: datetime
+    *, user: User, named: Sequence[Named], replacement: str | None, said: Said, operation: UUID, now: datetime
 ) -> bool:
     """End long-term memories, or put `replacement` in the place of what ends of each; whether anything changed.
 
@@ -78,7 +78,7 @@ def end_memories(
     return bool(ends)
 
 
-def add_items(*, user: User, named: Sequence[Named], text: str, said: SaidIn, operation: UUID, now: datetime) -> bool:
+def add_items(*, user: User, named: Sequence[Named], text: str, said: Said, operation: UUID, now: datetime) -> bool:
     """Add an item to each of the memories, which become lists; whether anything changed."""
     ledger, rows = _read(user, named, now=now)
     for row in rows.values():
@@ -101,7 +101,7 @@ def _is_as_shown(row: LongTermMemory, named: Named) -> bool:
     return (named.item, named.text) in list(list_shown(key=row.key, value=row.value))
 
 
-def _apply(ledger: Ledger, active: LongTermMemory, result: Any, *, said: SaidIn) -> None:
+def _apply(ledger: Ledger, active: LongTermMemory, result: Any, *, said: Said) -> None:
     ledger.apply(
         Decision(Action.SUPERSEDED, result),
         category=active.category,

@@ -20,6 +20,7 @@ from apps.memory.atomic.validation import check_fields as check_atomic
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.embeddings.memories import MemoryKind, long_term_text
 from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.long_term.audit import describe_change as describe_long_term
 from apps.memory.long_term.audit import snapshot as snapshot_long_term
 from apps.memory.long_term.learnable import digest_key, digest_values

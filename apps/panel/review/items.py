@@ -15,10 +15,11 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
-from apps.memory.reviewing import preview_acceptance
+from apps.memory.judging.guards import Reason
 from apps.memory.long_term.previews import Acceptance, preview_acceptances
 from apps.memory.long_term.proposals import reads_as_instruction
 from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.reviewing import find_reason, preview_acceptance
 from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.review.quoting import Quote, quote_sentence
 from apps.panel.values import show_value
@@ -143,11 +144,6 @@ def _describe_acceptance(memory: LongTermMemory, acceptance: Acceptance) -> Cons
 
 
 def _show_atomic(memory: AtomicMemory, *, threshold: float) -> Item:
-    if is_instruction(memory.content):
-        reason = _instruction()
-    else:
-        numbers = {"threshold": _number(threshold)}
-        reason = _("The model was less sure of it than your threshold of %(threshold)s.") % numbers
     return Item(
         kind=Kind.ATOMIC,
         row=memory,
@@ -155,7 +151,7 @@ def _show_atomic(memory: AtomicMemory, *, threshold: float) -> Item:
         made_at=memory.create_time,
         title="",
         text=_shorten(memory.content),
-        reasons=[reason],
+        reasons=[_explain_hold(memory, threshold=threshold)],
         quote=_quote(memory, memory.content),
         consequence=None,
         threshold=threshold,
@@ -165,14 +161,35 @@ def _show_atomic(memory: AtomicMemory, *, threshold: float) -> Item:
 def describe_atomic_acceptance(memory: AtomicMemory) -> Consequence:
     """What accepting a pending atomic memory does: it is compared with what is remembered, which takes a moment."""
     found = preview_acceptance(memory)
+    ended = [_shorten(text) for text in found.ended]
+    if not found.is_memory:
+        sentence = _("This ends, and stays as history. No new memory is made.")
+        return Consequence(sentence, before=ended) if ended else Consequence(_("Nothing changes."))
+    if found.merged is not None:
+        return Consequence(_("The two become one memory."), before=ended, after=_shorten(found.merged))
+    if ended:
+        sentence = _("It takes the place of what it contradicts, which stays as history.")
+        after = " ".join(filter(None, [memory.content, found.left]))
+        return Consequence(sentence, before=ended, after=_shorten(after))
     if found.same is not None:
         sentence = _("Something that is remembered says this already: that stays, and this one becomes its history.")
         return Consequence(sentence, before=[_shorten(memory.content)], after=_shorten(found.same.content))
-    if not found.ended:
-        return Consequence(_("A new memory is made. Nothing is replaced."))
-    before = [_shorten(row.content) for row in found.ended]
-    sentence = _("It takes the place of what it contradicts, which stays as history.")
-    return Consequence(sentence, before=before, after=_shorten(memory.content))
+    return Consequence(_("A new memory is made. Nothing is replaced."))
+
+
+def _explain_hold(memory: AtomicMemory, *, threshold: float) -> str:
+    match find_reason(memory):
+        case Reason.INSTRUCTION:
+            return _instruction()
+        case Reason.UNGROUNDED:
+            return _("It shares no word with what you said.")
+        case Reason.BY_OWNER:
+            return _("It would end or change something that you wrote yourself.")
+        case Reason.MANY_ENDS:
+            return _("One message would end many memories at once.")
+        case _:
+            numbers = {"threshold": _number(threshold)}
+            return _("The model was less sure of it than your threshold of %(threshold)s.") % numbers
 
 
 def _show_proposal(proposal: ProfileProposal, change: SectionChange) -> Item:

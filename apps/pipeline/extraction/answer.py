@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from apps.core.llm.types import ResponseFormat
 
@@ -16,7 +14,14 @@ MAX_ITEMS = 50
 """Of each kind that are read of one answer; a model that gives more is in a loop."""
 
 _Text = Annotated[str, Field(min_length=1, max_length=8_000)]
+_Confidence = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Item = TypeVar("_Item", bound="_AnswerItem")
+
+
+def _read_targets(value: Any) -> tuple[int, ...]:
+    """The numbers among what was given; a wrong one does not void the others."""
+    given = value if isinstance(value, list | tuple) else (value,)
+    return tuple(int(one) for one in given if type(one) is int or (isinstance(one, str) and one.strip().isdecimal()))
 
 
 class _AnswerItem(BaseModel):
@@ -27,21 +32,34 @@ class _AnswerItem(BaseModel):
     about: int
 
 
-class MemoryAnswer(_AnswerItem):
-    """One fact. `event`: the words that say when it happened; `target`: the number of a known memory.
+Targets = Annotated[tuple[int, ...], BeforeValidator(_read_targets)]
+"""Numbers of known memories; a model may write one number, a list of them, or null."""
 
-    `aside`: it counts only where it ends a known memory; no other model than the offline one is asked for it.
+
+class MemoryAnswer(_AnswerItem):
+    """One fact, and the verdict on it. `event`: the words that say when it happened.
+
+    `target`: the known memories that the relation is to; `left`: what still holds of one that ends in part; `merged`:
+    one text that says both, for a refinement.
     """
 
     content: _Text
     tags: list[str] = Field(default_factory=list, max_length=20)
     event: str | None = None
-    event_start: datetime | None = None
-    event_end: datetime | None = None
     relation: Literal["new", "same", "refines", "contradicts"] = "new"
-    target: int | None = None
-    aside: SkipJsonSchema[bool] = False
-    confidence: float = Field(default=0.9, ge=0, le=1, allow_inf_nan=False)
+    target: Targets = ()
+    left: str | None = None
+    merged: str | None = None
+    confidence: _Confidence = 0.9
+
+
+class ChangeAnswer(_AnswerItem):
+    """A change to known memories that comes without a fact ("Deleted it."). `text`: for replace and add."""
+
+    action: Literal["end", "replace", "add"]
+    target: Targets
+    text: str | None = None
+    confidence: _Confidence = 0.9
 
 
 class EntryAnswer(_AnswerItem):
@@ -56,7 +74,7 @@ class EntryAnswer(_AnswerItem):
 
 
 class ProfileAnswer(_AnswerItem):
-    """A statement for a section of the profile."""
+    """The whole new text of a section of the profile."""
 
     section: Annotated[str, Field(min_length=1, max_length=100)]
     text: _Text
@@ -73,6 +91,7 @@ class ExtractionAnswer(BaseModel):
     """The whole answer; every part may be empty."""
 
     memories: list[MemoryAnswer] = Field(default_factory=list)
+    changes: list[ChangeAnswer] = Field(default_factory=list)
     entries: list[EntryAnswer] = Field(default_factory=list)
     profile: list[ProfileAnswer] = Field(default_factory=list)
     context: ContextAnswer | None = None
@@ -89,6 +108,7 @@ def read_answer(answer: dict[str, Any]) -> ExtractionAnswer:
     context = answer.get("context")
     return ExtractionAnswer.model_construct(
         memories=list(_read_items(MemoryAnswer, answer.get("memories"))),
+        changes=list(_read_items(ChangeAnswer, answer.get("changes"))),
         entries=list(_read_items(EntryAnswer, answer.get("entries"))),
         profile=list(_read_items(ProfileAnswer, answer.get("profile"))),
         context=_read_item(ContextAnswer, context) if isinstance(context, dict) else None,

@@ -17,10 +17,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.memory.reviewing import reject_atomic_memory
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
+from apps.memory.reviewing import reject_atomic_memory
 from apps.memory.services import create_memory, record_entries
 from apps.panel.memories import bulk
 from tests.panel.memories.conftest import events, toast

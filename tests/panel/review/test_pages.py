@@ -13,7 +13,9 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
+from apps.memory.judging.types import Relation, Verdict
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
+from apps.memory.selectors import list_known_memories
 from apps.memory.services import create_atomic_memory, create_memory
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Order, Selection, count_pending, list_waiting
@@ -132,13 +134,49 @@ def test_what_accepting_does_side_by_side(mei: User, browser: Client) -> None:
 
 def test_what_accepting_an_atomic_memory_does_is_asked_for(mei: User, browser: Client) -> None:
     create_atomic_memory(user=mei, content="用户住在北京。", timestamp=NOW - timedelta(days=9), now=NOW)
-    moved = wait_atomic(mei, "用户搬到了上海。", said="我可能搬到上海了")
+    known = list_known_memories(mei, said=[], message_ids=[], budget=1_000)
+    verdict = Verdict(Relation.CONTRADICTS, (1,), 0.5)
+    moved = wait_atomic(mei, "用户搬到了上海。", said="我可能搬到上海了", verdict=verdict, known=known)
     (item,) = open_queue(browser).context["items"]
     assert item.consequence is None
     page = browser.get(reverse("admin:review_consequence"), {"reference": item.reference})
     assert list(page.context["consequence"].before) == ["用户住在北京。"]
     assert page.context["consequence"].after == "用户搬到了上海。"
     assert AtomicMemory.objects.get(id=moved.id).status == "pending"
+
+
+@pytest.mark.spec("A3")
+def test_every_reason_to_wait_is_said_and_what_accepting_does(mei: User, browser: Client) -> None:
+    for content in ("The user has a cat.", "The user owns a boat.", "The user works at Bosch."):
+        create_atomic_memory(user=mei, content=content, timestamp=NOW - timedelta(days=9), now=NOW)
+    known = list_known_memories(mei, said=[], message_ids=[], budget=1_000)
+    numbers = {memory.text: memory.number for memory in known}
+    merged = Verdict(Relation.REFINES, (numbers["The user has a cat."],), 0.5, merged="The user has a cat named Momo.")
+    sold = Verdict(Relation.CONTRADICTS, (numbers["The user owns a boat."],), 0.9)
+    wait_atomic(mei, "The cat is called Momo.", said="Momo is her name", verdict=merged, known=known)
+    wait_atomic(mei, "The user sold the boat.", said="sold it", verdict=sold, known=known)
+    wait_atomic(mei, "lotsa", said="hello", grounded=False)
+    found = {item.text: item for item in open_queue(browser).context["items"]}
+    assert {text: list(item.reasons) for text, item in found.items()} == {
+        "The cat is called Momo.": ["The model was less sure of it than your threshold of 0.7."],
+        "The user sold the boat.": ["It would end or change something that you wrote yourself."],
+        "lotsa": ["It shares no word with what you said."],
+    }
+    shown = {
+        text: browser.get(reverse("admin:review_consequence"), {"reference": item.reference}).context["consequence"]
+        for text, item in found.items()
+    }
+    assert {text: (one.sentence, list(one.before), one.after) for text, one in shown.items()} == {
+        "The cat is called Momo.": (
+            *("The two become one memory.", ["The user has a cat."], "The user has a cat named Momo."),
+        ),
+        "The user sold the boat.": (
+            "It takes the place of what it contradicts, which stays as history.",
+            ["The user owns a boat."],
+            "The user sold the boat.",
+        ),
+        "lotsa": ("A new memory is made. Nothing is replaced.", [], ""),
+    }
 
 
 @pytest.mark.spec("L1", "L2", "L7")

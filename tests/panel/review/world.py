@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.atomic.recording import record_memories
-from apps.memory.atomic.types import ExtractedMemory
+from apps.memory.judging.types import JudgedStatement, KnownMemory, Said, Verdict
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.services import record_entries
+from apps.memory.services import record_entries, record_verdicts
 from apps.profile.models import ProfileProposal
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+_UNSURE = Verdict(confidence=0.5)
 
 
 def say(user: User, content: str, *, at: datetime = NOW) -> Message:
@@ -53,13 +54,27 @@ def wait_long_term(
     return LongTermMemory.objects.get(id=update.id)
 
 
-def wait_atomic(user: User, content: str, *, said: str, at: datetime = NOW) -> AtomicMemory:
-    """A pending atomic memory."""
+def wait_atomic(
+    user: User,
+    content: str,
+    *,
+    said: str,
+    at: datetime = NOW,
+    verdict: Verdict = _UNSURE,
+    known: Sequence[KnownMemory] = (),
+    grounded: bool = True,
+) -> AtomicMemory:
+    """A pending atomic memory: of a model that was not sure, by default."""
     message = say(user, said, at=at)
-    draft = ExtractedMemory(
-        content=content, said_at=at, message_id=message.id, session_id=message.session_id, confidence=0.5
+    source = Said(message_id=message.id, session_id=message.session_id, said_at=at, text=said)
+    (memory,) = record_verdicts(
+        user=user,
+        statements=[JudgedStatement(content=content, source=source, verdict=verdict, grounded=grounded)],
+        known=known,
+        max_length=500,
+        auto_accept_confidence=0.7,
+        now=at,
     )
-    (memory,) = record_memories(user=user, drafts=[draft], max_length=500, auto_accept_confidence=0.7, now=at)
     return memory
 
 

@@ -1,0 +1,197 @@
+"""Choosing the memories that a judge is shown beside new messages (SPEC A3): all while they are few, else the nearest.
+
+Verdicts are only as good as what the judge was shown. Nothing is left out for being too far from the message by some
+measure; only the budget leaves out, and then what is nearest to anything said goes in first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain, zip_longest
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from apps.accounts.models import User
+from apps.core.text.sentences import split_sentences
+from apps.core.text.tokens import estimate_tokens
+from apps.memory.atomic.selectors import DERIVED_FIELDS
+from apps.memory.embeddings.queries import QueryEmbedding, embed_queries
+from apps.memory.judging.types import Kind, KnownMemory
+from apps.memory.long_term.verdicts import list_shown
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.retrieve import retrieve_relevant_memories
+
+KEYED_ATTRIBUTES = (
+    "where the user lives, home, address, moved; 居住地，住址，搬家",
+    "the user's job, employer, work, school; 工作，职业，公司，学校",
+    "the user's partner, spouse, relationship, family; 伴侣，配偶，恋爱，家人",
+    "the user's health, weight, medicine, allergies, pregnancy; 健康，体重，药物，过敏，怀孕",
+    "the user's plans, trips, appointments, goals; 计划，旅行，预约，目标",
+)
+"""What changes in a life and is told in passing: memories about these are shown whatever the messages are about."""
+
+NEAREST_PER_PROBE = 10
+MAX_PROBES = 40
+"""Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end."""
+
+MAX_READ = 1_000
+"""Newest atomic memories that are looked at to see whether all of them fit."""
+
+_TOKENS_PER_LINE = 30
+"""What the fields beside a text take in the prompt."""
+
+_BY_HAND = (Change.Action.CREATE, Change.Action.EDIT, Change.Action.MERGE, Change.Action.REFRESH)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The lines of one memory, as they are shown. `at`: by which they are ordered."""
+
+    memory_id: UUID
+    at: datetime
+    lines: Sequence[KnownMemory]
+
+    @property
+    def tokens(self) -> int:
+        """What the lines take of the budget, roughly."""
+        return sum(estimate_tokens(line.text) + _TOKENS_PER_LINE for line in self.lines)
+
+
+def list_known_memories(
+    user: User, *, said: Sequence[str], message_ids: Collection[UUID], budget: int
+) -> list[KnownMemory]:
+    """Return the active memories of both kinds that a judge of `said` is shown, numbered from 1, oldest first.
+
+    `said`: texts of messages. `message_ids`: of those messages; long-term memories that came of them are left out, for
+    they are what is to be judged. `budget`: in tokens, as estimated. A list among the long-term memories is one line
+    for each item. Where the budget does not hold all, half of it goes to long-term memories first; the rest to the
+    nearest of each message, each sentence and each of `KEYED_ATTRIBUTES`, the best of each first, until it is full.
+    Four queries while all fit, else two more for each text that is searched with, and one call of the embedder.
+    """
+    long_term = _read_long_term(user, message_ids)
+    atomic = _read_atomic(_list_active(user).order_by("-timestamp")[: MAX_READ + 1])
+    if len(atomic) <= MAX_READ and sum(found.tokens for found in [*long_term, *atomic]) <= budget:
+        chosen = [*long_term, *atomic]
+    else:
+        chosen = _choose_nearest(user, long_term, said=said, budget=budget)
+    chosen.sort(key=lambda found: (found.at, str(found.memory_id)))
+    by_owner = _find_written_by_owner(user, {found.memory_id for found in chosen})
+    lines = (replace(line, by_owner=found.memory_id in by_owner) for found in chosen for line in found.lines)
+    return [replace(line, number=number) for number, line in enumerate(lines, start=1)]
+
+
+def _list_active(user: User) -> QuerySet[AtomicMemory]:
+    return AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
+
+
+def _read_atomic(rows: Iterable[AtomicMemory]) -> list[_Found]:
+    return [
+        _Found(
+            row.id,
+            row.timestamp,
+            [
+                KnownMemory(
+                    number=0,
+                    kind=Kind.ATOMIC,
+                    text=row.content,
+                    said_at=row.timestamp,
+                    event=row.event_start,
+                    memory_id=row.id,
+                )
+            ],
+        )
+        for row in rows
+    ]
+
+
+def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[_Found]:
+    rows = LongTermMemory.objects.filter(
+        Q(message_id=None) | ~Q(message_id__in=message_ids), user=user, status=Status.ACTIVE
+    )
+    found = []
+    for row in rows.only("id", "key", "value", "updated_at"):
+        lines = [
+            KnownMemory(
+                number=0,
+                kind=Kind.LONG_TERM,
+                text=text,
+                key=row.key,
+                said_at=row.updated_at,
+                memory_id=row.id,
+                item=item,
+            )
+            for item, text in list_shown(key=row.key, value=row.value)
+        ]
+        found.append(_Found(row.id, row.updated_at, lines))
+    return found
+
+
+def _choose_nearest(user: User, long_term: Sequence[_Found], *, said: Sequence[str], budget: int) -> list[_Found]:
+    probes = list(dict.fromkeys([*_list_probes(said), *KEYED_ATTRIBUTES]))
+    vectors = embed_queries(probes)
+    by_id = {found.memory_id: found for found in long_term}
+    order: Iterable[UUID] = by_id
+    if sum(found.tokens for found in long_term) > budget // 2:
+        order = _take_turns([_search_long_term(user, probe, vectors.get(probe)) for probe in probes])
+    chosen, left = _fill((by_id[found] for found in order if found in by_id), budget // 2)
+    nearest = list(_take_turns([_search_atomic(user, probe, vectors.get(probe)) for probe in probes]))
+    rows = _list_active(user).in_bulk(nearest)
+    atomic = _read_atomic(rows[found] for found in nearest if found in rows)
+    return [*chosen, *_fill(atomic, left + budget - budget // 2)[0]]
+
+
+def _list_probes(said: Sequence[str]) -> list[str]:
+    """The messages, and the sentences of those that have several; of very many the first and the last."""
+    probes: list[str] = []
+    for text in filter(None, (text.strip() for text in said)):
+        sentences = [sentence for part in split_sentences(text) if (sentence := part.strip())]
+        probes += [text, *(sentences if len(sentences) > 1 else ())]
+    probes = list(dict.fromkeys(probes))
+    half = MAX_PROBES // 2
+    return probes if len(probes) <= MAX_PROBES else [*probes[:half], *probes[-half:]]
+
+
+def _search_atomic(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
+    found = retrieve_atomic_memories(
+        user=user, query=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0
+    )
+    return [memory.candidate.id for memory in found]
+
+
+def _search_long_term(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
+    found = retrieve_relevant_memories(
+        user=user, message=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0
+    )
+    return [memory.candidate.id for memory in found]
+
+
+def _take_turns(found: Sequence[Sequence[UUID]]) -> Iterator[UUID]:
+    """The best of every probe, then the second of every one, and so on; each once."""
+    ranked = chain.from_iterable(zip_longest(*found))
+    return iter(dict.fromkeys(memory_id for memory_id in ranked if memory_id is not None))
+
+
+def _fill(found: Iterable[_Found], budget: int) -> tuple[list[_Found], int]:
+    """What fits into the budget, best first, and what is left of it."""
+    chosen = []
+    for one in found:
+        if one.tokens <= budget:
+            chosen.append(one)
+            budget -= one.tokens
+    return chosen, budget
+
+
+def _find_written_by_owner(user: User, memory_ids: Collection[UUID]) -> set[UUID]:
+    """Those that their owner wrote or edited by hand, through the API or in the panel."""
+    by_hand = Change.objects.filter(
+        user=user,
+        object_id__in=memory_ids,
+        origin__in=[Change.Origin.API, Change.Origin.PANEL],
+        action__in=_BY_HAND,
+        undone_by=None,
+    )
+    return set(by_hand.values_list("object_id", flat=True))

@@ -1,0 +1,87 @@
+"""From the items of an answer to the statements and operations that memory carries out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from apps.conversations.models import Message
+from apps.core.text.grounding import is_grounded
+from apps.core.text.scripts import holds_chinese
+from apps.core.text.time_expressions import find_time
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, Operation, Relation, Said, Verdict
+from apps.pipeline.extraction.answer import ChangeAnswer, MemoryAnswer
+from apps.pipeline.extraction.prompt import copies_example
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the model was given to read. `messages`: those of the person, by number.
+
+    `words`: all that was said in them, the replies and the messages before; `shown`: known memories, too.
+    """
+
+    messages: Mapping[int, Message]
+    words: str
+    shown: str
+    zone: ZoneInfo
+
+    def find_source(self, about: int) -> Said | None:
+        """Return the message that an item comes from, None where there is none of that number."""
+        message = self.messages.get(about)
+        return None if message is None else _cite(message)
+
+    def grounds(self, text: str) -> bool:
+        """Whether a text rests on what was said. Between two scripts words cannot be compared: that is let through."""
+        return holds_chinese(text) != holds_chinese(self.words) or is_grounded(text, said=self.words)
+
+
+def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[JudgedStatement]:
+    """Return the statements of messages that there are; none that was copied from the prompt."""
+    return [
+        JudgedStatement(
+            content=memory.content,
+            source=source,
+            verdict=Verdict(
+                relation=Relation(memory.relation),
+                targets=memory.target,
+                confidence=memory.confidence,
+                left=_drop_empty(memory.left),
+                merged=_drop_empty(memory.merged),
+            ),
+            tags=memory.tags,
+            event_start=event.start if event else None,
+            event_end=event.end if event else None,
+            grounded=heard.grounds(memory.content),
+        )
+        for memory in memories
+        if (source := heard.find_source(memory.about)) is not None
+        and not copies_example(f"{memory.content} {memory.left} {memory.merged}", said=heard.shown)
+        for event in [memory.event and find_time(memory.event, said_at=source.said_at, zone=heard.zone)]
+    ]
+
+
+def read_operations(changes: Iterable[ChangeAnswer], *, heard: Heard) -> list[JudgedOperation]:
+    """Return the changes that messages ask for; none whose text was copied from the prompt."""
+    return [
+        JudgedOperation(
+            operation=Operation(change.action),
+            targets=change.target,
+            source=source,
+            text=_drop_empty(change.text),
+            confidence=change.confidence,
+            grounded=not change.text or heard.grounds(change.text),
+        )
+        for change in changes
+        if (source := heard.find_source(change.about)) is not None
+        and not copies_example(change.text or "", said=heard.shown)
+    ]
+
+
+def _drop_empty(text: str | None) -> str | None:
+    return (text or "").strip() or None
+
+
+def _cite(message: Message) -> Said:
+    return Said(message_id=message.id, session_id=message.session_id, said_at=message.create_time, text=message.content)
