@@ -17,6 +17,7 @@ from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory, forget_memories, update_memory
 from apps.panel.middleware import PanelAuthorMiddleware
 from tests.support.factories import UserFactory
+from tests.support.judged import learn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
 
@@ -58,6 +59,18 @@ def test_the_list_tells_who_did_what(client: Client, user: User, django_assert_m
         page = client.get(reverse(f"{CHANGES}_changelist")).content.decode()
     assert "supersede" in page
     assert ">li<" in page
+
+
+@pytest.mark.spec("A3", "L7")
+def test_the_message_that_caused_a_change_is_shown_with_it(client: Client, user: User) -> None:
+    learn(user, "The user works at <b>Bosch</b>.", days_ago=9)
+    message = learn(user, "The user left Bosch.", "contradicts", "The user works at <b>Bosch</b>.")
+    page = client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+    causes = re.findall(r'<blockquote class="change__cause".*?</span>(.*?)</blockquote>', page)
+    assert causes == ["The user left Bosch.", "The user works at &lt;b&gt;Bosch&lt;/b&gt;."]
+    message.delete()
+    page = client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+    assert page.count("change__cause") == 1
 
 
 def test_a_change_is_shown_as_differences(client: Client, user: User) -> None:

@@ -14,8 +14,12 @@ class SnapshotField(serializers.JSONField):
 
 
 class ChangeSerializer(serializers.ModelSerializer[Change]):
-    """One change. `before` null: it was made then; both null: that was deleted since. `actor` null: the machine."""
+    """One change. `before` null: it was made then; both null: that was deleted since.
 
+    `actor` null: the assistant. `message_id`: the message that caused it, null where none did or it was deleted.
+    """
+
+    message_id = serializers.UUIDField(allow_null=True, read_only=True)
     actor = serializers.CharField(source="actor.username", default=None, allow_null=True, read_only=True)
     before = SnapshotField(read_only=True)
     after = SnapshotField(read_only=True)
@@ -30,6 +34,7 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
             "action",
             "origin",
             "actor",
+            "message_id",
             "before",
             "after",
             "undone_by",

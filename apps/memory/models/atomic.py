@@ -60,7 +60,7 @@ class AtomicMemory(models.Model):
     )
     left_of = models.ForeignKey(
         "self",
-        verbose_name=_("what is left of"),
+        verbose_name=_("left over from"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,

@@ -16,6 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from apps.core.text.sentences import cut_at_sentence
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.panel.values import show_value
 from apps.profile.models import ProfileProposal, UserProfile
@@ -76,6 +77,12 @@ class Operation:
     def author(self) -> str:
         """Who did it; the machine where nobody did."""
         return self.first.actor.get_username() if self.first.actor else _("the machine")
+
+    @property
+    def cause(self) -> str:
+        """What the person said that caused it, shortened; empty where nothing did or the message was deleted."""
+        message = self.first.message
+        return cut_at_sentence(message.content.strip(), _SHOWN) if message else ""
 
     @property
     def can_be_undone(self) -> bool:

@@ -28,14 +28,14 @@ class ChangeAdmin(ReadOnlyAdmin):
 
     change_list_template = "panel/changes/list.html"
     list_display = ("created_at", "action", "kind", "user")
-    list_select_related = ("user", "actor")
+    list_select_related = ("user", "actor", "message")
     list_filter = ("action", "kind", "origin", "created_at")
     search_fields = ("=object_id", "=operation")
     search_help_text = _("ID of an object or of an operation.")
     actions = ("undo_selected",)
     fields = readonly_fields = (
         "created_at", "user", "author", "origin", "action", "kind", "object_id", "differences", "operation",
-        "undone_by",
+        "message", "undone_by",
     )  # fmt: skip
 
     @admin.display(description=_("actor"))
@@ -72,7 +72,7 @@ class ChangeAdmin(ReadOnlyAdmin):
                 "title": _("Undo changes"),
                 "opts": self.opts,
                 "selected": selected,
-                "operations": group_operations(together.select_related("actor").order_by("-id")),
+                "operations": group_operations(together.select_related("actor", "message").order_by("-id")),
                 "action_checkbox_name": ACTION_CHECKBOX_NAME,
                 "back": request.get_full_path(),
             }
