@@ -22,7 +22,14 @@ from apps.core.llm.types import ModelRequest
 from apps.memory.judging.types import KnownMemory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories
-from apps.memory.services import Origin, changed_by, record_context, record_entries, record_verdicts
+from apps.memory.services import (
+    Origin,
+    apply_recorded_commands,
+    changed_by,
+    record_context,
+    record_entries,
+    record_verdicts,
+)
 from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
 from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
 from apps.pipeline.extraction.verdicts import Heard, read_operations, read_statements
@@ -44,6 +51,7 @@ def extract(claim: SessionClaim) -> None:
     again. What is in the answer but not valid is left out.
     """
     now = timezone.now()
+    _remember_as_asked(claim, now=now)
     batch = _read_batch(claim)
     answer = ExtractionAnswer() if not batch.said else read_answer(ask_for_object(_ask(claim, batch, now=now)))
     with finish(claim), changed_by(origin=Origin.EXTRACTION, actor=None):
@@ -71,6 +79,28 @@ class _Batch:
     def shown(self) -> str:
         """Every word that the model was shown of this person."""
         return "\n".join([self.heard, *(memory.text for memory in self.known)])
+
+
+def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
+    """Keep word for word what recorded messages say is to be remembered (L9): no turn has done it, as for others.
+
+    Before the model is asked, so that it is shown what is remembered now. Done again, it does nothing twice.
+    """
+    recorded = [item.message_id for item in claim.work if item.recorded]
+    if not recorded:
+        return
+    settings = get_settings(claim.user)
+    for message in Message.objects.filter(user=claim.user, id__in=recorded).order_by("position"):
+        apply_recorded_commands(
+            user=claim.user,
+            message_id=message.id,
+            session_id=message.session_id,
+            text=message.content,
+            said_at=message.create_time,
+            max_length=settings.atomic_content_max_length,
+            zone=settings.zone,
+            now=now,
+        )
 
 
 def _read_batch(claim: SessionClaim) -> _Batch:

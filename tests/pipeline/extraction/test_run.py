@@ -228,6 +228,20 @@ def test_long_term_entries_come_from_recorded_messages_only(answering: Callable[
     assert '{"entries": true' in model.requests[0].messages[1].content
 
 
+@pytest.mark.spec("L9", "C9")
+def test_what_a_recorded_message_says_to_remember_is_kept_word_for_word_and_shown_to_the_model(
+    answering: Callable[[Any], StandInModel],
+) -> None:
+    model = answering(
+        {"memories": [{"content": "The passport ends in 2027.", "about": 1, "relation": "same", "target": 1}]}
+    )
+    session = SessionFactory()
+    say(session, "Remember that my passport expires on 3 March 2027.", recorded=True)
+    extract(claim())
+    assert contents(session.user) == ["my passport expires on 3 March 2027."]
+    assert '"number": 1, "kind": "atomic", "text": "my passport' in model.requests[0].messages[1].content
+
+
 @pytest.mark.spec("U3")
 def test_wishes_go_into_the_profile(answering: Callable[[Any], StandInModel]) -> None:
     answering({"profile": [{"section": "reply_style", "text": "回答要简短。", "about": 1}]})
