@@ -70,15 +70,10 @@ class _Batch:
     settings: MemorySettings
 
     @property
-    def heard(self) -> str:
+    def words(self) -> str:
         """Every word that the model's texts may rest on: a short answer takes its words from the question before it."""
         last = max(self.said, default=0)
         return "\n".join(line.text for line in [*self.earlier, *self.lines[:last]])
-
-    @property
-    def shown(self) -> str:
-        """Every word that the model was shown of this person."""
-        return "\n".join([self.heard, *(memory.text for memory in self.known)])
 
 
 def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
@@ -153,9 +148,9 @@ def _ask(claim: SessionClaim, batch: _Batch, *, now: datetime) -> ModelRequest:
 
 
 def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now: datetime) -> None:
+    heard = Heard(messages=batch.said, words=batch.words, known=batch.known, zone=batch.settings.zone)
     # Entries first: the value that a message gives a key takes the place of what the same message ends.
-    _write_entries(claim, batch, answer, now=now)
-    heard = Heard(messages=batch.said, words=batch.heard, shown=batch.shown, zone=batch.settings.zone)
+    _write_entries(claim, batch, answer, heard=heard, now=now)
     record_verdicts(
         user=claim.user,
         statements=read_statements(answer.memories, heard=heard),
@@ -168,7 +163,7 @@ def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now:
     proposals = [
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
-        if (message := batch.said.get(item.about)) is not None and not copies_example(item.text, said=batch.shown)
+        if (message := batch.said.get(item.about)) is not None and not copies_example(item.text, said=heard.shown)
     ]
     propose_sections(user=claim.user, proposals=proposals, now=now)
     if answer.context is not None and batch.settings.auto_context and answer.context.about in batch.said:
@@ -182,7 +177,9 @@ def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now:
         )
 
 
-def _write_entries(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now: datetime) -> None:
+def _write_entries(
+    claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, heard: Heard, now: datetime
+) -> None:
     """Long-term entries of messages that no turn has read."""
     for number, message in batch.said.items():
         if message.id not in batch.recorded:
@@ -191,7 +188,7 @@ def _write_entries(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer,
         entries = [
             ProposedEntry(**{name: getattr(entry, name) for name in names})
             for entry in answer.entries
-            if entry.about == number and not copies_example(f"{entry.key} {entry.value}", said=batch.shown)
+            if entry.about == number and not copies_example(f"{entry.key} {entry.value}", said=heard.shown)
         ]
         record_entries(
             user=claim.user,
@@ -200,7 +197,7 @@ def _write_entries(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer,
             message_id=message.id,
             said_at=message.create_time,
             message_text=message.content,
-            said=batch.heard,
+            said=heard.words,
             auto_accept_confidence=batch.settings.auto_accept_confidence,
             now=now,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -10,7 +10,7 @@ from apps.conversations.models import Message
 from apps.core.text.grounding import is_grounded
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, Operation, Relation, Said, Verdict
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
 from apps.pipeline.extraction.answer import ChangeAnswer, MemoryAnswer
 from apps.pipeline.extraction.prompt import copies_example
 
@@ -19,22 +19,33 @@ from apps.pipeline.extraction.prompt import copies_example
 class Heard:
     """What the model was given to read. `messages`: those of the person, by number.
 
-    `words`: all that was said in them, the replies and the messages before; `shown`: known memories, too.
+    `words`: all that was said in them, in the replies between and in the messages before.
     """
 
     messages: Mapping[int, Message]
     words: str
-    shown: str
+    known: Sequence[KnownMemory]
     zone: ZoneInfo
+
+    @property
+    def shown(self) -> str:
+        """Every word that the model was shown of this person."""
+        return "\n".join([self.words, *(memory.text for memory in self.known)])
 
     def find_source(self, about: int) -> Said | None:
         """Return the message that an item comes from, None where there is none of that number."""
         message = self.messages.get(about)
         return None if message is None else _cite(message)
 
-    def grounds(self, text: str) -> bool:
-        """Whether a text rests on what was said. Between two scripts words cannot be compared: that is let through."""
-        return holds_chinese(text) != holds_chinese(self.words) or is_grounded(text, said=self.words)
+    def grounds(self, text: str, *, targets: Sequence[int]) -> bool:
+        """Whether a text shares a word with what was said, or with the memories that it is a verdict on.
+
+        Between two scripts words cannot be compared: that is let through.
+        """
+        if holds_chinese(text) != holds_chinese(self.words):
+            return True
+        named = [memory.text for memory in self.known if memory.number in targets]
+        return is_grounded(text, said="\n".join([self.words, *named]))
 
 
 def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[JudgedStatement]:
@@ -53,7 +64,7 @@ def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[J
             tags=memory.tags,
             event_start=event.start if event else None,
             event_end=event.end if event else None,
-            grounded=heard.grounds(memory.content),
+            grounded=heard.grounds(memory.content, targets=memory.target),
         )
         for memory in memories
         if (source := heard.find_source(memory.about)) is not None
@@ -71,7 +82,7 @@ def read_operations(changes: Iterable[ChangeAnswer], *, heard: Heard) -> list[Ju
             source=source,
             text=_drop_empty(change.text),
             confidence=change.confidence,
-            grounded=not change.text or heard.grounds(change.text),
+            grounded=not change.text or heard.grounds(change.text, targets=change.target),
         )
         for change in changes
         if (source := heard.find_source(change.about)) is not None

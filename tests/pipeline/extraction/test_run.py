@@ -135,6 +135,17 @@ def test_a_change_without_a_fact_is_carried_out(answering: Callable[[Any], Stand
 
 
 @pytest.mark.spec("A3")
+def test_a_verdict_may_take_its_words_from_the_memory_it_is_on(answering: Callable[[Any], StandInModel]) -> None:
+    user = UserFactory()
+    learn(user, "The user uses WhatsApp.", days_ago=9)
+    memory = {"content": "The user no longer uses WhatsApp.", "about": 1, "relation": "contradicts", "target": 1}
+    answering({"memories": [memory]})
+    say(SessionFactory(user=user), "Deleted it, by the way.")
+    extract(claim())
+    assert contents(user) == ["The user no longer uses WhatsApp."]
+
+
+@pytest.mark.spec("A3")
 def test_quoted_text_ends_nothing_of_which_the_model_says_nothing(answering: Callable[[Any], StandInModel]) -> None:
     user = UserFactory()
     learn(user, "The user uses WhatsApp.", days_ago=9)
