@@ -54,43 +54,54 @@ class MemorySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rag_top_n: int = _whole(5, 1, 50, _("Atomic memories put before the model in a turn."))
-    enable_agentic_search: StrictBool = Field(False, description=_("The chat model may search the memories itself."))
-    enable_user_profile: StrictBool = Field(True, description=_("The profile document is part of every turn."))
-    atomic_content_max_length: int = _whole(500, 50, 5000, _("Longest atomic memory, in characters."))
-    session_summary_limit: int = _whole(5, 0, 50, _("Summaries of other sessions put before the model."))
-    retrieval_limit: int = _whole(5, 1, 50, _("Long-term memories put before the model in a turn."))
-    semantic_candidates: StrictBool = Field(True, description=_("Memories near in meaning join the keyword matches."))
+    rag_top_n: int = _whole(5, 1, 50, _("Number of atomic memories included in the prompt."))
+    enable_agentic_search: StrictBool = Field(False, description=_("Lets the chat model search memories on its own."))
+    enable_user_profile: StrictBool = Field(True, description=_("Includes the profile in every prompt."))
+    atomic_content_max_length: int = _whole(500, 50, 5000, _("Maximum length of an atomic memory, in characters."))
+    session_summary_limit: int = _whole(
+        5, 0, 50, _("Number of summaries of earlier conversations included in the prompt.")
+    )
+    retrieval_limit: int = _whole(5, 1, 50, _("Number of long-term memories included in the prompt."))
+    semantic_candidates: StrictBool = Field(True, description=_("Also finds memories with a similar meaning."))
     semantic_min_similarity: Share | None = Field(
-        None, description=_("Least cosine similarity of such a neighbour; empty takes the embedder's own.")
+        None,
+        description=_(
+            "Minimum cosine similarity for a match by meaning. Leave empty to use the embedding model's default."
+        ),
     )
-    candidate_limit: int = _whole(50, 1, 500, _("Memories that are scored for one query."))
-    max_keywords: int = _whole(10, 1, 50, _("Keywords taken from one message."))
-    score_weights: ScoreWeights = Field(ScoreWeights(), description=_("Weights of the retrieval score."))
+    candidate_limit: int = _whole(50, 1, 500, _("Number of memories scored per query."))
+    max_keywords: int = _whole(10, 1, 50, _("Maximum number of keywords taken from a message."))
+    score_weights: ScoreWeights = Field(
+        ScoreWeights(), description=_("How much each component counts in the retrieval score.")
+    )
     recency_half_life_days: Annotated[float, Field(ge=0.01, le=3650, strict=True)] = Field(
-        7, description=_("Days after which the recency of a memory has halved.")
+        7, description=_("Days until a memory's recency is halved.")
     )
-    context_limit: int = _whole(20, 2, 200, _("Earlier messages sent to the model."))
-    token_budget: int = _whole(6000, 500, 1_000_000, _("Tokens of the whole prompt."))
-    summary_threshold: int = _whole(20, 4, 500, _("Unsummarised messages that trigger a summary."))
-    auto_accept_confidence: Share = Field(0.7, description=_("Memories less certain than this wait for review."))
+    context_limit: int = _whole(20, 2, 200, _("Number of earlier messages sent to the model."))
+    token_budget: int = _whole(6000, 500, 1_000_000, _("Maximum size of the prompt, in tokens."))
+    summary_threshold: int = _whole(20, 4, 500, _("Number of unsummarised messages that triggers a summary."))
+    auto_accept_confidence: Share = Field(0.7, description=_("Memories with a lower confidence wait for review."))
     emotion_confidence: Share = Field(
-        0.5, description=_("Emotions less certain than this do not steer the next reply.")
+        0.5, description=_("Emotions with a lower confidence do not affect the next reply.")
     )
-    similarity_threshold: Share = Field(0.7, description=_("Least cosine similarity of a conversation search."))
-    working_ttl_minutes: int = _whole(30, 1, 525_600, _("Idle minutes after which working memory is gone."))
-    working_max_bytes: int = _whole(65536, 1024, 1_048_576, _("Size limit of the context variables, as UTF-8 JSON."))
-    working_archive: StrictBool = Field(False, description=_("Important context becomes long-term memory at expiry."))
-    embedding_retention_days: int = _whole(90, 1, 36_500, _("Days that embeddings of messages are kept."))
+    similarity_threshold: Share = Field(0.7, description=_("Minimum cosine similarity in a conversation search."))
+    working_ttl_minutes: int = _whole(30, 1, 525_600, _("Idle minutes until working memory expires."))
+    working_max_bytes: int = _whole(
+        65536, 1024, 1_048_576, _("Maximum size of the context variables, in bytes of UTF-8 JSON.")
+    )
+    working_archive: StrictBool = Field(
+        False, description=_("Saves important context as long-term memory when working memory expires.")
+    )
+    embedding_retention_days: int = _whole(90, 1, 36_500, _("Days until message embeddings are deleted."))
     eviction_threshold: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
-        None, description=_("Long-term memories kept per user; empty keeps all.")
+        None, description=_("Maximum number of long-term memories per user. Leave empty for no limit.")
     )
-    confidence_floor: Share | None = Field(None, description=_("Memories less certain than this are cleaned up."))
-    remembered_feedback: StrictBool = Field(False, description=_("Replies say what was remembered."))
+    confidence_floor: Share | None = Field(None, description=_("Memories with a lower confidence are cleaned up."))
+    remembered_feedback: StrictBool = Field(False, description=_("Replies mention what was remembered."))
     auto_context: StrictBool = Field(
-        True, description=_("The background of a case becomes a shared context by itself.")
+        True, description=_("Automatically turns the background of a case into a shared context.")
     )
-    timezone: str = Field("UTC", description=_("IANA time zone in which days are counted."))
+    timezone: str = Field("UTC", description=_("IANA time zone used for dates."))
 
     @field_validator("timezone")
     @classmethod

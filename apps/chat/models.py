@@ -39,13 +39,13 @@ class Strategy(models.Model):
     max_length = models.PositiveIntegerField(
         _("maximum length"),
         validators=[MinValueValidator(1)],
-        help_text=_("In characters; advice to the model, never cut."),
+        help_text=_("In characters. A guideline for the model; longer replies are not cut."),
     )
     use_memory = models.BooleanField(
-        _("use memory"), default=True, help_text=_("When off, no long-term memories are put before the model.")
+        _("use memory"), default=True, help_text=_("When off, the model gets no long-term memories.")
     )
     proactive_question = models.BooleanField(
-        _("proactive question"), default=False, help_text=_("The reply may end with a question of its own.")
+        _("follow-up question"), default=False, help_text=_("The reply may end with a follow-up question.")
     )
     formality = models.CharField(_("formality"), max_length=10, choices=Formality.choices, default=Formality.CASUAL)
     emoji_allowed = models.BooleanField(_("emoji allowed"), default=False)
@@ -63,7 +63,7 @@ class Strategy(models.Model):
         """Keep the name as answers are looked up by it, and leave `unknown` to what is in no row (E4)."""
         self.emotion = self.emotion.casefold()
         if self.emotion == UNKNOWN:
-            raise ValidationError({"emotion": _("This name stands for every emotion that has no row.")})
+            raise ValidationError({"emotion": _("Used for every emotion without a strategy of its own.")})
 
 
 class Turn(models.Model):

@@ -92,7 +92,9 @@ class EmotionSerializer(serializers.Serializer[Any]):
 class StrategySerializer(serializers.Serializer[Any]):
     emotion = serializers.CharField()
     tone = serializers.CharField()
-    max_length = serializers.IntegerField(help_text="In characters; advice to the model, never cut.")
+    max_length = serializers.IntegerField(
+        help_text="In characters. A guideline for the model; longer replies are not cut."
+    )
     use_memory = serializers.BooleanField()
     proactive_question = serializers.BooleanField()
     formality = serializers.ChoiceField(choices=["casual", "formal"])

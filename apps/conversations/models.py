@@ -121,7 +121,7 @@ class Work(models.Model):
         SUMMARIZE = "summarize", _("summarise")
 
     class State(models.TextChoices):
-        DUE = "due", _("due")
+        DUE = "due", _("queued")
         FAILED = "failed", _("failed")
 
     kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
@@ -131,14 +131,17 @@ class Work(models.Model):
     session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="work")
     message = models.ForeignKey(Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="work")
     recorded = models.BooleanField(
-        _("recorded"),
+        _("recorded only"),
         default=False,
-        help_text=_("No turn has read this message: long-term entries are due from the extraction too (C9)."),
+        help_text=_(
+            "This message was recorded without a reply, so background extraction also creates its long-term "
+            "memories (C9)."
+        ),
     )
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.DUE)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     postponements = models.PositiveSmallIntegerField(_("postponements"), default=0, db_default=0)
-    due_at = models.DateTimeField(_("due at"), default=timezone.now)
+    due_at = models.DateTimeField(_("run at"), default=timezone.now)
     claim = models.CharField(max_length=64, null=True, blank=True, editable=False)  # noqa: DJ001 (null is "nobody's")
     lease_until = models.DateTimeField(null=True, editable=False)
     worker = models.TextField(blank=True, default="", db_default="", editable=False)
@@ -173,8 +176,8 @@ class Recording(models.Model):
 
     class Meta:
         db_table = "recording"
-        verbose_name = _("recording")
-        verbose_name_plural = _("recordings")
+        verbose_name = _("import record")
+        verbose_name_plural = _("import records")
         constraints = [models.UniqueConstraint(fields=["session", "idempotency_key"], name="recording_once")]
 
     def __str__(self) -> str:

@@ -70,7 +70,7 @@ class SharedContextForm(ModelForm):  # type: ignore[type-arg]  # not subscriptab
     def clean_content(self) -> str:
         content = _check_characters(self.cleaned_data["content"])
         if len(content.encode()) > MAX_CONTEXT_BYTES:
-            raise ValidationError(_("A shared context has at most 64 KiB of text."))
+            raise ValidationError(_("A shared context can have at most 64 KiB of text."))
         return content
 
 
@@ -151,7 +151,7 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
             return HttpResponseNotAllowed(["POST"])
         context = self.get_queryset(request).select_related("user").filter(id=context_id).first()
         if context is None:
-            raise Http404(_("There is no such context."))
+            raise Http404(_("This context does not exist."))
         typed = {"author": request.POST.get("author", ""), "text": request.POST.get("text", "")}
         problem = ""
         try:

@@ -83,7 +83,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 table(User, "person"),
                 table(ApiToken, "key"),
-                page(_("Erase everything"), "delete_forever", "erasure"),
+                page(_("Erase all data"), "delete_forever", "erasure"),
             ],
         },
     ]

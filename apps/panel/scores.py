@@ -28,13 +28,13 @@ COMPONENTS = (
         "keyword",
         "keyword_score",
         _("Keyword match"),
-        _("How much of the message's keywords it holds. Rare words count more than common ones."),
+        _("How many of the message's keywords it contains. Rare words count more than common ones."),
     ),
     Component(
         "semantic",
         "semantic_score",
         _("Meaning match"),
-        _("How near it is in meaning, even where no word is the same. The better of the two matches counts."),
+        _("How similar it is in meaning, even without shared words. The better of the two matches counts."),
     ),
     Component(
         "category",
@@ -47,25 +47,25 @@ COMPONENTS = (
         "recency",
         "recency_score",
         _("Recency"),
-        _("1 when it was just used; it halves with every half-life of rest."),
+        _("1 for a memory that was just used; halved for every half-life without use."),
     ),
     Component(
         "frequency",
         "frequency_score",
         _("Frequency"),
-        _("How often it was used, next to the most used of the candidates."),
+        _("How often it was used, compared with the most used candidate."),
     ),
     Component(
         "confidence",
         "confidence",
         _("Confidence"),
-        _("How sure it is: what was said is surer than what was concluded."),
+        _("How certain it is. Statements count more than inferences."),
     ),
     Component(
         "topic",
         "topic_boost",
         _("Topic boost"),
-        _("The weighted sum of the above is multiplied by this: 1.3 when it fits the current topic, else 1."),
+        _("The weighted sum of the above is multiplied by this: 1.3 if it fits the current topic, otherwise 1."),
         full=1.3,
     ),
 )
@@ -76,14 +76,14 @@ ATOMIC_COMPONENTS = (
         "keyword",
         "keyword_score",
         _("Words (BM25)"),
-        _("How well its words answer the message. Rare words count more, long texts a little less."),
+        _("How well its words match the message. Rare words count more, and long texts slightly less."),
         full=10.0,
     ),
     Component(
         "semantic",
         "semantic_score",
         _("Meaning (cosine)"),
-        _("How near it is in meaning, from 0 to 1."),
+        _("How similar it is in meaning, from 0 to 1."),
     ),
 )
 """Of an atomic memory. BM25 has no upper bound; a bar is full at what few memories reach."""

@@ -74,9 +74,9 @@ def describe_strategy(strategy: Strategy) -> str:
         _("with memories") if strategy.use_memory else _("without memories"),
     ]
     if strategy.proactive_question:
-        parts.append(_("may ask back"))
+        parts.append(_("asks follow-up questions"))
     if strategy.emoji_allowed:
-        parts.append(_("emoji welcome"))
+        parts.append(_("uses emoji"))
     return _(", ").join(parts)
 
 

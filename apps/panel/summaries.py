@@ -46,7 +46,7 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     list_select_related = ("user", "session")
     list_filter = ("edited", "created_at")
     search_fields = ("title", "snippet")
-    search_help_text = _("Words of title or text, Chinese too.")
+    search_help_text = _("Search summaries")
     fields = ("title", "snippet", "user", "session", "edited", "created_at", "updated_at")
     readonly_fields = ("user", "session", "edited", "created_at", "updated_at")
 

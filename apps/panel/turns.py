@@ -88,7 +88,7 @@ class TurnAdmin(ShownPage, PartAdmin):
     def tokens(self, turn: Turn) -> int:
         return sum(layer["tokens"] for layer in turn.layers)
 
-    @admin.display(description=_("first word after"))
+    @admin.display(description=_("first token after"))
     def wait(self, turn: Turn) -> str:
         waited = turn.timings.get("opening_ms", 0) + turn.timings.get("first_token_ms", 0)
         return f"{round(waited)} ms" if waited else "–"

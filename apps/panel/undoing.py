@@ -37,7 +37,7 @@ class UndoOperations(PanelPage):
         newest_first = changes.values("operation", "user").annotate(newest=Max("id")).order_by("-newest")
         operations = [(row["operation"], row["user"]) for row in newest_first]
         if not operations:
-            raise Http404(_("There is no such change."))
+            raise Http404(_("This change does not exist."))
         users = User.objects.in_bulk({user_id for _operation, user_id in operations})
         response = HttpResponse(status=204)
         try:

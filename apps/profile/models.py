@@ -35,7 +35,7 @@ class UserProfile(models.Model):
         _("edited by hand"), encoder=ReadableJSONEncoder, default=dict, blank=True, editable=False
     )
     learned_at = models.JSONField(_("learned"), encoder=ReadableJSONEncoder, default=dict, blank=True, editable=False)
-    forgotten_at = models.DateTimeField(_("forgotten at"), null=True, blank=True, editable=False)
+    forgotten_at = models.DateTimeField(_("deleted at"), null=True, blank=True, editable=False)
     version = models.PositiveIntegerField(_("version"), default=0, editable=False)
     updated_at = models.DateTimeField(_("updated at"), default=timezone.now, editable=False)
 
@@ -60,13 +60,13 @@ class ProfileVersion(models.Model):
     )
     version = models.PositiveIntegerField(_("version"))
     document = models.JSONField(_("document"), encoder=ReadableJSONEncoder)
-    by_hand = models.BooleanField(_("by hand"))
+    by_hand = models.BooleanField(_("edited by hand"))
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:
         db_table = "profile_version"
-        verbose_name = _("version of a user profile")
-        verbose_name_plural = _("versions of user profiles")
+        verbose_name = _("profile version")
+        verbose_name_plural = _("profile versions")
         ordering = ["-version"]
         constraints = [models.UniqueConstraint(fields=["profile", "version"], name="profile_version_unique")]
 

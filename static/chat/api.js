@@ -6,22 +6,22 @@ import { readEvents } from "./sse.js";
 // What went wrong, in the page's language, by the error's code. Where none of these fits, the server's own words do.
 const CODES = {
   unauthenticated: gettext("You are logged out."),
-  forbidden: gettext("This is not allowed. Load the page again if you have just logged in."),
-  not_found: gettext("It is not here any more."),
-  conflict: gettext("It has changed meanwhile. Load the page again to see how."),
+  forbidden: gettext("This is not allowed. If you have just logged in, reload the page."),
+  not_found: gettext("This item was deleted."),
+  conflict: gettext("This has changed in the meantime. Reload the page to see the changes."),
   too_large: gettext("This is too long."),
-  throttled: gettext("Too many requests. Try again in a while."),
+  throttled: gettext("Too many requests. Try again later."),
   internal_error: gettext("Something went wrong on the server."),
 };
 
 // Why a model did not answer; the server's own message is for whoever runs it.
 const MODEL_REASONS = {
-  timeout: gettext("The model took too long."),
-  rate_limited: gettext("The model is busy. Try again in a while."),
-  server_error: gettext("The model server is in trouble."),
-  no_model: gettext("The model server offers no model."),
+  timeout: gettext("The model took too long to answer."),
+  rate_limited: gettext("The model is busy. Try again later."),
+  server_error: gettext("The model server has a problem."),
+  no_model: gettext("The model server provides no model."),
   refused: gettext("The model server refused the request."),
-  dropped: gettext("The model broke off in the middle."),
+  dropped: gettext("The model’s reply was cut off."),
   unreachable: gettext("The model server cannot be reached."),
   bad_answer: gettext("The model gave no usable answer."),
 };
@@ -29,7 +29,7 @@ const MODEL_REASONS = {
 /** The server answered with an error: `{"error": {code, message, fields}}`. */
 export class ApiError extends Error {
   constructor(status, { code, message, fields } = {}) {
-    super(MODEL_REASONS[fields?.reason] ?? CODES[code] ?? (message || gettext("The server answered with an error.")));
+    super(MODEL_REASONS[fields?.reason] ?? CODES[code] ?? (message || gettext("The server returned an error.")));
     this.status = status;
     this.code = code ?? "unknown";
     this.fields = fields ?? {};

@@ -16,19 +16,19 @@ export function contextSection({ conversation, getMessage }) {
     body.replaceChildren(skeleton([70, 90, 60]));
     try {
       const context = await api.getContext(conversation.id, message);
-      body.replaceChildren(layers(context, message), smallButton("retry", gettext("Look again"), load, { kind: "quiet" }));
+      body.replaceChildren(layers(context, message), smallButton("retry", gettext("Refresh"), load, { kind: "quiet" }));
     } catch (error) {
       body.replaceChildren(look());
       showProblem(error);
     }
   };
-  const look = () => button({ class: "button small", on: { click: load } }, gettext("Show the layers"));
+  const look = () => button({ class: "button small", on: { click: load } }, gettext("Show prompt"));
   body.append(look());
-  const about = gettext("The layers of the prompt, for what stands in the composer or else for your last message.");
+  const about = gettext("The prompt for your draft, or for your last message.");
   return el(
     "section",
     { class: "detail", "data-section": "context" },
-    el("h3", {}, gettext("What the model is sent")),
+    el("h3", {}, gettext("Prompt sent to the model")),
     el("p", { class: "soft" }, about),
     body,
   );

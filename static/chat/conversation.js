@@ -273,7 +273,7 @@ export class Conversation extends EventTarget {
     row.status = stored ? "failed" : "unsent";
     row.error = error.message;
     if (!(error instanceof ApiError || error instanceof NetworkError)) {
-      row.error = gettext("Something went wrong in this page.");
+      row.error = gettext("Something went wrong on this page.");
       console.error(error);
     }
     this.#emit("rows");

@@ -28,7 +28,7 @@ export class DetailsPanel {
   async show(conversation, row) {
     const shown = (this.#shown = { conversation, row });
     if (!row) {
-      const about = gettext("Once there is a reply, you see here what was recalled for it and why, and what was remembered.");
+      const about = gettext("After a reply, you see here what was recalled, why, and what was remembered.");
       this.body.replaceChildren(el("p", { class: "nothing" }, about));
       return;
     }
@@ -52,7 +52,7 @@ export class DetailsPanel {
   }
 
   #sections(conversation, row, turn) {
-    if (!turn) return [el("p", { class: "nothing" }, gettext("Nothing is recorded about this reply."))];
+    if (!turn) return [el("p", { class: "nothing" }, gettext("No details are available for this reply."))];
     const getMessage = () => this.getDraft() || lastSaid(conversation);
     return [
       this.#recalled(conversation, row, turn),
@@ -67,7 +67,7 @@ export class DetailsPanel {
 
   #inspectorLink(row) {
     const href = this.inspectorUrl.replace(REPLY_ID, row.id);
-    return el("p", {}, el("a", { class: "inspector-link", href }, gettext("See all that happened in this turn")));
+    return el("p", {}, el("a", { class: "inspector-link", href }, gettext("See the full details of this turn")));
   }
 
   #recalled(conversation, row, turn) {
@@ -79,7 +79,7 @@ export class DetailsPanel {
     const cards = memories.map((memory, index) =>
       recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) }),
     );
-    if (!cards.length) cards.push(nothing(gettext("Nothing was recalled for this reply.")));
+    if (!cards.length) cards.push(nothing(gettext("No memories were recalled for this reply.")));
     return section("recalled", gettext("Recalled"), cards);
   }
 }
@@ -106,7 +106,7 @@ function remembered({ memory_updates: updates }) {
 function emotion(found) {
   if (!found) return null;
   const confidence = gettext("Confidence");
-  return section("emotion", gettext("Emotion heard"), [
+  return section("emotion", gettext("Detected emotion"), [
     el(
       "p",
       { class: `emotion ${found.category}` },
@@ -121,14 +121,14 @@ function emotion(found) {
 function strategy(used) {
   if (!used) return null;
   const yesNo = (value) => (value ? gettext("yes") : gettext("no"));
-  const reason = interpolate(gettext("Chosen by the emotion before this message: %s."), [label("emotion", used.emotion)]);
+  const reason = interpolate(gettext("Based on the emotion of your previous message: %s."), [label("emotion", used.emotion)]);
   return section("strategy", gettext("Reply strategy"), [
     el("p", { class: "soft" }, reason),
     definitions("facts", [
       [gettext("Tone"), label("tone", used.tone)],
       [gettext("Length"), interpolate(gettext("about %s characters"), [formatCount(used.max_length)])],
       [gettext("Uses memory"), yesNo(used.use_memory)],
-      [gettext("Asks back"), yesNo(used.proactive_question)],
+      [gettext("Asks follow-up questions"), yesNo(used.proactive_question)],
       [gettext("Formality"), label("formality", used.formality)],
       [gettext("Emoji"), yesNo(used.emoji_allowed)],
     ]),
@@ -140,7 +140,7 @@ function workingMemory(memory) {
   const entries = Object.entries(memory.context_variables ?? {});
   const forms = entries.filter(([key]) => key.startsWith(FORM_PREFIX));
   const variables = entries.filter(([key]) => !key.startsWith(FORM_PREFIX));
-  return section("working-memory", gettext("In mind now"), [
+  return section("working-memory", gettext("Current context"), [
     definitions("facts", [
       [gettext("Topic"), memory.current_topic ?? "–"],
       [gettext("Messages"), formatCount(memory.turn_count)],

@@ -5,7 +5,7 @@ import { openDialog } from "./dialogs.js";
 import { gettext, interpolate } from "./i18n.js";
 
 const TEMPLATES = [
-  { title: gettext("Travel plan"), fields: [gettext("Destination"), gettext("Date"), gettext("Who comes along")] },
+  { title: gettext("Travel plan"), fields: [gettext("Destination"), gettext("Date"), gettext("Fellow travellers")] },
   {
     title: gettext("Preferences"),
     fields: [gettext("How to address me"), gettext("Style of replies"), gettext("Interests")],
@@ -23,7 +23,7 @@ export class FormDialog {
     this.problem = byId("form-problem");
     for (const template of TEMPLATES) {
       const choose = () => this.#fill(template);
-      byId("form-templates").append(button({ class: "chip", on: { click: choose } }, template.title || gettext("Your own")));
+      byId("form-templates").append(button({ class: "chip", on: { click: choose } }, template.title || gettext("Custom")));
     }
     byId("add-field").addEventListener("click", () => this.#addRow().querySelector("input").focus());
     byId("form-editor").addEventListener("submit", (event) => {
@@ -49,7 +49,7 @@ export class FormDialog {
   }
 
   #addRow(name = "", value = "") {
-    const remove = iconButton("close", gettext("Remove this field"), {
+    const remove = iconButton("close", gettext("Remove field"), {
       on: {
         click: () => {
           row.remove();
@@ -62,7 +62,7 @@ export class FormDialog {
     const row = el(
       "div",
       { class: "form-row" },
-      input("name", name, 100, gettext("Name of the field"), gettext("Field")),
+      input("name", name, 100, gettext("Field name"), gettext("Field")),
       input("value", value, 2000, gettext("Value"), gettext("Value")),
       remove,
     );
@@ -77,8 +77,8 @@ export class FormDialog {
     const names = entries.map(([name]) => name);
     const twice = names.find((name, index) => name && names.indexOf(name) !== index);
     if (!entries.length) this.#refuse(gettext("Fill in at least one field."));
-    else if (names.includes("")) this.#refuse(gettext("Every value needs the name of its field."));
-    else if (twice) this.#refuse(interpolate(gettext("There are two fields named “%s”."), [twice]));
+    else if (names.includes("")) this.#refuse(gettext("Every value needs a field name."));
+    else if (twice) this.#refuse(interpolate(gettext("Two fields are named “%s”."), [twice]));
     else {
       this.dialog.close("submitted");
       this.onSubmit({ title: this.title.value.trim(), fields: Object.fromEntries(entries) });

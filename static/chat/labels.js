@@ -41,14 +41,14 @@ const LABELS = {
   action: {
     created: gettext("New"),
     superseded: gettext("Updated"),
-    refreshed: gettext("Heard again"),
-    pending: gettext("Waiting for you"),
+    refreshed: gettext("Mentioned again"),
+    pending: gettext("Waiting for review"),
   },
 };
 
 const LAYERS = [
   gettext("Instructions and strategy"),
-  gettext("Your profile"),
+  gettext("Profile"),
   gettext("Working memory"),
   gettext("Recalled memories"),
   gettext("Earlier conversations"),

@@ -16,6 +16,6 @@ export function skeleton(widths) {
 
 /** Return the three dots of a reply that has not begun. */
 export function thinking() {
-  const said = el("span", { class: "visually-hidden" }, gettext("The reply is on its way"));
+  const said = el("span", { class: "visually-hidden" }, gettext("Writing a reply"));
   return el("div", { class: "thinking" }, said, el("i"), el("i"), el("i"));
 }

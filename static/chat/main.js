@@ -155,7 +155,7 @@ function placeholderFor(state, rows) {
   if (state === "missing") {
     return [
       problem(
-        gettext("This conversation is not here"),
+        gettext("Conversation not found"),
         gettext("It was deleted, or it belongs to someone else."),
         button({ class: "button primary", on: { click: () => navigate(null) } }, gettext("New conversation")),
       ),

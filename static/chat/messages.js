@@ -108,7 +108,7 @@ export class MessagesView {
       wanted.push(this.#rowNode(row));
     }
     if (this.onlyFavourites && !rows.length && conversation.state === "ready") {
-      const about = gettext("No favourites here yet. The star below a message makes it one.");
+      const about = gettext("No favourites yet. Click the star below a message to add it.");
       wanted.push(el("p", { class: "nothing" }, about));
     }
     this.#place(wanted);
@@ -158,7 +158,7 @@ export class MessagesView {
     if (row.role === "form") return formCard(row.form);
     if (row.role === "user") return freeText("div", row.content, "bubble");
     if (row.role === "summary") {
-      const title = el("summary", {}, gettext("Summary of what was said before"));
+      const title = el("summary", {}, gettext("Summary of earlier messages"));
       return el("details", { class: "summary" }, title, freeText("div", row.content));
     }
     if (row.status === "streaming" && !row.content) return thinking();

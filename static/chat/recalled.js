@@ -11,13 +11,13 @@ const COMPONENTS = [
     name: "keyword_score",
     full: 1,
     title: gettext("Keyword match"),
-    about: gettext("How much of your message's keywords it holds. Rare words count more than common ones."),
+    about: gettext("How many of your message's keywords it contains. Rare words count more than common ones."),
   },
   {
     name: "semantic_score",
     full: 1,
     title: gettext("Meaning match"),
-    about: gettext("How near it is in meaning, even where no word is the same. The better of the two matches counts."),
+    about: gettext("How similar it is in meaning, even without shared words. The better of the two matches counts."),
   },
   {
     name: "category_boost",
@@ -29,25 +29,25 @@ const COMPONENTS = [
     name: "recency_score",
     full: 1,
     title: gettext("Recency"),
-    about: gettext("1 when it was just used; it halves with every week of rest."),
+    about: gettext("1 for a memory that was just used; halved for every week without use."),
   },
   {
     name: "frequency_score",
     full: 1,
     title: gettext("Frequency"),
-    about: gettext("How often it was used, next to the most used of the candidates."),
+    about: gettext("How often it was used, compared with the most used candidate."),
   },
   {
     name: "confidence",
     full: 1,
     title: gettext("Confidence"),
-    about: gettext("How sure it is: what you said yourself is surer than what was concluded."),
+    about: gettext("How certain it is. Your own statements count more than inferences."),
   },
   {
     name: "topic_boost",
     full: 1.3,
     title: gettext("Topic boost"),
-    about: gettext("The weighted sum of the above is multiplied by this: 1.3 when it fits the current topic, else 1."),
+    about: gettext("The weighted sum of the above is multiplied by this: 1.3 if it fits the current topic, otherwise 1."),
   },
 ];
 const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
@@ -84,7 +84,7 @@ export function recalledCard(memory, { open = false, onForgotten }) {
 }
 
 function components(memory) {
-  const about = el("p", { class: "about", "aria-live": "off" }, gettext("Point at a bar to read what it means."));
+  const about = el("p", { class: "about", "aria-live": "off" }, gettext("Hover over a bar to see what it means."));
   const rows = COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => {
     const explain = () => (about.textContent = component.about);
     const on = { mouseenter: explain, focus: explain, click: explain };

@@ -80,7 +80,7 @@ export function forgetButton({ id, kind = "long_term", text, onForgotten }) {
       const alsoCopies = el("input", { type: "checkbox", checked: true });
       const sure = await confirm({
         title: gettext("Forget this?"),
-        text: gettext("It is deleted for good, with its history, and not learned again from what was said before."),
+        text: gettext("It is permanently deleted with its history and will not be learned again from past messages."),
         details: [freeText("blockquote", text), copies.length ? copiesChoice(copies, alsoCopies) : null],
         yes: gettext("Forget"),
       });
@@ -98,7 +98,7 @@ export function forgetButton({ id, kind = "long_term", text, onForgotten }) {
 }
 
 const PLACES = {
-  working: gettext("In mind now"),
+  working: gettext("Current context"),
   long_term: gettext("Long-term memory"),
   atomic: gettext("From a conversation"),
   profile: gettext("Profile"),
@@ -108,8 +108,8 @@ const PLACES = {
 
 function copiesChoice(copies, checkbox) {
   const title = ngettext(
-    "It also stands in %s other place. Remove it there, too",
-    "It also stands in %s other places. Remove it there, too",
+    "Also found in %s other place. Delete it there too",
+    "Also found in %s other places. Delete it there too",
     copies.length,
   );
   const places = copies.map(({ kind, field, text }) => {

@@ -79,7 +79,7 @@ export class SessionList {
     const nodes = groups.map(({ label, items }) => el("section", {}, el("h2", {}, label), el("ul", {}, items)));
     if (this.#problem) nodes.push(this.#failure());
     else if (this.#count === null) nodes.push(skeleton([80, 65, 90, 55]));
-    else if (!groups.length) nodes.push(el("p", { class: "nothing" }, gettext("Your conversations will be listed here.")));
+    else if (!groups.length) nodes.push(el("p", { class: "nothing" }, gettext("Your conversations appear here.")));
     // While a page is on its way there is no sentinel: when it comes back into view, it asks for the next one.
     if (!this.#loading && !this.#problem && this.sessions.length !== this.#count) nodes.push(this.sentinel);
     this.container.replaceChildren(...nodes);
@@ -162,7 +162,7 @@ export class SessionList {
   async #delete(session) {
     const sure = await confirm({
       title: gettext("Delete this conversation?"),
-      text: gettext("Its messages and working memory are deleted for good. What was remembered from it stays."),
+      text: gettext("Its messages and working memory are permanently deleted. Memories learned from it are kept."),
       yes: gettext("Delete"),
     });
     if (!sure) return;

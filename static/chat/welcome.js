@@ -10,8 +10,8 @@ const SUGGESTIONS = [
   gettext("What do you remember about me?"),
 ];
 
-const LASTING = gettext("And beside every reply you see what I recalled and why. You can correct it, or make me forget.");
-const TEMPORARY = gettext("No memory is read or written, and the conversation is deleted once it is idle.");
+const LASTING = gettext("Next to every reply you can see what I recalled and why. You can correct it or make me forget it.");
+const TEMPORARY = gettext("No memories are read or written, and the conversation is deleted once it is idle.");
 
 /** `actions`: {onSuggestion(text), onTemporary(value)}. */
 export function welcome({ temporary, actions }) {
@@ -30,7 +30,7 @@ export function welcome({ temporary, actions }) {
     "div",
     { class: "welcome" },
     el("div", { class: "welcome-mark" }, icon(temporary ? "temporary" : "memory")),
-    el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("What you tell me, I remember")),
+    el("h2", {}, temporary ? gettext("Nothing said here is remembered") : gettext("I remember what you tell me")),
     el("p", { class: "soft", id: "temporary-about" }, temporary ? TEMPORARY : LASTING),
     temporary ? null : el("ul", { class: "suggestions" }, SUGGESTIONS.map((text) => suggestion(text, actions))),
     toggle,

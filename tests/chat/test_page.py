@@ -58,10 +58,10 @@ def test_the_page_is_told_whether_a_time_zone_was_chosen(mei_client: Client, mei
 
 
 def test_the_page_says_which_model_answers(mei_client: Client, settings: Any) -> None:
-    assert "由内置演示模型回复。" in mei_client.get("/", headers={"accept-language": "zh-CN"}).content.decode()
+    assert "回复来自内置演示模型。" in mei_client.get("/", headers={"accept-language": "zh-CN"}).content.decode()
     settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "http://127.0.0.1:9/v1", "qwen"
     page = mei_client.get("/", headers={"accept-language": "zh-CN"}).content.decode()
-    assert "由 qwen 回复。" in page
+    assert "回复来自 qwen。" in page
     assert "model-help" not in page
 
 

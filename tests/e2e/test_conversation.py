@@ -35,7 +35,7 @@ def test_what_is_said_in_one_session_is_remembered_in_the_next(chat: ChatPage) -
     bar = chat.component("keyword_score").get_by_role("meter")
     expect(bar).to_have_attribute("aria-valuenow", "1")
     assert bar.bounding_box()["width"] > 40  # type: ignore[index]
-    expect(chat.replies.last.locator(".memory-chip")).to_have_text("回忆起 1 条")
+    expect(chat.replies.last.locator(".memory-chip")).to_have_text("召回 1 条")
 
 
 @pytest.mark.spec("C6")
@@ -95,7 +95,7 @@ def test_a_message_that_got_no_reply_says_why_and_can_be_tried_again(chat: ChatP
     model.script(refuse_with(401))
     chat.send("你好")
     failure = chat.page.get_by_role("alert")
-    expect(failure).to_contain_text("没有回复。 模型服务拒绝了请求。")
+    expect(failure).to_contain_text("没有回复。 模型服务器拒绝了请求。")
     expect(chat.replies).to_have_count(0)
 
     chat.page.reload()  # the failure is the server's knowledge, not the page's
@@ -116,7 +116,7 @@ def test_a_reply_cut_off_in_the_middle_is_taken_back(chat: ChatPage, model: Scri
     first = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)[0]
     model.script(Reply((first,), finish_reason=None))
     chat.send("背一首诗")
-    expect(chat.page.get_by_role("alert")).to_contain_text("模型中途断开了。")
+    expect(chat.page.get_by_role("alert")).to_contain_text("模型的回复中断了。")
     expect(chat.replies).to_have_count(0)
     expect(chat.said).to_have_count(1)
 
@@ -187,7 +187,7 @@ def test_favourites_are_kept_and_can_be_seen_alone(chat: ChatPage) -> None:
 
 @pytest.mark.spec("C7")
 def test_a_temporary_conversation_remembers_nothing(chat: ChatPage) -> None:
-    toggle = chat.page.get_by_role("switch", name="临时对话")
+    toggle = chat.page.get_by_role("switch", name="临时会话")
     toggle.click()
     expect(toggle).to_have_attribute("aria-checked", "true")
     chat.say("我喜欢的颜色是蓝色。")
@@ -270,7 +270,7 @@ def test_sessions_are_listed_by_day_and_page_by_page(open_chat: Callable[..., Ch
 def test_another_persons_session_is_not_shown(open_chat: Callable[..., ChatPage], db: None) -> None:
     other = Session.objects.create(user=User.objects.create_user("other"), title="秘密")
     chat = open_chat(f"/s/{other.id}")
-    expect(chat.placeholder).to_contain_text("这个对话不存在")
+    expect(chat.placeholder).to_contain_text("会话不存在")
     expect(chat.page.get_by_text("秘密")).to_have_count(0)
-    chat.placeholder.get_by_role("button", name="新对话").click()
+    chat.placeholder.get_by_role("button", name="新会话").click()
     expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")

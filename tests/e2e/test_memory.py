@@ -21,11 +21,11 @@ def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
     chat.say("我喜欢的颜色是蓝色。")
     chat.say("我喜欢的颜色是什么？")
     explanation = chat.section("recalled").locator(".about").first
-    expect(explanation).to_have_text("指向任意一条，查看它的含义。")
+    expect(explanation).to_have_text("将鼠标移到横条上，可查看其含义。")
     chat.component("recency_score").hover()
     expect(explanation).to_have_text("刚用过时为 1，每闲置一周减半。")
     chat.component("topic_boost").focus()
-    expect(explanation).to_have_text("以上各项加权求和后再乘以它：符合当前话题时为 1.3，否则为 1。")
+    expect(explanation).to_have_text("以上加权和再乘以此系数：符合当前话题为 1.3，否则为 1。")
     shown = chat.section("recalled").locator(".memory-card").first.locator("[data-component]")
     names = shown.evaluate_all("elements => elements.map((element) => element.dataset.component)")
     assert names == [
@@ -43,14 +43,14 @@ def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
 def test_emotion_strategy_and_working_memory_of_a_reply_are_shown(chat: ChatPage) -> None:
     chat.say("我明天有考试，好焦虑。")
     expect(chat.section("emotion")).to_contain_text("焦虑")
-    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：平静。")
+    expect(chat.section("strategy")).to_contain_text("依据上一条消息的情绪：平静。")
     chat.say("谢谢你。")
-    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：焦虑。")
-    expect(chat.section("strategy")).to_contain_text("平静安抚")
+    expect(chat.section("strategy")).to_contain_text("依据上一条消息的情绪：焦虑。")
+    expect(chat.section("strategy")).to_contain_text("平和安抚")
     expect(chat.section("working-memory").locator("div").filter(has_text="消息数").last).to_contain_text("2")
 
     chat.replies.first.locator(".memory-chip").click()
-    expect(chat.section("strategy")).to_contain_text("由此前的情绪决定：平静。")
+    expect(chat.section("strategy")).to_contain_text("依据上一条消息的情绪：平静。")
 
 
 @pytest.mark.spec("L2")
@@ -58,7 +58,7 @@ def test_an_uncertain_memory_waits_for_its_owner(chat: ChatPage, model: Scripted
     model.script(turn_answer("好的。", GUESS))
     chat.say("今天想喝点什么")
     update = chat.section("remembered").locator("li")
-    expect(update).to_contain_text("等你确认")
+    expect(update).to_contain_text("等待审核")
     assert LongTermMemory.objects.get().status == "pending"
     update.get_by_role("button", name="接受").click()
     expect(update.locator(".badge")).to_have_text("已接受")
@@ -107,9 +107,9 @@ def test_forgetting_offers_to_remove_copies(chat: ChatPage, model: ScriptedModel
     updates = chat.section("remembered").locator("li.update")
     updates.filter(has_text="居住城市").get_by_role("button", name="忘记").click()
     dialog = chat.page.get_by_role("dialog", name="要忘记它吗？")
-    expect(dialog.get_by_label("它还出现在其他 1 处，一并移除")).to_be_checked()
+    expect(dialog.get_by_label("另有 1 处，也一并删除")).to_be_checked()
     expect(dialog.locator("li")).to_have_text("长期记忆 老家: 上海")
-    dialog.get_by_label("它还出现在其他 1 处，一并移除").uncheck()
+    dialog.get_by_label("另有 1 处，也一并删除").uncheck()
     dialog.get_by_role("button", name="忘记").click()
     expect(updates.filter(has_text="居住城市").locator(".badge")).to_have_text("已忘记")
     assert [memory.key for memory in LongTermMemory.objects.all()] == ["老家"]
@@ -158,13 +158,13 @@ def test_the_layers_of_the_context_can_be_read(chat: ChatPage) -> None:
     chat.say("我喜欢的颜色是蓝色。")
     chat.draft.fill("我喜欢的颜色是什么？")
     section = chat.section("context")
-    section.get_by_role("button", name="查看各层").click()
+    section.get_by_role("button", name="查看提示词").click()
     layers = section.locator(".layer")
     expect(layers).to_have_count(7)
     expect(layers.locator("summary > span:first-child")).to_have_text(
-        ["指令与策略", "你的档案", "工作记忆", "回忆起的记忆", "以往对话摘要", "本次对话", "新消息"]
+        ["指令与策略", "画像", "工作记忆", "召回的记忆", "以往的会话", "本次会话", "新消息"]
     )
-    expect(section).to_contain_text(re.compile(r"“我喜欢的颜色是什么？”共 \d+ 个词元"))
+    expect(section).to_contain_text(re.compile(r"“我喜欢的颜色是什么？”共 \d+ 个 token"))
     layers.nth(3).locator("summary").click()
     expect(layers.nth(3).locator("pre")).to_contain_text("蓝色")
     layers.nth(6).locator("summary").click()

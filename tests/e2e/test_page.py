@@ -60,7 +60,7 @@ def test_the_language_can_be_changed_and_a_draft_survives_it(chat: ChatPage) -> 
     chat.page.get_by_role("button", name="English").click()
     expect(chat.page.locator("html")).to_have_attribute("lang", "en")
     expect(chat.page.get_by_role("button", name="New conversation")).to_be_visible()
-    expect(chat.placeholder.get_by_role("heading")).to_have_text("What you tell me, I remember")
+    expect(chat.placeholder.get_by_role("heading")).to_have_text("I remember what you tell me")
     expect(chat.draft).to_have_value("写了一半")
     expect(chat.say("My favourite colour is green.")).to_contain_text("green")
     expect(chat.section("remembered")).to_contain_text("New")

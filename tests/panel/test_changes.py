@@ -105,7 +105,7 @@ def test_several_are_undone_newest_first_and_what_cannot_is_told(client: Client,
     undo(client, *changes, confirmed=True)
     assert set(LongTermMemory.objects.values_list("status", flat=True)) == {"rejected"}
     page = undo(client, *changes, confirmed=True).content.decode()
-    assert "This was undone already." in page
+    assert "This change was already undone." in page
 
 
 def test_records_are_neither_added_edited_nor_deleted(client: Client, user: User) -> None:
@@ -180,4 +180,4 @@ def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> N
 
 
 def test_nothing_is_there_yet(client: Client) -> None:
-    assert "No changes here" in client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+    assert "No changes" in client.get(reverse(f"{CHANGES}_changelist")).content.decode()

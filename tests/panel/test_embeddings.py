@@ -76,7 +76,7 @@ def test_a_re_embedding_is_told_as_a_share(client: Client) -> None:
     assert (active.progress, made.name, made.progress, made.of) == (None, "next", 0.25, 4)
     building.state = "retired"
     building.save()
-    assert "1 old vectors are being deleted" in client.get(reverse("admin:embeddings")).text
+    assert "1 old embeddings are being deleted" in client.get(reverse("admin:embeddings")).text
     assert [(model.name, model.total) for model in count_vectors(user=user)][1] == ("next", 1)
 
 
@@ -119,7 +119,7 @@ def test_a_model_that_does_not_answer_is_told(client: Client, monkeypatch: pytes
     monkeypatch.setattr(pages, "search_conversations", fail)
     page = client.get(reverse("admin:embeddings_search"), {"q": "猫"})
     assert page.status_code == 200
-    assert "does not answer" in page.text
+    assert "is not responding" in page.text
 
 
 def test_the_list_takes_as_many_queries_with_many_rows(client: Client, django_assert_max_num_queries: Any) -> None:

@@ -64,7 +64,7 @@ def test_times_are_those_of_who_asks(client: Client) -> None:
 
 
 def test_a_list_says_how_many_rows_it_has(client: Client, tang: User) -> None:
-    for number, language, words in ((0, "en", "0 in all"), (1, "en", "1 in all"), (2, "zh-hans", "共 2 条")):
+    for number, language, words in ((0, "en", "0 total"), (1, "en", "1 total"), (2, "zh-hans", "共 2 条")):
         Change.objects.all().delete()
         for euros in range(number):
             content = f"{number} times {euros} euros"

@@ -120,7 +120,7 @@ def test_of_very_many_proposals_the_oldest_are_shown_and_the_others_told(own: Cl
     shown = {section.name: ([one.row.text for one in section.proposals], section.more)
              for section in page.context["sections"] if section.proposals}  # fmt: skip
     assert shown == {"reply_style": (["No emoji"], 0), "宠物": ([f"狗{number}" for number in range(9)], 2)}
-    assert "2 more proposals wait" in page.content.decode()
+    assert "2 more proposals appear" in page.content.decode()
 
 
 @pytest.mark.parametrize("decision", ["accept", "reject"])
@@ -194,13 +194,13 @@ def test_a_section_without_a_text_goes_and_a_new_one_comes(own: Client, profile:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"name": "宠物", "text": "x" * 2001, "before": "猫"}, "A section has at most 2000 characters."),
-        ({"name": "", "text": "x", "new": "1"}, "The section needs a name."),
-        ({"name": "宠物", "text": "狗", "new": "1"}, "There is a section of this name already."),
-        ({"name": "Garden", "text": " ", "new": "1"}, "Write something in it."),
+        ({"name": "宠物", "text": "x" * 2001, "before": "猫"}, "A section can have at most 2000 characters."),
+        ({"name": "", "text": "x", "new": "1"}, "Enter a name for the section."),
+        ({"name": "宠物", "text": "狗", "new": "1"}, "A section with this name already exists."),
+        ({"name": "Garden", "text": " ", "new": "1"}, "Enter some text."),
         (
             {"name": "宠物", "text": "狗", "before": "鸟"},
-            "This was changed meanwhile. Saving again puts what you wrote in its place.",
+            "This section was changed in the meantime. Save again to overwrite it with your version.",
         ),
         ({"name": "n" * 101, "text": "x", "new": "1"}, "The name of a section has at most 100 characters."),
     ],

@@ -84,7 +84,7 @@ def test_what_was_deleted_while_it_was_edited_is_said_to_be_gone(
     own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch, module: Any, service: str, name: str
 ) -> None:
     """Somebody deletes it between the reading and the writing."""
-    monkeypatch.setattr(module, service, refuse(NotFound("There is no such thing.")))
+    monkeypatch.setattr(module, service, refuse(NotFound("This item does not exist.")))
     row = summary if name == SUMMARY else summary.session
     admin = summaries.SessionSummaryAdmin if name == SUMMARY else sessions.SessionAdmin
     reads = iter([row])

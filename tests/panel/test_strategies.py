@@ -66,11 +66,13 @@ def rows_of_form(**changes: Any) -> dict[str, Any]:
 @pytest.mark.spec("E2", "M5")
 def test_rows_are_edited_in_the_table_and_told_in_words(client: Client) -> None:
     page = reverse(f"{STRATEGIES}_changelist")
-    assert "Warm, casual, about 250 characters, with memories, may ask back" in read(client, page)
+    assert "Warm, casual, about 250 characters, with memories, asks follow-up questions" in read(client, page)
     assert client.post(page, rows_of_form(max_length=120, emoji_allowed="on", use_memory=False)).status_code == 302
     happy = Strategy.objects.get(emotion="happy")
     assert (happy.max_length, happy.emoji_allowed, happy.tone) == (120, True, "warm")
-    assert "Warm, casual, about 120 characters, without memories, may ask back, emoji welcome" in read(client, page)
+    assert "Warm, casual, about 120 characters, without memories, asks follow-up questions, uses emoji" in read(
+        client, page
+    )
     refused = client.post(page, rows_of_form(max_length=0))
     assert refused.status_code == 200
     assert Strategy.objects.get(emotion="happy").max_length == 120

@@ -68,7 +68,7 @@ def test_what_failed_is_tried_again_and_what_has_not_is_left(client: Client, mak
     assert Work.objects.filter(pk=failed.pk).values_list("state", "attempts", "error").get() == ("due", 0, "")
     assert Work.objects.get(pk=claimed.pk).claim == "a"
     page = client.get(reverse(LIST)).content.decode()
-    assert "1 piece of work is due again." in page
+    assert "1 task was queued again." in page
 
 
 def test_people_replay_their_own_work_only(client: Client, make_work: Callable[..., Work]):
@@ -81,17 +81,17 @@ def test_people_replay_their_own_work_only(client: Client, make_work: Callable[.
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        ("model_unavailable: refused 401", "The model server refused the key."),
-        ("model_unavailable: refused 404", "does not know this model or address"),
+        ("model_unavailable: refused 401", "The model server rejected the API key."),
+        ("model_unavailable: refused 404", "does not know this model or URL"),
         ("model_unavailable: refused 400", "The model server refused the request."),
         ("model_unavailable: unreachable", "could not be reached"),
         ("model_unavailable: rate_limited 429", "too many requests"),
         ("model_unavailable: timeout", "took too long"),
-        ("model_unavailable: dropped", "broke off its answer"),
+        ("model_unavailable: dropped", "cut off its answer"),
         ("model_unavailable: bad_answer", "could not be used"),
         ("worker_lost", "The worker was killed each time"),
-        ("invalid", "did not meet the rules"),
-        ("ValueError", "Something went wrong that should not have."),
+        ("invalid", "was not a valid memory"),
+        ("ValueError", "An unexpected error occurred."),
     ],
 )
 def test_an_error_says_what_it_means_and_what_to_do(error: str, words: str):
@@ -109,7 +109,7 @@ def test_states_and_ages_are_told_in_words(client: Client, make_work: Callable[.
     log_in(client)
     page = client.get(reverse(LIST))
     text = page.content.decode().replace("\xa0", " ")
-    for words in ("in 10 minutes", "3 hours", "under way", "chip--failed"):
+    for words in ("in 10 minutes", "3 hours", "running", "chip--failed"):
         assert words in text
     progress = page.context["progress"]
     assert (progress.left, progress.failed) == (2, 1)

@@ -163,7 +163,7 @@ def test_forgotten_keys_are_told_in_words_and_can_be_learned_again(
     record_forgotten(user=user, digests=digests, now=timezone.now())
     with django_assert_max_num_queries(12):
         page = client.get(reverse("admin:memory_forgottenkey_changelist"))
-    assert "What was deleted stays deleted" in page.text
+    assert "Deleted memories are not learned again" in page.text
     for digest in digests:
         assert digest[:12] in page.text
         assert digest not in page.text

@@ -100,7 +100,7 @@ def bring_back_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> A
     lock_memories(user)
     memory = get_atomic_memory(user, memory_id)
     if memory.status not in _ENDED:
-        raise Conflict("This memory is no history: it holds, or waits for a decision.")
+        raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
     successors = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE, supersedes=memory)
     replaced = list(successors.defer(*DERIVED_FIELDS))
     _refuse_said(user, memory.content, but=[row.id for row in replaced])
@@ -119,7 +119,7 @@ def _refuse_said(user: User, content: str, *, but: list[UUID]) -> None:
     active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE)
     other = active.filter(normalized_content=normalize_content(content)).exclude(id__in=but).only("id").first()
     if other is not None:
-        message = "Another active memory says this."
+        message = "Another active memory already says this."
         raise Conflict(message, fields={"content": [message], "memory_id": str(other.id)})
 
 

@@ -26,7 +26,7 @@ def get_atomic_memory(user: User, memory_id: UUID) -> AtomicMemory:
     """Return an atomic memory of any status, or raise `NotFound` for none and for another person's."""
     memory = list_atomic_memories(user).filter(id=memory_id).first()
     if memory is None:
-        raise NotFound("There is no such memory.")
+        raise NotFound("This memory does not exist.")
     return memory
 
 

@@ -163,7 +163,7 @@ def update_atomic_memory(
     if rewritten:
         same = _find_same(user, content)
         if memory.status == Status.ACTIVE and same is not None and same.id != memory.id:
-            message = "Another active memory says this."
+            message = "Another active memory already says this."
             raise Conflict(message, fields={"content": [message], "memory_id": str(same.id)})
         allow_again(user=user, digests=[digest_content(user, content)])
         set_content(memory, content)

@@ -53,13 +53,13 @@ def _refuse_said_again(user: User, rows: Sequence[tuple[AtomicMemory, Snapshot |
     others = AtomicMemory.objects.filter(user=user, normalized_content__in=contents, status=Status.ACTIVE)
     other = others.exclude(id__in=[row.id for row, _before in rows]).first()
     if other is not None:
-        raise Conflict("Another active memory says this by now.", fields={"memory_id": str(other.id)})
+        raise Conflict("Another active memory now says this.", fields={"memory_id": str(other.id)})
 
 
 def _refuse_lost_successors(user: User, rows: Sequence[tuple[AtomicMemory, Snapshot | None]]) -> None:
     successors = {UUID(before["superseded_by"]) for _row, before in rows if before and before["superseded_by"]}
     if AtomicMemory.objects.filter(user=user, id__in=successors).count() < len(successors):
-        raise Conflict("What took the place of this memory has been deleted since.")
+        raise Conflict("The memory that replaced this one has since been deleted.")
 
 
 KIND = TrackedKind(lock=lock_memories, read=_read, snapshot=snapshot, restore=_restore)

@@ -16,7 +16,7 @@ MAX_CONTENT_CHARACTERS = 32_000
 MAX_TAG_CHARACTERS = 50
 MAX_TAGS = 50
 
-OUT_OF_RANGE = "Is out of range: it has no date in some time zone."
+OUT_OF_RANGE = "Out of range: it has no valid date in some time zones."
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ def find_event_problem(start: datetime | None, end: datetime | None) -> str | No
     if end is None:
         return None
     if start is None:
-        return "Needs an event_start."
+        return "Requires event_start."
     return "Must not be before event_start." if end < start else None
 
 

@@ -30,7 +30,7 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
     for name, object_id in recorded.order_by("kind").values_list("kind", "object_id"):
         ids[name].append(object_id)
     if not ids:
-        raise NotFound("There is no such change.")
+        raise NotFound("This change does not exist.")
     kinds = {name: get_kind(name) for name in ids}
     for kind in kinds.values():
         kind.lock(user)
@@ -38,12 +38,12 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
     rows = {name: kind.read(user, ids[name]) for name, kind in kinds.items()}
     changes = list(recorded.order_by("id").select_for_update())
     if not changes:
-        raise NotFound("There is no such change.")  # it went with its session meanwhile
+        raise NotFound("This change does not exist.")  # it went with its session meanwhile
     _refuse_final(changes)
     for change in changes:
         row = rows[change.kind].get(change.object_id)
         if row is None or kinds[change.kind].snapshot(row) != change.after:
-            raise Conflict("This has changed since: undo the later change first.", fields=_name(change))
+            raise Conflict("This was changed again later. Undo the later change first.", fields=_name(change))
     for name, kind in kinds.items():
         before = [(rows[name][change.object_id], change.before) for change in changes if change.kind == name]
         kind.restore(user=user, rows=before, now=now)
@@ -68,11 +68,11 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
 def _refuse_final(changes: Sequence[Change]) -> None:
     for change in changes:
         if change.action == Change.Action.DELETE:
-            raise Conflict("A deletion is final.", fields=_name(change))
+            raise Conflict("Deletions cannot be undone.", fields=_name(change))
         if change.after is None:
-            raise Conflict("What was changed has been deleted since.", fields=_name(change))
+            raise Conflict("The changed item has since been deleted.", fields=_name(change))
         if change.undone_by is not None:
-            raise Conflict("This was undone already.", fields=_name(change))
+            raise Conflict("This change was already undone.", fields=_name(change))
 
 
 def _name(change: Change) -> dict[str, str]:

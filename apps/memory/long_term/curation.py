@@ -73,7 +73,7 @@ def bring_back_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTerm
     lock_memories(user)
     memory = get_memory(user, memory_id)
     if memory.status not in _ENDED:
-        raise Conflict("This memory is no history: it holds, or waits for a decision.")
+        raise Conflict("Only a superseded, rejected or evicted memory can be restored.")
     before = snapshot(memory)
     active = LongTermMemory.objects.filter(user=user, status=Status.ACTIVE, normalized_key=memory.normalized_key)
     ended = [draft for row in active for draft in _end(row, successor=memory, now=now)]

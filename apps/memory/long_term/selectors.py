@@ -21,7 +21,7 @@ def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
     """Return a memory of any status, or raise `NotFound` for none and for another person's."""
     memory = LongTermMemory.objects.filter(user=user, id=memory_id).defer(*SEARCH_FIELDS).first()
     if memory is None:
-        raise NotFound("There is no such memory.")
+        raise NotFound("This memory does not exist.")
     return memory
 
 

@@ -308,7 +308,7 @@ def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -
     others = LongTermMemory.objects.filter(user=user, normalized_key=normalized_key, status=Status.ACTIVE)
     other = others.exclude(id=memory.id).first()
     if other is not None:
-        message = "Another active memory has this key."
+        message = "Another active memory already uses this key."
         raise Conflict(message, fields={"key": [message], "memory_id": str(other.id)})
 
 

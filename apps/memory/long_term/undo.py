@@ -65,13 +65,13 @@ def _refuse_taken_keys(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot
     others = LongTermMemory.objects.filter(user=user, normalized_key__in=keys, status=Status.ACTIVE)
     other = others.exclude(id__in=[row.id for row, _before in rows]).first()
     if other is not None:
-        raise Conflict("Another active memory has this key by now.", fields={"memory_id": str(other.id)})
+        raise Conflict("Another active memory now uses this key.", fields={"memory_id": str(other.id)})
 
 
 def _refuse_lost_successors(user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None]]) -> None:
     successors = {UUID(before["superseded_by"]) for _row, before in rows if before and before["superseded_by"]}
     if successors - get_memories_by_id(user, successors).keys():
-        raise Conflict("What took the place of this memory has been deleted since.")
+        raise Conflict("The memory that replaced this one has since been deleted.")
 
 
 KIND = TrackedKind(lock=lock_memories, read=_read, snapshot=snapshot, restore=_restore)

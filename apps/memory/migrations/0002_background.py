@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
             name='Change',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('origin', models.CharField(choices=[('turn', 'turn'), ('extraction', 'extraction'), ('api', 'API'), ('panel', 'panel'), ('command', 'command'), ('life_cycle', 'life cycle')], max_length=10, verbose_name='origin')),
+                ('origin', models.CharField(choices=[('turn', 'turn'), ('extraction', 'extraction'), ('api', 'API'), ('panel', 'panel'), ('command', 'command'), ('life_cycle', 'lifecycle')], max_length=10, verbose_name='origin')),
                 ('action', models.CharField(choices=[('create', 'create'), ('edit', 'edit'), ('refresh', 'refresh'), ('accept', 'accept'), ('reject', 'reject'), ('supersede', 'supersede'), ('merge', 'merge'), ('import', 'import'), ('evict', 'evict'), ('undo', 'undo'), ('delete', 'delete')], max_length=10, verbose_name='action')),
                 ('kind', models.CharField(choices=[('long_term', 'long-term memory'), ('atomic', 'atomic memory'), ('profile', 'user profile'), ('summary', 'session summary'), ('context', 'shared context')], max_length=10, verbose_name='kind')),
                 ('object_id', models.UUIDField(verbose_name='object ID')),
@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('operation', models.UUIDField(default=uuid.uuid4, verbose_name='operation')),
                 ('undone_by', models.UUIDField(blank=True, null=True, verbose_name='undone by')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='changes_made', to=settings.AUTH_USER_MODEL, verbose_name='actor')),
+                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='changes_made', to=settings.AUTH_USER_MODEL, verbose_name='changed by')),
                 ('session', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='conversations.session', verbose_name='session')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
@@ -107,8 +107,8 @@ class Migration(migrations.Migration):
                 ('model', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='conversation_embeddings', to='memory.embeddingmodel', verbose_name='model')),
             ],
             options={
-                'verbose_name': 'conversation embedding',
-                'verbose_name_plural': 'conversation embeddings',
+                'verbose_name': 'message embedding',
+                'verbose_name_plural': 'message embeddings',
                 'db_table': 'conversation_embeddings',
                 'ordering': ['-created_at', '-id'],
             },

@@ -59,8 +59,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "revision of a working memory",
-                "verbose_name_plural": "revisions of working memories",
+                "verbose_name": "working memory revision",
+                "verbose_name_plural": "working memory revisions",
                 "db_table": "working_memory_revision",
                 "ordering": ["-id"],
                 "indexes": [

@@ -60,7 +60,7 @@ class AtomicMemory(models.Model):
     )
     left_of = models.ForeignKey(
         "self",
-        verbose_name=_("left over from"),
+        verbose_name=_("remaining part of"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,

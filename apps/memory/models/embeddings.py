@@ -86,8 +86,8 @@ class ConversationEmbedding(models.Model):
 
     class Meta:
         db_table = "conversation_embeddings"
-        verbose_name = _("conversation embedding")
-        verbose_name_plural = _("conversation embeddings")
+        verbose_name = _("message embedding")
+        verbose_name_plural = _("message embeddings")
         ordering = ["-created_at", "-id"]
         constraints = [
             models.UniqueConstraint(fields=["message", "model", "part"], name="conversation_embedding_once"),

@@ -50,14 +50,14 @@ class Change(models.Model):
         API = "api", _("API")
         PANEL = "panel", _("panel")
         COMMAND = "command", _("command")
-        LIFE_CYCLE = "life_cycle", _("life cycle")
+        LIFE_CYCLE = "life_cycle", _("lifecycle")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="changes"
     )
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        verbose_name=_("actor"),
+        verbose_name=_("changed by"),
         null=True,
         blank=True,
         on_delete=models.SET_NULL,

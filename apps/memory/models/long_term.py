@@ -84,7 +84,7 @@ class LongTermMemory(models.Model):
         max_length=7,
         choices=[(Mode.REPLACE.value, _("replace")), (Mode.ADD.value, _("add")), (Mode.REMOVE.value, _("remove"))],
         default=Mode.REPLACE.value,
-        help_text=_("What accepting a pending memory does to the value that its key has by then."),
+        help_text=_("How a pending memory, once accepted, changes the current value of its key."),
     )
     superseded_by = models.ForeignKey(
         "self",
@@ -141,12 +141,12 @@ class ForgottenKey(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="forgotten_keys")
     digest = models.CharField(_("digest"), max_length=64)
-    forgotten_at = models.DateTimeField(_("forgotten at"))
+    forgotten_at = models.DateTimeField(_("deleted at"))
 
     class Meta:
         db_table = "forgotten_key"
-        verbose_name = _("forgotten key")
-        verbose_name_plural = _("forgotten keys")
+        verbose_name = _("do-not-relearn entry")
+        verbose_name_plural = _("do-not-relearn list")
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="forgotten_key_unique")]
 
     def __str__(self) -> str:

@@ -70,8 +70,8 @@ class WorkingMemoryRevision(models.Model):
 
     class Meta:
         db_table = "working_memory_revision"
-        verbose_name = _("revision of a working memory")
-        verbose_name_plural = _("revisions of working memories")
+        verbose_name = _("working memory revision")
+        verbose_name_plural = _("working memory revisions")
         ordering = ["-id"]
         indexes = [models.Index(fields=["session", "started_at", "-revision"], name="working_memory_revision_find")]
 

@@ -37,7 +37,7 @@ def get_context(user: User, context_id: UUID) -> SharedContext:
     """Return the context with its entries, or raise `NotFound` for none and for another person's."""
     context = list_contexts(user).filter(id=context_id).first()
     if context is None:
-        raise NotFound("There is no such context.")
+        raise NotFound("This context does not exist.")
     return context
 
 

@@ -48,7 +48,7 @@ def append_entry(*, user: User, context_id: UUID, text: str, now: datetime, auth
     author = _check_text("author", author, limit=MAX_AUTHOR_CHARACTERS, blank=True)
     context = SharedContext.objects.select_for_update(no_key=True).filter(user=user, id=context_id).first()
     if context is None:
-        raise NotFound("There is no such context.")
+        raise NotFound("This context does not exist.")
     _append(context, text=text, author=author, message_id=None, now=now)
     return get_context(user, context_id)
 
@@ -99,7 +99,7 @@ def forget_context(*, user: User, context_id: UUID, now: datetime) -> None:
     """Delete a context with its entries, for good. Raises `NotFound`."""
     deleted, _by_model = SharedContext.objects.filter(user=user, id=context_id).delete()
     if not deleted:
-        raise NotFound("There is no such context.")
+        raise NotFound("This context does not exist.")
     forget_history(user=user, kind=Change.Kind.CONTEXT, object_ids=[context_id], now=now)
 
 

@@ -133,7 +133,7 @@ class LongTermTransfer(TransferKind):
     derived = ("normalized_key", "normalized_value", *SEARCH_FIELDS)
     required = ("category", "key", "value")
     made_at = "created_at"
-    identity, named, taken = "normalized_key", "key", "Another active memory has this key."
+    identity, named, taken = "normalized_key", "key", "Another active memory already uses this key."
     embedded = MemoryKind.LONG_TERM
     readers = {
         **_LINKS,
@@ -186,7 +186,7 @@ class AtomicTransfer(TransferKind):
     derived = DERIVED_FIELDS
     required = ("content",)
     made_at = "create_time"
-    identity, named, taken = "normalized_content", "content", "Another active memory says this."
+    identity, named, taken = "normalized_content", "content", "Another active memory already says this."
     embedded = MemoryKind.ATOMIC
     readers = {
         **_LINKS,

@@ -107,7 +107,7 @@ class _Planner:
             return _fail(found, {"event_end": [reason]})
         is_current = final.get("status", Status.ACTIVE) in _CURRENT
         if found.action is not RowAction.SKIP and is_current and final.get("superseded_by") is not None:
-            return _fail(found, {"superseded_by": ["Only what is superseded can have a successor."]})
+            return _fail(found, {"superseded_by": ["Only a superseded memory can have a successor."]})
         return found
 
     def _refuse(self, planned: Sequence[PlannedRow], reasons: Mapping[int, dict[str, list[str]]]) -> list[PlannedRow]:
@@ -119,7 +119,7 @@ class _Planner:
         for row in self._rows:
             asked = row.given.get("id")
             if asked is not None and first.setdefault(asked, row.number) != row.number:
-                found[row.number] = {"id": [f"Row {first[asked]} has this ID already."]}
+                found[row.number] = {"id": [f"Row {first[asked]} already has this ID."]}
         return found
 
     def _find_circles(self, planned: Sequence[PlannedRow]) -> dict[int, dict[str, list[str]]]:
@@ -139,7 +139,7 @@ class _Planner:
             if step in safe:
                 safe.update(path)
             else:
-                found[row.number] = {"superseded_by": ["Leads back to the memory itself."]}
+                found[row.number] = {"superseded_by": ["The chain of replacements leads back to this memory."]}
         return found
 
     def _find_clashes(self, planned: Sequence[PlannedRow]) -> dict[int, dict[str, list[str]]]:
@@ -165,7 +165,7 @@ class _Planner:
             first, *others = sorted(rows, key=lambda row: row.action is not RowAction.SKIP)
             for row in others:
                 if row.action is not RowAction.SKIP:
-                    found[row.number] = {kind.named: [f"Row {first.number} is an active memory with the same."]}
+                    found[row.number] = {kind.named: [f"Duplicates the active memory in row {first.number}."]}
             if identity in taken and first.action is not RowAction.SKIP:
                 found[first.number] = {kind.named: [kind.taken]}
         return found

@@ -31,7 +31,7 @@ def parse_file(data: bytes) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise ImportRefused("The file is not JSON.") from error
     if isinstance(items, dict) and "data" in items:
-        raise ImportRefused("This is an export of everything. Choose a file with the memories of one kind.")
+        raise ImportRefused("This file is an export of all data. Choose a file with one type of memory.")
     if not isinstance(items, list):
         raise ImportRefused("The file is not a list of memories: it must begin with [ and end with ].")
     if len(items) > MAX_ROWS:
@@ -42,13 +42,13 @@ def parse_file(data: bytes) -> list[Any]:
 def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required: tuple[str, ...]) -> ReadRow:
     """Return the fields of one object, or what is wrong with them."""
     if not isinstance(item, dict):
-        return ReadRow(number=number, reasons={"": ["Is not an object."]})
+        return ReadRow(number=number, reasons={"": ["This is not an object."]})
     given: dict[str, Any] = {}
     reasons: dict[str, list[str]] = {}
     for name, value in item.items():
         if name not in readers:
             shown = name[:50] if find_forbidden(name) is None else ""
-            reasons[shown] = ["There is no such field."]
+            reasons[shown] = ["Unknown field."]
             continue
         try:
             given[name] = readers[name](value)
@@ -84,7 +84,7 @@ def read_time(value: Any) -> datetime:
         else:
             if time.tzinfo is not None and exists_everywhere(time):
                 return time
-    raise ValueError("Must be a time in ISO 8601 with its offset, such as 2026-11-20T08:30:00Z.")
+    raise ValueError("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z.")
 
 
 def read_optional_time(value: Any) -> datetime | None:

@@ -37,8 +37,8 @@ def list_belongings(user: User, tables: Sequence[type[Model]]) -> Belongings:
         (_("Overview"), link_page("index", user=user), "dashboard"),
         (_("Review queue"), link_page("review", user=user), "inbox"),
         (_("Settings"), link_page("settings", user=user), "tune"),
-        (_("New token"), link_page("accounts_apitoken_add", user=user), "key"),
-        (_("Erase everything"), link_page("erasure", user=user), "delete_forever"),
+        (_("Create token"), link_page("accounts_apitoken_add", user=user), "key"),
+        (_("Erase all data"), link_page("erasure", user=user), "delete_forever"),
     ]
     return Belongings(
         lists=[

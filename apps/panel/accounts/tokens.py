@@ -29,15 +29,15 @@ OPENAI_DOOR = "/v1/chat/completions"
 class TokenForm(forms.Form):
     """What a new token is for, and how long it works."""
 
-    LIFETIMES = (("", _("until it is revoked")), ("30", _("30 days")), ("90", _("90 days")), ("365", _("a year")))
+    LIFETIMES = (("", _("Never")), ("30", _("in 30 days")), ("90", _("in 90 days")), ("365", _("in a year")))
 
     name = forms.CharField(
-        label=_("What is it for?"),
+        label=_("Purpose"),
         max_length=100,
         widget=forms.TextInput(attrs={"class": "token-entry", "autocomplete": "off", "autofocus": True}),
     )
     days = forms.ChoiceField(
-        label=_("It works"),
+        label=_("Expires"),
         choices=LIFETIMES,
         required=False,
         widget=forms.Select(attrs={"class": "token-entry"}),
@@ -66,7 +66,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def shown_name(self, token: ApiToken) -> str:
         return token.name or str(_("(without a name)"))
 
-    @admin.display(description=_("begins with"), ordering="token_key")
+    @admin.display(description=_("prefix"), ordering="token_key")
     def shown_key(self, token: ApiToken) -> SafeString:
         return format_html("<code>{}…</code>", token.token_key)
 
@@ -74,14 +74,14 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def made(self, token: ApiToken) -> SafeString | str:
         return age(token.created)
 
-    @admin.display(description=_("works"), ordering="expiry")
+    @admin.display(description=_("expires"), ordering="expiry")
     def state(self, token: ApiToken) -> SafeString:
         if token.expiry is None:
-            return format_html('<span class="chip chip--teal">{}</span>', _("until it is revoked"))
+            return format_html('<span class="chip chip--teal">{}</span>', _("Never"))
         if token.expiry <= timezone.now():
-            return format_html('<span class="chip chip--red">{}</span>', _("no longer"))
+            return format_html('<span class="chip chip--red">{}</span>', _("expired"))
         day = timezone.localtime(token.expiry).date().isoformat()
-        return format_html('<span class="chip chip--amber">{}</span>', _("until %(day)s") % {"day": day})
+        return format_html('<span class="chip chip--amber">{}</span>', _("on %(day)s") % {"day": day})
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active)
@@ -94,7 +94,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         form = TokenForm(request.POST or None)
         context: dict[str, Any] = {
             **self.admin_site.each_context(request),
-            "title": _("New token"),
+            "title": _("Create token"),
             "opts": self.opts,
             "owner": owner,
             "mine": owner == request.user,

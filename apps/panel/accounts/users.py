@@ -62,8 +62,8 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password", "email")}),
-        (_("What they may do"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
-        (_("Where they come from"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
+        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
+        (_("Account origin"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
     )
     readonly_fields = ("service", "external_id", "data_epoch", "last_login", "date_joined")
     actions = ("activate", "deactivate")
@@ -112,7 +112,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset, is_active=True)
 
-    @admin.action(description=_("Deactivate: no more logging in, tokens no longer work"), permissions=["change"])
+    @admin.action(description=_("Deactivate (blocks login and tokens)"), permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset.exclude(username=request.user.get_username()), is_active=False)
 

@@ -76,7 +76,7 @@ class Operation:
     @property
     def author(self) -> str:
         """Who did it; the machine where nobody did."""
-        return self.first.actor.get_username() if self.first.actor else _("the machine")
+        return self.first.actor.get_username() if self.first.actor else _("Assistant")
 
     @property
     def cause(self) -> str:

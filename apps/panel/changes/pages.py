@@ -38,9 +38,9 @@ class ChangeAdmin(ReadOnlyAdmin):
         "message", "undone_by",
     )  # fmt: skip
 
-    @admin.display(description=_("actor"))
+    @admin.display(description=_("changed by"))
     def author(self, change: Change) -> str:
-        return change.actor.get_username() if change.actor else str(_("the machine"))
+        return change.actor.get_username() if change.actor else str(_("Assistant"))
 
     @admin.display(description=_("differences"))
     def differences(self, change: Change) -> str:
@@ -86,6 +86,6 @@ class ChangeAdmin(ReadOnlyAdmin):
             except JiyiError as error:
                 self.message_user(request, translate_reason(error.message), level=messages.ERROR)
         if undone:
-            text = ngettext("%(count)s operation was undone.", "%(count)s operations were undone.", undone)
+            text = ngettext("%(count)s change undone.", "%(count)s changes undone.", undone)
             self.message_user(request, text % {"count": undone}, level=messages.SUCCESS)
         return None

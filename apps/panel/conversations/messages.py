@@ -52,7 +52,7 @@ class MessageAdmin(PartAdmin):
     list_select_related = ("user", "session")
     list_filter = ("role", "status", "is_collected", "create_time")
     search_fields = ("content",)
-    search_help_text = _("What it was about: messages are found by meaning, the nearest first.")
+    search_help_text = _("Search messages by meaning")
     ordering = ("-create_time",)
     fields = readonly_fields = (
         "conversation", "user", "role", "content", "create_time", "shown_emotion", "status", "is_collected",
@@ -84,7 +84,7 @@ class MessageAdmin(PartAdmin):
                 user=self._whose(request), query=search_term, top_k=FOUND_AT_MOST, threshold=LEAST_SIMILARITY
             )
         except ModelUnavailable:
-            self.message_user(request, _("The embedding model cannot be reached now: try again later."), messages.ERROR)
+            self.message_user(request, _("The embedding model cannot be reached. Try again later."), messages.ERROR)
             return queryset.none(), False
         rows = ConversationEmbedding.objects.filter(id__in=[match.id for match in found])
         of = dict(rows.values_list("id", "message"))
@@ -135,7 +135,7 @@ class MessageAdmin(PartAdmin):
             return "–"
         return format_html('<span class="chip chip--grey">{}</span>', label_emotion(message.emotion))
 
-    @admin.display(description=_("marks"))
+    @admin.display(description=_("labels"))
     def marks(self, message: Message) -> SafeString:
         star = format_html('<span class="star" title="{}">★</span> ', _("favourite")) if message.is_collected else ""
         if message.status == "complete":

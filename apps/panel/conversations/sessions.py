@@ -32,7 +32,7 @@ class SessionAdmin(ShownPage, OwnedAdmin):
     list_select_related = ("user",)
     list_filter = ("temporary", "created_at")
     search_fields = ("title", "id", "user__username")
-    search_help_text = _("Words of the title.")
+    search_help_text = _("Search titles")
     list_before_template = "panel/conversations/before.html"
     fields = ("id", "user", "title", "temporary", "created_at", "last_active_at")
     readonly_fields = ("id", "user", "temporary", "created_at", "last_active_at")
@@ -67,7 +67,7 @@ class SessionAdmin(ShownPage, OwnedAdmin):
         rename_session(user=obj.user, session_id=obj.id, title=obj.title)
 
     def response_change(self, request: HttpRequest, obj: Session) -> HttpResponse:
-        self.message_user(request, _("The conversation has its new title."))
+        self.message_user(request, _("The conversation was renamed."))
         return HttpResponseRedirect(reverse("admin:conversations_session_change", args=[obj.pk]))
 
     def delete_model(self, request: HttpRequest, obj: Session) -> None:
@@ -83,7 +83,7 @@ class SessionAdmin(ShownPage, OwnedAdmin):
         ids = [session.pk for session in objs]
         counts = {
             str(_("messages")): Message.objects.filter(session__in=ids).count(),
-            str(_("memories that stay")): LongTermMemory.objects.filter(session__in=ids).count()
+            str(_("memories to keep")): LongTermMemory.objects.filter(session__in=ids).count()
             + AtomicMemory.objects.filter(session__in=ids).count(),
         }
         return [session.title or str(_("Untitled conversation")) for session in objs], counts, set(), []

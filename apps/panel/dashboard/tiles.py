@@ -112,7 +112,7 @@ def _tell_of_work(found: Found, user: User | None) -> list[Tile]:
         Tile(
             label=_("Waiting for review"),
             value=formats.number_format(found.waiting),
-            note=_("Accept or reject") if found.waiting else _("Nothing to decide"),
+            note=_("Accept or reject") if found.waiting else _("Nothing to review"),
             link=link_page("review", user=user),
             icon="rule",
             tone="amber" if found.waiting else "",

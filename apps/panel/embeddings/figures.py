@@ -15,7 +15,7 @@ from apps.memory.embeddings.memories import MemoryKind
 from apps.memory.models import EmbeddingModel
 
 _MESSAGES = {
-    Role.USER: _("Messages of people"),
+    Role.USER: _("User messages"),
     Role.ASSISTANT: _("Replies"),
     Role.SUMMARY: _("Summaries"),
 }

@@ -63,7 +63,7 @@ class SearchPage(PanelPage):
             try:
                 matches = find_matches(self.owner, query, threshold=threshold)
             except ModelUnavailable:
-                problem = _("The embedding model does not answer. Try again in a moment.")
+                problem = _("The embedding model is not responding. Try again in a moment.")
         return self.render(request, query=query, matches=matches, threshold=threshold, problem=problem)
 
 

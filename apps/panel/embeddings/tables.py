@@ -48,7 +48,7 @@ class ConversationEmbeddingAdmin(ReadingPage, PartAdmin):
     def part_number(self, row: ConversationEmbedding) -> int:
         return row.part + 1
 
-    @admin.display(description=_("said"), ordering="created_at")
+    @admin.display(description=_("mentioned"), ordering="created_at")
     def said(self, row: ConversationEmbedding) -> SafeString | str:
         return age(row.created_at)
 

@@ -22,7 +22,7 @@ from apps.panel.pages import PanelPage
 class ErasurePage(PanelPage):
     """One's own data; for staff anybody's, with ``?user=``."""
 
-    title = _("Erase everything")
+    title = _("Erase all data")
     template_name = "panel/erasure/page.html"
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -72,7 +72,7 @@ class ErasurePage(PanelPage):
 class ExportPage(PanelPage):
     """Everything remembered about a person as a file, to keep before it is erased (R2)."""
 
-    title = _("Export everything")
+    title = _("Export all data")
 
     def get(self, request: HttpRequest) -> FileResponse:
         return answer_export(self.owner)

@@ -223,33 +223,33 @@ def _is_sure(emotion: Mapping[str, Any], threshold: float) -> bool:
 def _explain_strategy(turn: Turn, neighbours: Neighbours, prompt: RebuiltPrompt) -> str:
     """Why this row of the table was used (E3): the emotion of the turn before, not of this one."""
     if not turn.strategy:
-        return _("The memory system was off: a plain chat without a strategy.")
+        return _("Memory was off, so no reply strategy was used.")
     used = label_emotion(turn.strategy["emotion"])
     emotion = neighbours.emotion
     if neighbours.previous is None or not emotion:
-        return _("Nothing was known of the mood yet, as in every first turn, so the neutral row was used.")
+        return _("No emotion had been detected yet, as in every first turn, so the neutral strategy was used.")
     words = {"emotion": label_emotion(emotion["primary"]), "confidence": _share(emotion["confidence"]), "row": used}
     if not _is_sure(emotion, _threshold(prompt)):
         words["threshold"] = _share(_threshold(prompt))
         return (
             _(
-                "The message before sounded %(emotion)s, but %(confidence)s sure is under the threshold of "
-                "%(threshold)s, so the neutral row was used."
+                "The previous message sounded %(emotion)s, but the confidence of %(confidence)s is below the "
+                "threshold of %(threshold)s, so the neutral strategy was used."
             )
             % words
         )
     if turn.strategy["emotion"] == emotion["primary"]:
         return (
             _(
-                "The message before sounded %(emotion)s (%(confidence)s sure), so this reply used the row “%(row)s”: a "
-                "mood steers the reply after the one it was found with."
+                "The previous message sounded %(emotion)s (confidence %(confidence)s), so this reply used the "
+                "“%(row)s” strategy. An emotion always shapes the next reply."
             )
             % words
         )
     return (
         _(
-            "The message before sounded %(emotion)s, but working memory had expired since, or the table had no such "
-            "row, so “%(row)s” was used."
+            "The previous message sounded %(emotion)s, but working memory had expired or no such strategy "
+            "existed, so “%(row)s” was used."
         )
         % words
     )
@@ -263,10 +263,10 @@ def _explain_next(turn: Turn, prompt: RebuiltPrompt, table: StrategyTable) -> st
     steering = emotion["primary"] if _is_sure(emotion, threshold) else NEUTRAL
     row = steering if steering in table else NEUTRAL
     if steering == NEUTRAL and emotion["primary"] != NEUTRAL:
-        return _("Not sure enough (threshold %(threshold)s): the next reply takes the neutral row.") % {
-            "threshold": _share(threshold)
-        }
-    return _("The next reply takes the row “%(row)s”.") % {"row": label_emotion(row)}
+        return _(
+            "The confidence is below the threshold of %(threshold)s, so the next reply uses the neutral strategy."
+        ) % {"threshold": _share(threshold)}
+    return _("The next reply uses the “%(row)s” strategy.") % {"row": label_emotion(row)}
 
 
 def _list_strategy(strategy: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -279,7 +279,7 @@ def _list_strategy(strategy: Mapping[str, Any]) -> list[tuple[str, str]]:
         (_("maximum length"), _("%(count)s characters") % {"count": strategy["max_length"]}),
         (_("formality"), label_formality(strategy["formality"])),
         (_("use memory"), yes[strategy["use_memory"]]),
-        (_("proactive question"), yes[strategy["proactive_question"]]),
+        (_("follow-up question"), yes[strategy["proactive_question"]]),
         (_("emoji allowed"), yes[strategy["emoji_allowed"]]),
     ]
 
@@ -299,8 +299,8 @@ def _list_phases(timings: Mapping[str, float]) -> Iterator[Segment]:
 
 
 _ANSWERS = {
-    "json": gettext_lazy("The model answered with one JSON object; what follows was read from it."),
-    "text": gettext_lazy("The model's answer was no JSON: it was taken as the reply, and nothing was read from it."),
+    "json": gettext_lazy("The model answered with a JSON object. These values were read from it."),
+    "text": gettext_lazy("The model's answer was not JSON, so all of it was used as the reply."),
 }
 
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 LAYERS = (
     _("Instructions and strategy"),
-    _("The profile"),
+    _("Profile"),
     _("Working memory"),
     _("Recalled memories"),
     _("Earlier conversations"),
@@ -17,25 +17,25 @@ LAYERS = (
 KINDS = {
     "long_term": _("Long-term memory"),
     "atomic": _("From a conversation"),
-    "session_summary": _("Summary of another session"),
+    "session_summary": _("Summary of another conversation"),
     "conversation_summary": _("Summary of this conversation"),
     "context": _("Shared context"),
-    "profile": _("The profile"),
+    "profile": _("Profile"),
     "working": _("Topic and variables"),
     "messages": _("Messages of this conversation"),
-    "variable": _("A variable of working memory"),
+    "variable": _("Variable in working memory"),
 }
 
 ACTIONS = {
     "created": _("New"),
     "superseded": _("Updated"),
-    "refreshed": _("Heard again"),
+    "refreshed": _("Mentioned again"),
     "pending": _("Waiting for review"),
 }
 
 PHASES = {
     "storing": _("Storing the message"),
-    "context": _("Reading what is remembered"),
-    "first_token": _("Waiting for the first word"),
-    "writing": _("The reply being written"),
+    "context": _("Retrieving memories"),
+    "first_token": _("Waiting for the first token"),
+    "writing": _("Generating the reply"),
 }

@@ -73,7 +73,7 @@ class BulkPages(EditingPages):
         action = request.POST.get("action", "")
         value = request.POST.get("value", "")
         if action not in ACTIONS or (action == "category" and (self.kind is not LONG_TERM or value not in Category)):
-            return HttpResponseBadRequest(_("Choose what to do."))
+            return HttpResponseBadRequest(_("Choose an action."))
         now = timezone.now()
         there = self.get_queryset(request)
         selection = read_selection(request, now=now).settle(there, self.read_query(request), self.kind, now=now)
@@ -101,7 +101,7 @@ class BulkPages(EditingPages):
         memories = context["memories"]
         total = memories.order_by().count()
         if not total:
-            return tell(HttpResponse(status=204), _("Select something first."), is_error=True)
+            return tell(HttpResponse(status=204), _("Select at least one item."), is_error=True)
         copies: list[Any] | None = None
         if self.kind is LONG_TERM and total <= COPIES_OF:
             by_user = defaultdict(list)
@@ -171,15 +171,17 @@ class BulkPages(EditingPages):
     def _tell_end(self, action: str, progress: Progress) -> HttpResponse:
         texts = {
             "delete": ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", progress.done),
-            "category": ngettext("%(count)s memory was moved.", "%(count)s memories were moved.", progress.done),
+            "category": ngettext(
+                "Category changed for %(count)s memory.", "Category changed for %(count)s memories.", progress.done
+            ),
             "accept": ngettext("%(count)s memory was accepted.", "%(count)s memories were accepted.", progress.done),
             "reject": ngettext("%(count)s memory was rejected.", "%(count)s memories were rejected.", progress.done),
         }
         text = texts[action] % {"count": progress.done}
         if not progress.done and action in ("accept", "reject"):
-            text = _("None of these waits for review.")
+            text = _("None of these memories is waiting for review.")
         if progress.failed:
-            text += " " + _("Not done: %(count)s (%(reason)s)") % {
+            text += " " + _("Failed: %(count)s (%(reason)s)") % {
                 "count": progress.failed,
                 "reason": translate_reason(progress.reason),
             }
@@ -199,7 +201,7 @@ class BulkPages(EditingPages):
         query = self.read_query(request)
         owner: Any = self._find_owner(query) if sees_everybody(request) and query.user else request.user
         if owner is None:
-            return HttpResponseBadRequest(_("Choose whose memories."))
+            return HttpResponseBadRequest(_("Choose a user first."))
         typed = request.POST.get("name", "").strip()
         if request.method == "POST" and typed == owner.get_username():
             count = self.kind.forget_all(user=owner, now=timezone.now())

@@ -39,7 +39,7 @@ class EditingPages(ListPages):
         """GET: the editor in place of the row. POST: the row as it is now, or the editor with what is wrong (422)."""
         memory = self.find(request, memory_id)
         if not self.has_change_permission(request, memory):
-            return tell(HttpResponse(status=204), _("This memory is history: it cannot be changed."), is_error=True)
+            return tell(HttpResponse(status=204), _("This memory was superseded and cannot be changed."), is_error=True)
         initial = self.editor.read(memory)
         if request.method != "POST":
             return self._render_editor(request, self.editor(initial=initial), memory=memory)
@@ -62,7 +62,9 @@ class EditingPages(ListPages):
         except Outdated:
             memory.refresh_from_db(fields=["updated_at"])
             form.data = form.data | {"version": memory.updated_at.isoformat()}
-            form.add_error(None, _("This memory was changed meanwhile. Saving again puts what you wrote in its place."))
+            form.add_error(
+                None, _("This memory was changed in the meantime. Save again to overwrite it with your version.")
+            )
         except JiyiError as error:
             add_refusal(form, error)
         else:
@@ -104,14 +106,14 @@ class EditingPages(ListPages):
         if is_partial(request):
             return TemplateResponse(request, "panel/memories/editor.html", context, status=status)
         request.current_app = self.admin_site.name
-        title = _("Change a memory") if memory else _("Add a memory")
+        title = _("Edit memory") if memory else _("Add memory")
         frame = {**self.admin_site.each_context(request), "title": title, "media": self.media}
         return TemplateResponse(request, "panel/memories/editor_page.html", {**frame, **context}, status=status)
 
 
 def _tell_outcome(outcome: Any) -> str:
     if outcome is Action.SUPERSEDED:
-        return _("Remembered. It takes the place of what this key had before.")
+        return _("Saved. It replaces the previous value of this key.")
     if outcome is Action.REFRESHED or outcome is False:
-        return _("This was remembered already.")
-    return _("Remembered.")
+        return _("This memory already exists.")
+    return _("Saved.")

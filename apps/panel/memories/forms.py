@@ -38,13 +38,13 @@ class OwnerField(forms.CharField):
     """Whose memory it will be, by user name; only staff are asked."""
 
     def __init__(self) -> None:
-        super().__init__(label=_("Person"), max_length=150)
+        super().__init__(label=_("User"), max_length=150)
 
     def clean(self, value: Any) -> Any:
         name = super().clean(value)
         user = User.objects.filter(username=name, is_active=True).first()
         if user is None:
-            raise ValidationError(_("Nobody has this user name."))
+            raise ValidationError(_("No user has this username."))
         return user
 
 
@@ -72,7 +72,9 @@ class LongTermEditor(MemoryEditor):
             return read_value(self.cleaned_data["value"])
         except NotJson as error:
             place = {"line": error.line, "column": error.column}
-            text = gettext("This begins like JSON, but is none: line %(line)s, column %(column)s. Quotes make it text.")
+            text = gettext(
+                "Invalid JSON at line %(line)s, column %(column)s. Put the value in quotes to save it as text."
+            )
             raise ValidationError(text % place) from error
 
     @staticmethod
@@ -102,7 +104,7 @@ class TagsField(forms.CharField):
 
 class AtomicEditor(MemoryEditor):
     content = LinesField(label=_("Content"), widget=forms.Textarea({"rows": 3}))
-    tags = TagsField(label=_("Tags"), required=False, help_text=gettext_lazy("With commas between them."))
+    tags = TagsField(label=_("Tags"), required=False, help_text=gettext_lazy("Separate tags with commas."))
 
     @staticmethod
     def read(memory: Any) -> Mapping[str, Any]:

@@ -123,7 +123,7 @@ class ListPages(OwnedAdmin):
         return memory or self._missing()
 
     def _missing(self) -> Any:
-        raise Http404(_("There is no such memory."))
+        raise Http404(_("This memory does not exist."))
 
     def read_query(self, request: HttpRequest) -> ListQuery:
         """What the list is to show."""
@@ -212,7 +212,7 @@ def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     if query.status not in (Status.ACTIVE, ALL):
         found.append(("status", str(labels["status"][query.status])))
     if query.user:
-        found.append(("user", owner.get_username() if owner else _("nobody")))
+        found.append(("user", owner.get_username() if owner else _("unknown user")))
     plain = ListQuery()
     return [
         {"label": label, "url": query.encode(**{name: getattr(plain, name)})}
@@ -230,7 +230,7 @@ def list_orders(query: ListQuery, kind: MemoryKind) -> list[dict[str, Any]]:
         "uses": _("uses"),
         "confidence": _("confidence"),
         "key": _("key"),
-        "said": _("said"),
+        "said": _("mentioned"),
         "happened": _("happened"),
     }
     orders = []

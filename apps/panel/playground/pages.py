@@ -151,8 +151,8 @@ class SavePage(TryPage):
         changes = read_changes(request.POST.dict(), own=get_settings(self.owner))
         if changes and not list_problems(changes):
             update_settings(user=self.owner, changes=changes)
-            return self.answer(request.POST, notice=_("Saved. The next turn goes by these settings."))
-        return self.answer(request.POST, notice=_("There is nothing to save."))
+            return self.answer(request.POST, notice=_("Saved. The settings apply from the next message."))
+        return self.answer(request.POST, notice=_("Nothing to save."))
 
 
 def _list_people(request: HttpRequest) -> list[User]:
@@ -193,8 +193,8 @@ def _explain_words(message: str, *, limit: int) -> list[tuple[str, str, str]]:
         Fate.PRONOUN: _("pronoun"),
         Fate.STOP_WORD: _("stop word"),
         Fate.SHORT_NUMBER: _("short number"),
-        Fate.ONE_CHARACTER: _("one character only"),
-        Fate.LESS_IMPORTANT: _("less important than the others"),
+        Fate.ONE_CHARACTER: _("single character"),
+        Fate.LESS_IMPORTANT: _("less important than other words"),
     }
     words = explain_keywords(message, limit=limit)
     return [(word[:60], fate.value, told[fate]) for word, fate in list(words.items())[:200]]

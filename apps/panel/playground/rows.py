@@ -27,9 +27,9 @@ Words = str | Promise
 
 _MODES = {
     1.0: gettext_lazy("whole word"),
-    0.7: gettext_lazy("inside a word"),
-    0.3: gettext_lazy("a part of it"),
-    0.0: gettext_lazy("not there"),
+    0.7: gettext_lazy("part of a longer word"),
+    0.3: gettext_lazy("partial match"),
+    0.0: gettext_lazy("no match"),
 }
 
 
@@ -210,10 +210,10 @@ def name_outcome(outcome: Outcome) -> str:
         case Outcome.USED:
             return _("in the prompt")
         case Outcome.RANK:
-            return _("below the limit")
+            return _("beyond the limit")
         case Outcome.FLOOR:
-            return _("under the floor")
+            return _("below the minimum")
         case Outcome.BUDGET:
-            return _("cut by the budget")
+            return _("cut to fit the budget")
         case Outcome.NOT_ASKED:
-            return _("not asked for")
+            return _("not requested")

@@ -39,7 +39,7 @@ CONTROLS = (
     Control(name="weight_confidence", title=gettext_lazy("Confidence"), **_SHARE),  # type: ignore[arg-type]
     Control(
         name="recency_half_life_days",
-        title=gettext_lazy("Half-life of recency, in days"),
+        title=gettext_lazy("Recency half-life, in days"),
         minimum=0.5,
         maximum=90,
         step=0.5,
@@ -48,17 +48,15 @@ CONTROLS = (
     Control(name="retrieval_limit", title=gettext_lazy("Long-term memories in the prompt"), minimum=1, maximum=50),
     Control(name="rag_top_n", title=gettext_lazy("Atomic memories in the prompt"), minimum=1, maximum=50),
     Control(name="candidate_limit", title=gettext_lazy("Candidates"), minimum=1, maximum=500),
-    Control(name="max_keywords", title=gettext_lazy("Keywords at most"), minimum=1, maximum=50),
-    Control(name="semantic_candidates", title=gettext_lazy("Find by meaning too"), switch=True),
+    Control(name="max_keywords", title=gettext_lazy("Maximum keywords"), minimum=1, maximum=50),
+    Control(name="semantic_candidates", title=gettext_lazy("Search by meaning too"), switch=True),
     Control(
         name="semantic_min_similarity",
-        title=gettext_lazy("Least similarity in meaning"),
+        title=gettext_lazy("Minimum similarity"),
         unset=pgettext_lazy("value", "auto"),
         **_SHARE,  # type: ignore[arg-type]
     ),
-    Control(
-        name="token_budget", title=gettext_lazy("Token budget of the prompt"), minimum=500, maximum=20_000, step=100
-    ),
+    Control(name="token_budget", title=gettext_lazy("Prompt token budget"), minimum=500, maximum=20_000, step=100),
 )
 
 

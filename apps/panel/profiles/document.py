@@ -29,8 +29,8 @@ _TITLES = {
     "background": _("Background"),
 }
 _HINTS = {
-    "reply_style": _("How you would like to be answered: short or long, warm or plain."),
-    "language_habits": _("How you write: languages, words of your own."),
+    "reply_style": _("How you would like replies to be written: short or long, warm or matter-of-fact."),
+    "language_habits": _("How you write: languages and expressions you use."),
     "background": _("Who you are: work, family, home, what matters to you."),
 }
 _ICONS = {"reply_style": "forum", "language_habits": "translate", "background": "badge"}

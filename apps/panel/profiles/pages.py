@@ -32,7 +32,7 @@ from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT
 VERSIONS = 10
 MOST_VERSIONS = 200
 
-_CHANGED = gettext_lazy("This was changed meanwhile. Saving again puts what you wrote in its place.")
+_CHANGED = gettext_lazy("This section was changed in the meantime. Save again to overwrite it with your version.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class SectionPage(DocumentPage):
                 if not problem:
                     update_profile(user=self.owner, changes=changes, seen={name: before}, now=timezone.now())
         except Outdated:
-            problem = _("There is a section of this name already.") if is_new else str(_CHANGED)
+            problem = _("A section with this name already exists.") if is_new else str(_CHANGED)
             before = _read_text(self.owner.pk, name)
         except JiyiError as error:
             reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
@@ -156,7 +156,7 @@ class ProposalPage(DocumentPage):
             return self.carry_out(
                 request,
                 lambda: accept_proposal(user=user, proposal_id=proposal, now=now, text=text),
-                _("Accepted: it is in your profile now."),
+                _("Accepted and added to your profile."),
             )
         if decision == "reject":
             return self.carry_out(
@@ -168,7 +168,7 @@ class ProposalPage(DocumentPage):
             return self.carry_out(
                 request,
                 lambda: reopen_proposal(user=user, proposal_id=proposal, now=now),
-                _("It waits for your decision again."),
+                _("It is waiting for review again."),
             )
         return self.answer(request, _("Accept or reject?"), is_error=True)
 
@@ -185,7 +185,7 @@ class RestorePage(DocumentPage):
         return self.carry_out(
             request,
             lambda: restore_version(user=user, version=version, now=timezone.now()),
-            _("Version %(version)s is the current one again.") % {"version": version},
+            _("Version %(version)s was restored.") % {"version": version},
         )
 
 
@@ -197,9 +197,9 @@ def _read_text(user_id: int, name: str) -> str:
 def _find_problem(name: str, text: str, *, is_new: bool) -> str:
     """Why a section cannot be written like this, where the page knows better words than the service."""
     if not name:
-        return _("The section needs a name.")
+        return _("Enter a name for the section.")
     if len(text) > MAX_SECTION_CHARACTERS:
-        return _("A section has at most %(limit)s characters.") % {"limit": MAX_SECTION_CHARACTERS}
+        return _("A section can have at most %(limit)s characters.") % {"limit": MAX_SECTION_CHARACTERS}
     if is_new and not text:
-        return _("Write something in it.")
+        return _("Enter some text.")
     return ""

@@ -134,10 +134,10 @@ class ProfileVersionAdmin(ReadingPage, PartAdmin):
             "link": link_page("profile", user=row.user if sees_everybody(request) else None),
         }
 
-    @admin.action(description=_("Make this the current version"))
+    @admin.action(description=_("Restore this version"))
     def restore(self, request: HttpRequest, queryset: QuerySet[ProfileVersion]) -> None:
         if queryset.values("user").distinct().count() < queryset.count():
-            self.message_user(request, _("Choose one version of a person."), messages.ERROR)
+            self.message_user(request, _("Select only one version per user."), messages.ERROR)
             return
         for row in queryset.select_related("user"):
             restore_version(user=row.user, version=row.version, now=timezone.now())

@@ -50,7 +50,7 @@ def _read_json(text: str) -> Any:
         return read_value(text)
     except NotJson as error:
         place = {"line": error.line, "column": error.column}
-        reason = _("This begins like JSON and is none: see line %(line)s, column %(column)s.") % place
+        reason = _("Invalid JSON at line %(line)s, column %(column)s.") % place
         raise InvalidInput(f"value: {reason}", fields={"value": [reason]}) from error
 
 

@@ -107,10 +107,12 @@ def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold
     reasons = []
     if memory.confidence < threshold:
         numbers = {"confidence": _number(memory.confidence), "threshold": _number(threshold)}
-        reasons.append(_("Not sure enough: its confidence is %(confidence)s, yours begins at %(threshold)s.") % numbers)
+        reasons.append(
+            _("Its confidence of %(confidence)s is below your auto-accept threshold of %(threshold)s.") % numbers
+        )
     if reads_as_instruction(key=memory.key, value=memory.value):
         reasons.append(_instruction())
-    reasons = reasons or [_("It was less sure than your threshold when it was learned.")]
+    reasons = reasons or [_("Its confidence was below your auto-accept threshold when it was learned.")]
     return Item(
         kind=Kind.LONG_TERM,
         row=memory,
@@ -128,18 +130,18 @@ def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold
 def _describe_acceptance(memory: LongTermMemory, acceptance: Acceptance) -> Consequence:
     active = acceptance.active
     if active is None:
-        return Consequence(_("A new memory is made. Nothing is replaced."))
+        return Consequence(_("A new memory is created. Nothing is replaced."))
     before = _shorten(show_value(active.value))
     if acceptance.result is None:
-        return Consequence(_("The last item is taken away: nothing stays under this key."), before=[before])
+        return Consequence(_("It removes the last item, so nothing remains under this key."), before=[before])
     after = _shorten(show_value(acceptance.result))
     match memory.mode:
         case "add":
-            sentence = _("It is added to what is there.")
+            sentence = _("It is added to the current value.")
         case "remove":
-            sentence = _("It is taken away from what is there.")
+            sentence = _("It is removed from the current value.")
         case _:
-            sentence = _("It takes the place of what is there, which stays as history.")
+            sentence = _("It replaces the current value, which is kept as history.")
     return Consequence(sentence, before=[before], after=after)
 
 
@@ -163,18 +165,18 @@ def describe_atomic_acceptance(memory: AtomicMemory) -> Consequence:
     found = preview_acceptance(memory)
     ended = [_shorten(text) for text in found.ended]
     if not found.is_memory:
-        sentence = _("This ends, and stays as history. No new memory is made.")
+        sentence = _("This memory ends and is kept as history. No new memory is created.")
         return Consequence(sentence, before=ended) if ended else Consequence(_("Nothing changes."))
     if found.merged is not None:
-        return Consequence(_("The two become one memory."), before=ended, after=_shorten(found.merged))
+        return Consequence(_("The two memories are merged."), before=ended, after=_shorten(found.merged))
     if ended:
-        sentence = _("It takes the place of what it contradicts, which stays as history.")
+        sentence = _("It replaces the memory it contradicts, which is kept as history.")
         after = " ".join(filter(None, [memory.content, found.left]))
         return Consequence(sentence, before=ended, after=_shorten(after))
     if found.same is not None:
-        sentence = _("Something that is remembered says this already: that stays, and this one becomes its history.")
+        sentence = _("An existing memory already says this. It is kept, and this one is added to its history.")
         return Consequence(sentence, before=[_shorten(memory.content)], after=_shorten(found.same.content))
-    return Consequence(_("A new memory is made. Nothing is replaced."))
+    return Consequence(_("A new memory is created. Nothing is replaced."))
 
 
 def _explain_hold(memory: AtomicMemory, *, threshold: float) -> str:
@@ -182,31 +184,33 @@ def _explain_hold(memory: AtomicMemory, *, threshold: float) -> str:
         case Reason.INSTRUCTION:
             return _instruction()
         case Reason.UNGROUNDED:
-            return _("It shares no word with what you said.")
+            return _("It shares no words with your message.")
         case Reason.BY_OWNER:
-            return _("It would end or change something that you wrote yourself.")
+            return _("It would end or change a memory that you wrote yourself.")
         case Reason.MANY_ENDS:
             return _("One message would end many memories at once.")
         case _:
             numbers = {"threshold": _number(threshold)}
-            return _("The model was less sure of it than your threshold of %(threshold)s.") % numbers
+            return _("The model's confidence was below your auto-accept threshold of %(threshold)s.") % numbers
 
 
 def _show_proposal(proposal: ProfileProposal, change: SectionChange) -> Item:
     reasons = []
     if change.edited_at is not None:
         day = formats.date_format(change.edited_at, "DATE_FORMAT")
-        reasons.append(_("You wrote this section by hand on %(day)s: the machine only proposes.") % {"day": day})
+        reasons.append(
+            _("You edited this section on %(day)s, so the assistant only proposes changes to it.") % {"day": day}
+        )
     if is_instruction(f"{proposal.section} {proposal.text}"):
         reasons.append(_instruction())
     if change.before == change.after:
-        consequence = Consequence(_("The section says this already: nothing changes."))
+        consequence = Consequence(_("The section already says this. Nothing changes."))
     elif change.before:
-        sentence = _("The section of the profile changes, as a new version.")
+        sentence = _("The section is updated in a new version of the profile.")
         consequence = Consequence(sentence, before=[_shorten(change.before)], after=_shorten(change.after))
     else:
         consequence = Consequence(
-            _("The section is added to the profile, as a new version."), after=_shorten(change.after)
+            _("The section is added in a new version of the profile."), after=_shorten(change.after)
         )
     return Item(
         kind=Kind.PROFILE,
@@ -215,7 +219,7 @@ def _show_proposal(proposal: ProfileProposal, change: SectionChange) -> Item:
         made_at=proposal.created_at,
         title=_SECTIONS.get(proposal.section, lambda: proposal.section)(),
         text=_shorten(proposal.text),
-        reasons=reasons or [_("The machine asks before it writes this.")],
+        reasons=reasons or [_("The assistant asks before it adds this to your profile.")],
         quote=_quote(proposal, proposal.text),
         consequence=consequence,
         threshold=0.0,
@@ -238,7 +242,7 @@ def _quote(row: Any, text: str) -> Quote | None:
 
 
 def _instruction() -> str:
-    return _("It reads like an instruction to the assistant, so a person looks at it first.")
+    return _("It reads like an instruction to the assistant, so it needs your approval.")
 
 
 def _number(share: float) -> str:

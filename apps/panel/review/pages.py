@@ -108,10 +108,10 @@ class QueuePage(PanelPage):
         """The row that a form names, if it is pending and may be decided here; raises `NotFound`."""
         kind, _colon, found = reference.partition(":")
         if kind not in set(Kind):
-            raise NotFound(_("There is no such thing."))
+            raise NotFound(_("This item does not exist."))
         row = list_rows(Kind(kind), self.scope).select_related("user").filter(id=read_uuid(found)).first()
         if row is None:
-            raise NotFound(_("This has been decided already."))
+            raise NotFound(_("This item has already been reviewed."))
         return Kind(kind), row
 
 
@@ -217,7 +217,7 @@ class DecidePage(EditorPage):
             steps = [*steps, join_decisions(done).write()]
         texts = [_tell(decision, len(done))] if done else []
         texts += list(dict.fromkeys(problems))
-        notice = Notice(" ".join(texts) or _("Select something first."), failed=not done, can_undo=bool(done))
+        notice = Notice(" ".join(texts) or _("Select at least one item."), failed=not done, can_undo=bool(done))
         return self.render_queue(given, steps=steps, decided=len(done), notice=notice)
 
 
@@ -229,7 +229,7 @@ class UndoPage(QueuePage):
     def post(self, request: HttpRequest) -> HttpResponse:
         steps = request.POST.getlist("step")
         if not steps:
-            notice = Notice(_("There is nothing to undo."), failed=True)
+            notice = Notice(_("Nothing to undo."), failed=True)
             return self.render_queue(request.POST, notice=notice)
         try:
             step = read_step(steps[-1])
@@ -238,7 +238,7 @@ class UndoPage(QueuePage):
             return self.render_queue(
                 request.POST, steps=steps[:-1], notice=Notice(translate_reason(error.message), failed=True)
             )
-        notice = Notice(_("Undone: it waits for you again."))
+        notice = Notice(_("Undone. It is waiting for review again."))
         return self.render_queue(request.POST, steps=steps[:-1], decided=-step.count, notice=notice)
 
 
@@ -261,7 +261,7 @@ def _name_kind(kind: Kind) -> str:
         case Kind.ATOMIC:
             return _("Atomic memories")
         case Kind.PROFILE:
-            return _("Proposals for the profile")
+            return _("Profile proposals")
 
 
 def _name_order(order: Order) -> str:
@@ -271,4 +271,4 @@ def _name_order(order: Order) -> str:
         case Order.OLDEST:
             return _("Oldest first")
         case Order.SUREST:
-            return _("Surest first")
+            return _("Highest confidence first")

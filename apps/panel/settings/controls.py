@@ -20,7 +20,7 @@ from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights, list_timez
 GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     (
         "recall",
-        _("Recalling"),
+        _("Recall"),
         (
             "retrieval_limit", "rag_top_n", "session_summary_limit", "semantic_candidates", "semantic_min_similarity",
             "score_weights", "recency_half_life_days", "candidate_limit", "max_keywords", "similarity_threshold",
@@ -55,25 +55,25 @@ LABELS = {
     "session_summary_limit": _("Earlier conversations per reply"),
     "retrieval_limit": _("Long-term memories per reply"),
     "semantic_candidates": _("Search by meaning too"),
-    "semantic_min_similarity": _("Least similarity in meaning"),
+    "semantic_min_similarity": _("Minimum similarity"),
     "candidate_limit": _("Candidates scored"),
     "max_keywords": _("Keywords per message"),
-    "score_weights": _("What counts in the score"),
+    "score_weights": _("Score weights"),
     "recency_half_life_days": _("Half-life of recency"),
-    "context_limit": _("Messages the model sees"),
+    "context_limit": _("Messages in the prompt"),
     "token_budget": _("Token budget"),
     "summary_threshold": _("Summarise after"),
-    "auto_accept_confidence": _("Accept without asking from"),
-    "emotion_confidence": _("Follow an emotion from"),
-    "similarity_threshold": _("Least similarity of a search"),
-    "working_ttl_minutes": _("Working memory lasts"),
+    "auto_accept_confidence": _("Auto-accept threshold"),
+    "emotion_confidence": _("Emotion threshold"),
+    "similarity_threshold": _("Minimum search similarity"),
+    "working_ttl_minutes": _("Working memory lifetime"),
     "working_max_bytes": _("Size of working memory"),
     "working_archive": _("Keep important context"),
-    "embedding_retention_days": _("Keep vectors of messages"),
-    "eviction_threshold": _("Most long-term memories"),
-    "confidence_floor": _("Clean up below"),
-    "remembered_feedback": _("Say what was remembered"),
-    "auto_context": _("Make shared contexts"),
+    "embedding_retention_days": _("Keep message embeddings for"),
+    "eviction_threshold": _("Long-term memory limit"),
+    "confidence_floor": _("Clean-up threshold"),
+    "remembered_feedback": _("Mention what was remembered"),
+    "auto_context": _("Create shared contexts"),
     "timezone": _("Time zone"),
 }
 
@@ -96,7 +96,7 @@ EMPTY = {
 """What it means that one of these has no value."""
 
 WEIGHT_LABELS = {
-    "keyword": _("Matching words"),
+    "keyword": _("Match weight"),
     "category": _("Category"),
     "recency": _("Recency"),
     "frequency": _("Frequency"),
@@ -139,17 +139,17 @@ class Control:
         """What is accepted, in words."""
         match self.kind:
             case Kind.ZONE:
-                return gettext("The name of a time zone, such as Asia/Shanghai.")
+                return gettext("Must be a time zone name, such as Asia/Shanghai.")
             case Kind.WEIGHTS:
-                return gettext("Each from 0 to 1, and at least one above 0.")
+                return gettext("Each must be from 0 to 1, and at least one must be above 0.")
             case Kind.SWITCH:
                 return ""
         assert self.minimum is not None, "the registry gives every number a range"
         assert self.maximum is not None, "the registry gives every number a range"
         limits = {"minimum": self._show(self.minimum), "maximum": self._show(self.maximum)}
         if self.whole:
-            return gettext("A whole number from %(minimum)s to %(maximum)s.") % limits
-        return gettext("A number from %(minimum)s to %(maximum)s.") % limits
+            return gettext("Must be a whole number from %(minimum)s to %(maximum)s.") % limits
+        return gettext("Must be a number from %(minimum)s to %(maximum)s.") % limits
 
     def show(self, value: Any) -> str:
         """A value in words, as the default is told."""

@@ -67,7 +67,7 @@ class SettingsPage(PanelPage):
         now = list_setting_values(subject)
         if (name := request.POST.get("restore", "").removeprefix(PREFIX)) in controls:
             update_settings(user=subject, changes={f"{PREFIX}{name}": None})
-            messages.success(request, _("“%(label)s” is the default again.") % {"label": controls[name].label})
+            messages.success(request, _("“%(label)s” was reset to its default.") % {"label": controls[name].label})
             return HttpResponseRedirect(self._address(request))
         entered = {name: control.read(request.POST) for name, control in controls.items()}
         changes = {name: value for name, value in entered.items() if value != now[name].value}
@@ -78,7 +78,7 @@ class SettingsPage(PanelPage):
         after = list_setting_values(subject)
         count = sum(now[name].value != after[name].value for name in changes)
         text = ngettext("%(count)s setting was changed.", "%(count)s settings were changed.", count)
-        told = text % {"count": count} if count else _("Nothing was different.")
+        told = text % {"count": count} if count else _("No changes to save.")
         messages.success(request, told)
         return HttpResponseRedirect(self._address(request))
 
@@ -137,8 +137,8 @@ def _make_row(
     control: Control, value: SettingValue, subject: User | None, entered: dict[str, Any], problems: dict[str, Any]
 ) -> Row:
     origins = {
-        Origin.OWN: _("changed here"),
-        Origin.GLOBAL: _("changed here") if subject is None else _("set for everybody"),
+        Origin.OWN: _("custom"),
+        Origin.GLOBAL: _("custom") if subject is None else _("set for all users"),
         Origin.ENVIRONMENT: _("from the environment"),
         Origin.DEFAULT: _("default"),
     }

@@ -45,7 +45,7 @@ class TransferPage(PanelPage):
             found = User.objects.filter(username=name).first()
             if found is not None:
                 return HttpResponseRedirect(f"{reverse('admin:transfer')}?user={found.pk}")
-            problem = _("Nobody has this user name.")
+            problem = _("No user has this username.")
         return self.show(request, owner_problem=problem)
 
     def show(self, request: HttpRequest, **context: Any) -> HttpResponse:
@@ -81,7 +81,7 @@ class UploadPage(TransferPage):
         kind = KINDS.get(request.POST.get("kind", ""))
         file = request.FILES.get("file")
         if kind is None:
-            return self.show(request, problem=_("Choose what kind of memories the file has."))
+            return self.show(request, problem=_("Choose which type of memory the file contains."))
         if file is None:
             return self.show(request, problem=_("Choose a file first."))
         try:

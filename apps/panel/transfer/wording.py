@@ -20,45 +20,45 @@ SHOWN_CHARACTERS = 300
 ACTIONS = {
     RowAction.CREATE: gettext_lazy("new"),
     RowAction.UPDATE: gettext_lazy("changed"),
-    RowAction.SKIP: gettext_lazy("as it is"),
+    RowAction.SKIP: gettext_lazy("unchanged"),
     RowAction.ERROR: gettext_lazy("problem"),
 }
 
 TONES = {RowAction.CREATE: "teal", RowAction.UPDATE: "blue", RowAction.SKIP: "grey", RowAction.ERROR: "red"}
 
 NOTES = {
-    Note.NEW_ID: gettext_lazy("It gets a new ID: somebody else has a memory with this one."),
-    Note.NO_SESSION: gettext_lazy("Its conversation is not here, so it is not linked to one."),
-    Note.NO_MESSAGE: gettext_lazy("Its message is not here, so it is not linked to one."),
-    Note.NO_SUCCESSOR: gettext_lazy("What took its place is not here, so it is not linked to it."),
+    Note.NEW_ID: gettext_lazy("It gets a new ID, because another user’s memory has this ID."),
+    Note.NO_SESSION: gettext_lazy("Its conversation does not exist here, so it is imported without it."),
+    Note.NO_MESSAGE: gettext_lazy("Its message does not exist here, so it is imported without it."),
+    Note.NO_SUCCESSOR: gettext_lazy("The memory that replaced it does not exist here, so it is imported without it."),
 }
 
 _REASONS = (
-    gettext_noop("Is missing."),
-    gettext_noop("Is not an object."),
-    gettext_noop("There is no such field."),
+    gettext_noop("This field is missing."),
+    gettext_noop("This is not an object."),
+    gettext_noop("Unknown field."),
     gettext_noop("Must be a UUID."),
     gettext_noop("Must be text."),
     gettext_noop("Must be a whole number that is not negative."),
-    gettext_noop("Must be a time in ISO 8601 with its offset, such as 2026-11-20T08:30:00Z."),
-    gettext_noop("Leads back to the memory itself."),
-    gettext_noop("Only what is superseded can have a successor."),
-    gettext_noop("Needs an event_start."),
+    gettext_noop("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z."),
+    gettext_noop("The chain of replacements leads back to this memory."),
+    gettext_noop("Only a superseded memory can have a successor."),
+    gettext_noop("Requires event_start."),
     gettext_noop("Must not be before event_start."),
-    gettext_noop("Is out of range: it has no date in some time zone."),
+    gettext_noop("Out of range: it has no valid date in some time zones."),
     gettext_noop("The file is larger than 64 MiB."),
     gettext_noop("The file is not UTF-8 text."),
     gettext_noop("The file is not JSON."),
-    gettext_noop("This is an export of everything. Choose a file with the memories of one kind."),
+    gettext_noop("This file is an export of all data. Choose a file with one type of memory."),
     gettext_noop("The file is not a list of memories: it must begin with [ and end with ]."),
     gettext_noop("The file has more than 100,000 rows. Import it in parts."),
 )
 
 _PATTERNS = (
-    (re.compile(r"Row (?P<row>\d+) has this ID already\."), gettext_noop("Row %(row)s has this ID already.")),
+    (re.compile(r"Row (?P<row>\d+) already has this ID\."), gettext_noop("Row %(row)s already has this ID.")),
     (
-        re.compile(r"Row (?P<row>\d+) is an active memory with the same\."),
-        gettext_noop("Row %(row)s is an active memory with the same."),
+        re.compile(r"Duplicates the active memory in row (?P<row>\d+)\."),
+        gettext_noop("Duplicates the active memory in row %(row)s."),
     ),
     (re.compile(r"Must be one of: (?P<choices>.+)\."), gettext_noop("Must be one of: %(choices)s.")),
     (re.compile(r"Must not contain (?P<what>.+)\."), gettext_noop("Must not contain %(what)s.")),

@@ -27,30 +27,32 @@ def explain_error(error: str) -> Explanation | None:
         return _explain_model(reason, status)
     if code == WORKER_LOST:
         return Explanation(
-            _("The worker was killed each time, most likely because memory ran out."),
-            _("Give the machine more memory or a smaller model, then try again."),
+            _("The worker was killed each time, most likely because it ran out of memory."),
+            _("Add memory to the server or use a smaller model, then try again."),
         )
     if code in ("invalid", "too_large"):
         return Explanation(
-            _("What came out did not meet the rules for a memory."),
-            _("Try again: models answer differently each time. If it stays, look at the message itself."),
+            _("The result was not a valid memory."),
+            _("Try again, because a model's answers vary. If it keeps failing, check the message itself."),
         )
     return Explanation(
-        _("Something went wrong that should not have."),
-        _("Try again. If it stays, look for this name in the server's log and report it."),
+        _("An unexpected error occurred."),
+        _("Try again. If it keeps failing, look for this name in the server log and report the bug."),
     )
 
 
 def _explain_model(reason: str, status: str) -> Explanation:
     if status in ("401", "403"):
-        return Explanation(_("The model server refused the key."), _("Check OPENAI_API_KEY, restart, then try again."))
+        return Explanation(
+            _("The model server rejected the API key."), _("Check OPENAI_API_KEY, restart, then try again.")
+        )
     if status == "402":
         return Explanation(
-            _("The model server wants to be paid."), _("Check the account at your provider, then try again.")
+            _("The model provider requires payment."), _("Check your account with the provider, then try again.")
         )
     if status == "404" or reason == "no_model":
         return Explanation(
-            _("The model server does not know this model or address."),
+            _("The model server does not know this model or URL."),
             _("Check OPENAI_BASE_URL and CHAT_MODEL, restart, then try again."),
         )
     match reason:
@@ -60,19 +62,19 @@ def _explain_model(reason: str, status: str) -> Explanation:
             )
         case "rate_limited":
             return Explanation(
-                _("The model server had too many requests."), _("Wait a while or raise the limit, then try again.")
+                _("The model server received too many requests."), _("Wait a while or raise the limit, then try again.")
             )
         case "timeout":
             return Explanation(
-                _("The model took too long."), _("Try again when it is less busy, or use a quicker model.")
+                _("The model took too long to answer."), _("Try again when it is less busy, or use a faster model.")
             )
         case "dropped" | "server_error":
             return Explanation(
-                _("The model server broke off its answer."), _("Look at the model server's log, then try again.")
+                _("The model server cut off its answer."), _("Check the model server's log, then try again.")
             )
         case "refused":
             return Explanation(
                 _("The model server refused the request."),
-                _("Often the text is too long for the model: use one with a longer context, then try again."),
+                _("The text is often too long for the model. Use a model with a longer context, then try again."),
             )
-    return Explanation(_("The model's answer could not be used."), _("Try again: models answer differently each time."))
+    return Explanation(_("The model's answer could not be used."), _("Try again, because a model's answers vary."))

@@ -12,8 +12,8 @@ from apps.conversations.models import Work
 from apps.conversations.queue.selectors import count_backlog
 
 _LABELS = {
-    Work.Kind.EMBED: _("Making texts searchable by meaning"),
-    Work.Kind.EXTRACT: _("Learning from what was said"),
+    Work.Kind.EMBED: _("Creating embeddings"),
+    Work.Kind.EXTRACT: _("Extracting memories"),
     Work.Kind.SUMMARIZE: _("Summarising conversations"),
 }
 

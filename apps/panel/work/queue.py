@@ -52,7 +52,7 @@ class WorkAdmin(PartAdmin):
         if work.state == Work.State.FAILED:
             return format_html('<span class="chip chip--failed">{}</span>', work.get_state_display())
         if work.lease_until and work.lease_until >= timezone.now():
-            return format_html('<span class="chip chip--teal">{}</span>', _("under way"))
+            return format_html('<span class="chip chip--teal">{}</span>', _("running"))
         tone = "amber" if work.error else "grey"
         return format_html('<span class="chip chip--{}">{}</span>', tone, work.get_state_display())
 
@@ -76,7 +76,7 @@ class WorkAdmin(PartAdmin):
     def tries(self, work: Work) -> int:
         return max(work.attempts, work.postponements)
 
-    @admin.display(description=_("next try"), ordering="due_at")
+    @admin.display(description=_("next attempt"), ordering="due_at")
     def next_try(self, work: Work) -> str:
         if work.state == Work.State.FAILED:
             return "–"
@@ -88,7 +88,7 @@ class WorkAdmin(PartAdmin):
         exact = work.created_at.isoformat(timespec="seconds")
         return format_html('<time datetime="{0}" title="{0}">{1}</time>', exact, timesince(work.created_at))
 
-    @admin.action(description=_("Try again what has failed"), permissions=["replay"])
+    @admin.action(description=_("Retry failed work"), permissions=["replay"])
     def try_again(self, request: HttpRequest, queryset: QuerySet[Work]) -> None:
         _report(request, replay_failed(ids=list(queryset.values_list("id", flat=True))))
 
@@ -124,5 +124,5 @@ class ReplayPage(PanelPage):
 
 
 def _report(request: HttpRequest, replayed: int) -> None:
-    text = ngettext("%(count)d piece of work is due again.", "%(count)d pieces of work are due again.", replayed)
+    text = ngettext("%(count)d task was queued again.", "%(count)d tasks were queued again.", replayed)
     messages.success(request, text % {"count": replayed})

@@ -35,7 +35,7 @@ class ForgottenKeyAdmin(ReadingPage, ReadOnlyAdmin):
     def fingerprint(self, row: ForgottenKey) -> SafeString:
         return format_html('<span class="fingerprint">{}</span>', row.digest[:SHOWN])
 
-    @admin.display(description=_("forgotten at"), ordering="forgotten_at")
+    @admin.display(description=_("deleted at"), ordering="forgotten_at")
     def forgotten(self, row: ForgottenKey) -> SafeString | str:
         return age(row.forgotten_at)
 

@@ -104,7 +104,7 @@ class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
             return HttpResponseNotAllowed(["POST"])
         row = self.get_queryset(request).select_related("user").filter(session=session_id).first()
         if row is None:
-            raise Http404(_("There is no such working memory."))
+            raise Http404(_("This working memory does not exist."))
         problem, name = "", request.POST.get("name", "")
         try:
             changes = {"context_variables": {name: None}}

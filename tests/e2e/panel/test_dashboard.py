@@ -29,7 +29,7 @@ def fill(user: User) -> None:
 
 def test_a_newcomer(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     page = open_panel(mei)
-    expect(page.get_by_role("heading", name="还没有记住任何内容")).to_be_visible()
+    expect(page.get_by_role("heading", name="还没有记忆")).to_be_visible()
     inspect(page)
 
 
@@ -41,7 +41,7 @@ def test_somebody_with_a_past(
     emotions = page.get_by_role("img", name="Emotions")
     told = "Emotions: Curious 8, Neutral 8, Anxious 4, Happy 4, Seeking help 4, Sad 4"
     expect(emotions).to_have_attribute("aria-label", told)
-    page.get_by_text("As a table").first.click()
+    page.get_by_text("Show as table").first.click()
     inspect(page, "dark")
     page.get_by_role("link", name="90 days", exact=True).click()
     expect(page.get_by_role("link", name="90 days", exact=True)).to_have_attribute("aria-current", "true")

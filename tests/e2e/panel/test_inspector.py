@@ -56,11 +56,11 @@ def test_the_list_of_turns_for_staff(
     page = open_panel(staff, "/admin/chat/turn/", language="en-US")
     inspect(page, "list")
     page.get_by_role("link", name="你喜欢的颜色").click()
-    expect(page.get_by_role("heading", name="What the model was told")).to_be_visible()
+    expect(page.get_by_role("heading", name="Prompt")).to_be_visible()
 
 
 def test_the_chat_page_leads_to_the_turn(chat: ChatPage) -> None:
     chat.say("我喜欢蓝色。")
-    chat.page.get_by_role("link", name="查看这一轮发生的一切").click()
-    expect(chat.page.get_by_role("heading", name="模型看到了什么")).to_be_visible()
+    chat.page.get_by_role("link", name="查看这一轮的完整记录").click()
+    expect(chat.page.get_by_role("heading", name="提示词")).to_be_visible()
     expect(chat.page.locator(".bubble--user")).to_have_text("我喜欢蓝色。")

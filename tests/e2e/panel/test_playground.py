@@ -55,12 +55,12 @@ def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable
     assert "颜色" not in page.url
     page.locator("#play-weight_confidence").fill("1")
     page.locator("#play-weight_keyword").fill("0")
-    expect(page.get_by_role("heading", name="试用的设置").first).to_be_visible()
+    expect(page.get_by_role("heading", name="调整后的设置").first).to_be_visible()
     expect(page.locator(".play-moved").first).to_be_visible()
     inspect(page, "compared")
     assert get_settings(mei).score_weights.confidence == 0.15
     page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="存为我的设置").click()
+    page.get_by_role("button", name="保存为我的设置").click()
     expect(page.locator("[data-toast]")).to_contain_text("已保存")
     assert (get_settings(mei).score_weights.confidence, get_settings(mei).score_weights.keyword) == (1.0, 0.0)
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {0}
@@ -77,7 +77,7 @@ def test_for_staff(
 ) -> None:
     page = open_panel(staff, f"/admin/playground/?user={mei.pk}", **look)
     page.locator("#play-message").fill(f"喜欢的颜色 {HOSTILE}")
-    page.get_by_role("button", name="Try", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".play-row").first).to_contain_text("颜色")
     inspect(page)
     if "size" in look:

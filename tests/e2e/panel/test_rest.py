@@ -95,7 +95,7 @@ def test_the_profile_is_read_edited_and_decided(
     profile.refresh_from_db()
     assert profile.sections["宠物"] == "豆豆，三岁"
     assert "苏州" in profile.background
-    assert page.title().startswith("用户画像")
+    assert page.title().startswith("画像")
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name=re.compile("^恢复.*2$")).click()
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
@@ -158,7 +158,7 @@ def test_shared_contexts_are_read_and_added_to(
     page = open_panel(mei, "/admin/memory/sharedcontext/")
     inspect(page, "cards")
     page.get_by_role("link", name="租赁押金纠纷").click()
-    page.get_by_role("textbox", name="补充一条").fill("已调解")
+    page.get_by_role("textbox", name="添加条目").fill("已调解")
     page.get_by_role("button", name="添加", exact=True).click()
     expect(page.locator(".timeline__item")).to_have_count(3)
     inspect(page, "page")
@@ -177,7 +177,7 @@ def test_what_was_said_is_found_by_meaning_and_what_was_forgotten_is_explained(
     page = open_panel(mei, "/admin/memory/conversationembedding/")
     expect(page.locator(".vectors__rows li")).to_have_count(5)
     inspect(page, "list")
-    page.get_by_role("searchbox", name="按意思搜索").fill("去云南大理度假")
+    page.get_by_role("searchbox", name="按含义搜索").fill("去云南大理度假")
     page.keyboard.press("Enter")
     expect(page.locator(".vectors-found li").first).to_contain_text("洱海")
     inspect(page, "search")

@@ -84,7 +84,7 @@ def test_selected_ones_together_until_nothing_waits(
     expect(page.locator("[data-selected-count]")).to_have_text("4")
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Reject selected").click()
-    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
     inspect(page, "empty")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".review-progress")).to_contain_text("4 left")

@@ -35,7 +35,7 @@ def test_a_file_is_looked_at_imported_and_undone(
     page = open_panel(mei, "/admin/transfer/", language="zh-CN")
     inspect(page, "page")
     choose(page, [row(id=str(memory.id), value="住在北京"), row(key="新"), row(key="x", value="长" * 5_000 + HOSTILE)])
-    page.get_by_role("button", name="看看会发生什么").click()
+    page.get_by_role("button", name="预览").click()
     expect(page.locator(".plan__row")).to_have_count(3)
     expect(page.locator(".plan ins").first).to_have_text("北京")
     assert LongTermMemory.objects.count() == 1

@@ -152,7 +152,7 @@ def test_what_has_changed_since_is_not_undone(user: User) -> None:
     memory = create(user, "city", "Paris")
     operation = last(user)
     update_memory(user=user, memory_id=memory.id, changes={"confidence": 0.5}, now=NOW)
-    assert "changed since" in refused(user, operation)
+    assert "changed again later" in refused(user, operation)
     undo(user)
     undo(user, operation)
     assert states(user) == {("Paris", "rejected")}
@@ -162,7 +162,7 @@ def test_nothing_is_undone_twice(user: User) -> None:
     create(user, "city", "Paris")
     operation = last(user)
     undo(user, operation)
-    assert "undone already" in refused(user, operation)
+    assert "already undone" in refused(user, operation)
 
 
 def test_what_comes_back_does_not_push_out_what_has_its_key_by_now(user: User) -> None:
@@ -170,7 +170,7 @@ def test_what_comes_back_does_not_push_out_what_has_its_key_by_now(user: User) -
     update_memory(user=user, memory_id=memory.id, changes={"key": "town"}, now=NOW)
     operation = last(user)
     create(user, "city", "Lyon")
-    assert "has this key" in refused(user, operation)
+    assert "now uses this key" in refused(user, operation)
 
 
 def test_a_deletion_is_final(user: User) -> None:
@@ -178,7 +178,7 @@ def test_a_deletion_is_final(user: User) -> None:
     lyon = create(user, "city", "Lyon")
     supersession = last(user)
     forget_memories(user=user, ids=[lyon.id], now=NOW)
-    assert refused(user, last(user)) == "A deletion is final."
+    assert refused(user, last(user)) == "Deletions cannot be undone."
     assert "deleted" in refused(user, supersession)
 
 

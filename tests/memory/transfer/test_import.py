@@ -183,34 +183,32 @@ def test_one_bad_row_refuses_all(user: User, change: dict[str, Any], field: str)
 
 def test_all_that_is_wrong_is_told(user: User) -> None:
     assert refused(user, 7, {"key": "k"}, memory(id="x", category=None)) == {
-        1: {"": ["Is not an object."]},
-        2: {"category": ["Is missing."], "value": ["Is missing."]},
+        1: {"": ["This is not an object."]},
+        2: {"category": ["This field is missing."], "value": ["This field is missing."]},
         3: {"category": ["Must be one of: preference, fact, pattern."], "id": ["Must be a UUID."]},
     }
 
 
 def test_an_id_twice_and_links_in_a_circle_are_refused(user: User) -> None:
     one, two = str(uuid4()), str(uuid4())
-    assert refused(user, memory(id=one), memory(id=one, key="other")) == {2: {"id": ["Row 1 has this ID already."]}}
+    assert refused(user, memory(id=one), memory(id=one, key="other")) == {2: {"id": ["Row 1 already has this ID."]}}
     ended = {"status": "superseded"}
     circle = refused(user, memory(id=one, superseded_by=two, **ended), memory(id=two, superseded_by=one, **ended))
-    assert circle[1] == {"superseded_by": ["Leads back to the memory itself."]}
+    assert circle[1] == {"superseded_by": ["The chain of replacements leads back to this memory."]}
     assert refused(user, memory(id=one, superseded_by=two), memory(id=two, key="b")) == {
-        1: {"superseded_by": ["Only what is superseded can have a successor."]}
+        1: {"superseded_by": ["Only a superseded memory can have a successor."]}
     }
     LongTermMemoryFactory(user=user, key="城市", value="上海")
     LongTermMemoryFactory(user=user, key="城市", value="北京")
     stored = LongTermMemory.objects.get(status="superseded")
     back = {**export(user)[0], "status": "superseded", "superseded_by": str(stored.id)}
-    assert refused(user, back) == {1: {"superseded_by": ["Leads back to the memory itself."]}}
+    assert refused(user, back) == {1: {"superseded_by": ["The chain of replacements leads back to this memory."]}}
 
 
 def test_two_active_memories_of_one_key_are_refused(user: User) -> None:
     LongTermMemoryFactory(user=user, key="城市", value="上海")
-    assert refused(user, memory(key="「城市」")) == {1: {"key": ["Another active memory has this key."]}}
-    assert refused(user, memory(key="a"), memory(key="A!")) == {
-        2: {"key": ["Row 1 is an active memory with the same."]}
-    }
+    assert refused(user, memory(key="「城市」")) == {1: {"key": ["Another active memory already uses this key."]}}
+    assert refused(user, memory(key="a"), memory(key="A!")) == {2: {"key": ["Duplicates the active memory in row 1."]}}
     assert bring(user, memory(status="rejected"), memory(status="rejected")).created == 2
 
 
@@ -274,7 +272,7 @@ def test_vectors_of_long_files_are_left_to_workers(user: User, monkeypatch: pyte
         (b"1" * 5_000, "The file is not JSON."),
         (b"\xff\xfe", "The file is not UTF-8 text."),
         (b"{}", "The file is not a list of memories: it must begin with [ and end with ]."),
-        (b'{"data": {}}', "This is an export of everything. Choose a file with the memories of one kind."),
+        (b'{"data": {}}', "This file is an export of all data. Choose a file with one type of memory."),
     ],
 )
 def test_a_file_that_is_none(data: bytes, message: str) -> None:
@@ -370,10 +368,10 @@ def test_atomic_memories_make_the_round_trip_too(user: User) -> None:
     [
         ({"content": " "}, {"content": ["Must be text that is not blank."]}),
         ({"content": "a", "tags": ["x" * 51]}, {"tags": ["Each tag must be text of 1 to 50 characters."]}),
-        ({"content": "用户住在北京"}, {"content": ["Another active memory says this."]}),
-        ({"content": "a", "event_end": "2026-01-01T00:00:00Z"}, {"event_end": ["Needs an event_start."]}),
-        ({"content": "a", "key": "b"}, {"key": ["There is no such field."]}),
-        ({}, {"content": ["Is missing."]}),
+        ({"content": "用户住在北京"}, {"content": ["Another active memory already says this."]}),
+        ({"content": "a", "event_end": "2026-01-01T00:00:00Z"}, {"event_end": ["Requires event_start."]}),
+        ({"content": "a", "key": "b"}, {"key": ["Unknown field."]}),
+        ({}, {"content": ["This field is missing."]}),
     ],
 )
 def test_bad_rows_of_atomic_memories(user: User, row: dict[str, Any], reasons: dict[str, list[str]]) -> None:

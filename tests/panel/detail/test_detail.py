@@ -181,9 +181,9 @@ def test_what_is_wrong_is_shown_and_nothing_changes(client: Client, user: User) 
     for fields, reason in (
         ({"value": "[1,"}, "line 1, column 4"),
         ({"value": " "}, "Must not be null or blank."),
-        ({"key": "Taken!"}, "Another active memory has this key."),
-        ({"version": "old", "value": "北京"}, "This memory was changed meanwhile."),
-        ({"version": "", "value": "北京"}, "This memory was changed meanwhile."),
+        ({"key": "Taken!"}, "Another active memory already uses this key."),
+        ({"version": "old", "value": "北京"}, "This memory was changed in the meantime."),
+        ({"version": "", "value": "北京"}, "This memory was changed in the meantime."),
     ):
         response = client.post(path(memory), edit(memory, **fields))
         assert response.status_code == 422
@@ -227,7 +227,7 @@ def test_undoing_from_the_history(client: Client, user: User) -> None:
     memory.refresh_from_db()
     assert memory.value == "上海"
     again = client.post(path(memory, "undo"), {"operation": edited.operation})
-    assert (again.status_code, "This was undone already." in again.content.decode()) == (409, True)
+    assert (again.status_code, "This change was already undone." in again.content.decode()) == (409, True)
     assert client.post(path(memory, "undo"), {"operation": uuid4()}).status_code == 404
     assert client.post(path(memory, "undo"), {"operation": "x"}).status_code == 404
 
@@ -239,7 +239,7 @@ def test_superseding_by_a_new_value(client: Client, user: User) -> None:
     assert new.value == ["北京", "广州"]
     assert response["Location"].startswith(path(new))
     same = client.post(path(new, "supersede"), {"value": '["北京", "广州"]'})
-    assert (same.status_code, "This is what it says already." in same.content.decode()) == (422, True)
+    assert (same.status_code, "The memory already says this." in same.content.decode()) == (422, True)
     assert client.post(path(new, "supersede"), {"value": "{"}).status_code == 422
     assert client.post(path(memory, "supersede"), {"value": "x"}).status_code == 403
 
@@ -265,8 +265,8 @@ def pending(user: User, key: str = "城市") -> LongTermMemory:
 def test_deciding_about_what_waits(client: Client, user: User, decision: str, status: str) -> None:
     memory = pending(user)
     shown = show(client, memory)
-    assert "Waits for your decision" in shown
-    assert "Not sure enough" in shown
+    assert "Waiting for review" in shown
+    assert "below your auto-accept threshold" in shown
     client.post(path(memory, "decide"), {"decision": decision})
     memory.refresh_from_db()
     assert memory.status == status

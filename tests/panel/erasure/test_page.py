@@ -84,7 +84,7 @@ def test_nobody_erases_or_exports_somebody_else(client: Client, mei: User, lin: 
 def test_staff_erase_and_export_for_somebody(client: Client, mei: User, lin: User) -> None:
     log_in(client, UserFactory.create(username="tang", is_staff=True))
     page = client.get(reverse(PAGE), {"user": mei.pk})
-    assert "What is held about mei" in page.content.decode()
+    assert "Data stored about mei" in page.content.decode()
     answer = client.get(page.context["export_link"])
     assert "紫罗兰" in b"".join(answer).decode()
     assert answer["Content-Disposition"].startswith("attachment")

@@ -67,7 +67,7 @@ def test_deleting_asks_first_and_is_final(log_in: LogIn, mei: User) -> None:
     tea, cat = remember(mei, "tea"), remember(mei, "cat")
     dialog = post(client, "delete", tea).content.decode()
     assert "Delete 1 memory?" in dialog
-    assert "This is final." in dialog
+    assert "This cannot be undone." in dialog
     assert keys() == {"tea", "cat"}
     response = post(client, "delete", tea, confirmed="yes")
     assert toast(response) == {"text": "1 memory was deleted.", "operations": "", "error": False}
@@ -127,7 +127,7 @@ def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, mon
         done.append(progress.done)
         fields |= {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
     assert done == [2, 4]
-    assert toast(response)["text"] == "5 memories were moved."
+    assert toast(response)["text"] == "Category changed for 5 memories."
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"pattern"}
     undo(client, response)
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
@@ -149,7 +149,7 @@ def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undon
     assert toast(response)["text"] == "2 memories were rejected."
     assert LongTermMemory.objects.filter(status="rejected").count() == 2
     response = post(client, "accept", active)
-    assert toast(response)["text"] == "None of these waits for review."
+    assert toast(response)["text"] == "None of these memories is waiting for review."
 
 
 @pytest.mark.spec("M3", "L7")
@@ -244,7 +244,7 @@ def test_actions_pass_over_what_is_somebody_elses(log_in: LogIn, mei: User) -> N
     assert toast(post(client, "delete", theirs))["error"]
     post(client, "delete", theirs, confirmed="yes")
     post(client, "delete", query=f"?user={theirs.user_id}", all="1", confirmed="yes")
-    assert toast(post(client, "category", theirs, value="pattern"))["text"] == "0 memories were moved."
+    assert toast(post(client, "category", theirs, value="pattern"))["text"] == "Category changed for 0 memories."
     theirs.refresh_from_db()
     assert theirs.category == "fact"
 

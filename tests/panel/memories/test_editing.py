@@ -71,12 +71,12 @@ def test_values_are_read_as_one_types_them(log_in: LogIn, mei: User, typed: str,
 @pytest.mark.parametrize(
     ("change", "field", "reason"),
     [
-        ({"value": '["a", '}, "value", "This begins like JSON, but is none: line 1, column 6. Quotes make it text."),
+        ({"value": '["a", '}, "value", "Invalid JSON at line 1, column 6. Put the value in quotes to save it as text."),
         ({"value": ""}, "value", "This field is required."),
         ({"value": '" "'}, "value", "Must not be null or blank."),
         ({"value": "茶" * 32_000}, "value", "The value has over 32,000 characters of JSON."),
         ({"key": "k" * 201}, "key", "Must have at most 200 characters."),
-        ({"key": "TAKEN!"}, "key", "Another active memory has this key."),
+        ({"key": "TAKEN!"}, "key", "Another active memory already uses this key."),
         ({"confidence": "1.5"}, "confidence", "Ensure this value is less than or equal to 1."),
         ({"category": "mood"}, "category", "Select a valid choice. mood is not one of the available choices."),
     ],
@@ -125,13 +125,13 @@ def test_adding_by_hand(log_in: LogIn, mei: User) -> None:
     memory = LongTermMemory.objects.get()
     assert (memory.user, memory.value, memory.source, memory.status) == (mei, "上海", "user_stated", "active")
     assert toast(response) == {
-        "text": "Remembered.",
+        "text": "Saved.",
         "operations": str(Change.objects.get().operation),
         "error": False,
     }
-    assert toast(client.post(f"{LIST}add/", form()))["text"] == "This was remembered already."
+    assert toast(client.post(f"{LIST}add/", form()))["text"] == "This memory already exists."
     response = client.post(f"{LIST}add/", form(value="北京"))
-    assert toast(response)["text"] == "Remembered. It takes the place of what this key had before."
+    assert toast(response)["text"] == "Saved. It replaces the previous value of this key."
     client.post("/admin/undo/", {"operations": toast(response)["operations"]})
     assert LongTermMemory.objects.get(status="active").value == "上海"
     assert errors(client.post(f"{LIST}add/", form(key=" "))) == {"key": ["This field is required."]}
@@ -144,7 +144,7 @@ def test_staff_say_whose_memory_it_is_and_nobody_else_can(log_in: LogIn, mei: Us
     assert 'value="mei"' in client.get(f"{LIST}add/", {"user": mei.pk}).content.decode()
     assert client.post(f"{LIST}add/", form(owner="mei")).status_code == 200
     assert LongTermMemory.objects.get().user == mei
-    assert errors(client.post(f"{LIST}add/", form(owner="who"))) == {"owner": ["Nobody has this user name."]}
+    assert errors(client.post(f"{LIST}add/", form(owner="who"))) == {"owner": ["No user has this username."]}
     assert log_in(mei).post(f"{LIST}add/", form(owner="tang", key="a")).status_code == 200
     assert LongTermMemory.objects.get(key="a").user == mei
 
@@ -155,7 +155,7 @@ def test_without_scripts_adding_leads_back_to_the_list(log_in: LogIn, mei: User)
     client.defaults["HTTP_HX_REQUEST"] = "false"
     response = client.post(f"{LIST}add/", form(), follow=True)
     assert response.redirect_chain == [(LIST, 302)]
-    assert "Remembered." in response.content.decode()
+    assert "Saved." in response.content.decode()
 
 
 @pytest.mark.spec("M5")
@@ -172,7 +172,7 @@ def test_atomic_memories_are_edited_and_added(log_in: LogIn, mei: User) -> None:
     assert (memory.content, memory.tags) == ("用户住在北京。", ["家"])
     create_atomic_memory(user=mei, content="用户喝茶。", now=NOW)
     data |= {"version": memory.updated_at.isoformat(), "content": "用户喝茶"}
-    assert errors(client.post(url, data)) == {"content": ["Another active memory says this."]}
+    assert errors(client.post(url, data)) == {"content": ["Another active memory already says this."]}
     assert client.post(f"{ATOMIC}add/", {"content": "The user has a cat.", "tags": ""}).status_code == 200
     assert AtomicMemory.objects.filter(user=mei).count() == 3
     assert errors(client.post(f"{ATOMIC}add/", {"content": "x", "tags": "t" * 51})) == {
@@ -201,7 +201,7 @@ def test_undo_is_a_post_and_tells_why_it_cannot(log_in: LogIn, mei: User) -> Non
     assert client.get("/admin/undo/", {"operations": operation}).status_code == 405
     client.post(f"{LIST}{memory.id}/edit/", form(memory, value="北京"))
     response = client.post("/admin/undo/", {"operations": operation})
-    assert toast(response)["text"] == "This has changed since: undo the later change first."
+    assert toast(response)["text"] == "This was changed again later. Undo the later change first."
     assert events(response)["panel:reload"]
     operations = ",".join(map(str, Change.objects.values_list("operation", flat=True)))
     assert toast(client.post("/admin/undo/", {"operations": operations}))["text"] == "Undone."

@@ -189,8 +189,8 @@ def test_people_see_their_own_and_staff_everybodys(log_in: LogIn, mei: User) -> 
     named = client.get(LIST, {"person": "mei", "status": "all"})
     assert (named.status_code, named.url) == (302, f"{LIST}?status=all&user={mei.pk}")
     assert shown(client.get(client.get(LIST, {"person": "nobody"}).url)) == []
-    assert "Delete everything" not in client.get(LIST).content.decode()
-    assert "Delete everything of mei here" in client.get(LIST, {"user": mei.pk}).content.decode()
+    assert "Delete all" not in client.get(LIST).content.decode()
+    assert "Delete all memories of mei" in client.get(LIST, {"user": mei.pk}).content.decode()
 
 
 @pytest.mark.spec("M1")

@@ -137,7 +137,7 @@ def test_settings_out_of_range_are_told_at_their_control(mei: User, browser: Cli
 def test_saving_is_a_step_of_its_own(mei: User, browser: Client) -> None:
     form = {"message": "颜色", "retrieval_limit": "2", "recency_half_life_days": "7.0", "weight_recency": "0.5"}
     page = browser.post(reverse("admin:playground_save"), form)
-    assert page.context["notice"] == "Saved. The next turn goes by these settings."
+    assert page.context["notice"] == "Saved. The settings apply from the next message."
     assert len(page.context["columns"]) == 1
     saved = get_settings(mei)
     assert (saved.retrieval_limit, saved.score_weights.recency, saved.score_weights.keyword) == (2, 0.5, 0.4)
@@ -146,7 +146,7 @@ def test_saving_is_a_step_of_its_own(mei: User, browser: Client) -> None:
         (mei.pk, "memory.score_weights"),
     }
     again = browser.post(reverse("admin:playground_save"), form)
-    assert again.context["notice"] == "There is nothing to save."
+    assert again.context["notice"] == "Nothing to save."
 
 
 def test_the_session_gives_the_topic_and_another_can_be_tried(mei: User, browser: Client) -> None:

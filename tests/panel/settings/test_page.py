@@ -81,8 +81,8 @@ def test_each_setting_says_where_it_comes_from(client: Client, mei: User, settin
     update_settings(user=None, changes={"memory.retrieval_limit": 7, "memory.rag_top_n": 6})
     update_settings(user=mei, changes={"memory.rag_top_n": 9})
     shown = {name: (row.text, row.origin, row.own) for name, row in rows(client).items()}
-    assert shown["rag_top_n"] == ("9", "changed here", True)
-    assert shown["retrieval_limit"] == ("7", "set for everybody", False)
+    assert shown["rag_top_n"] == ("9", "custom", True)
+    assert shown["retrieval_limit"] == ("7", "set for all users", False)
     assert shown["max_keywords"] == ("12", "from the environment", False)
     assert shown["token_budget"] == ("6000", "default", False)
     assert shown["recency_half_life_days"] == ("7", "default", False)
@@ -113,14 +113,14 @@ def test_what_is_changed_is_stored_and_nothing_else(client: Client, mei: User) -
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
-        ("rag_top_n", "51", "A whole number from 1 to 50."),
-        ("rag_top_n", "many", "A whole number from 1 to 50."),
-        ("rag_top_n", "", "A whole number from 1 to 50."),
-        ("rag_top_n", "2.5", "A whole number from 1 to 50."),
-        ("recency_half_life_days", "nan", "A number from 0.01 to 3650."),
-        ("confidence_floor", "1.5", "A number from 0 to 1."),
-        ("auto_accept_confidence", "-1", "A number from 0 to 1."),
-        ("timezone", "Mars/Olympus", "The name of a time zone, such as Asia/Shanghai."),
+        ("rag_top_n", "51", "Must be a whole number from 1 to 50."),
+        ("rag_top_n", "many", "Must be a whole number from 1 to 50."),
+        ("rag_top_n", "", "Must be a whole number from 1 to 50."),
+        ("rag_top_n", "2.5", "Must be a whole number from 1 to 50."),
+        ("recency_half_life_days", "nan", "Must be a number from 0.01 to 3650."),
+        ("confidence_floor", "1.5", "Must be a number from 0 to 1."),
+        ("auto_accept_confidence", "-1", "Must be a number from 0 to 1."),
+        ("timezone", "Mars/Olympus", "Must be a time zone name, such as Asia/Shanghai."),
     ],
 )
 def test_what_is_out_of_range_is_told_beside_its_control_and_changes_nothing(

@@ -113,7 +113,9 @@ def test_the_preview_says_what_would_happen_to_each_row(client: Client, user: Us
         ("value", "住在上海", "住在北京")
     ]
     assert "<del>上海</del><ins>北京</ins>" in shown.content.decode()
-    assert [str(note) for note in rows[3].notes] == ["Its conversation is not here, so it is not linked to one."]
+    assert [str(note) for note in rows[3].notes] == [
+        "Its conversation does not exist here, so it is imported without it."
+    ]
     assert "Import into the memories of li" in shown.content.decode()
     only = send(client, "preview", [row(), there[str(same.pk)]], show="skip")
     assert [line.number for line in only.context["rows"]] == [2]
@@ -125,7 +127,7 @@ def test_problems_come_first_and_nothing_can_be_imported(client: Client) -> None
     shown = send(client, "preview", content)
     assert [(line.number, list(line.reasons)) for line in shown.context["rows"]] == [
         (2, [("category", "Must be one of: preference, fact, pattern.")]),
-        (3, [("key", "Row 1 is an active memory with the same.")]),
+        (3, [("key", "Duplicates the active memory in row 1.")]),
     ]
     assert reverse("admin:transfer_confirm") not in shown.content.decode()
     assert len(send(client, "preview", content, show="all").context["rows"]) == 3
@@ -137,7 +139,7 @@ def test_reasons_are_told_in_chinese(client: Client) -> None:
     client.cookies["django_language"] = "zh-hans"
     shown = send(client, "preview", [row(category="x"), row(), row(key="城市！")])
     reasons = [reason for line in shown.context["rows"] for _name, reason in line.reasons]
-    assert reasons == ["必须是其中之一：preference, fact, pattern。", "第 2 行已是相同的生效记忆。"]
+    assert reasons == ["必须是其中之一：preference, fact, pattern。", "与第 2 行的有效记忆重复。"]
 
 
 def test_confirming_does_what_was_shown_and_offers_to_undo(client: Client, user: User) -> None:
@@ -165,7 +167,7 @@ def test_what_changed_meanwhile_is_shown_anew(client: Client, user: User) -> Non
     shown = send(client, "preview", content)
     update_memory(user=user, memory_id=memory.pk, changes={"value": "广州"}, now=NOW)
     answer = send(client, "confirm", content, plan=digest(shown))
-    assert "Something has changed since." in answer.content.decode()
+    assert "The memories changed in the meantime" in answer.content.decode()
     memory.refresh_from_db()
     assert memory.value == "广州"
     send(client, "confirm", content, plan=digest(answer))
@@ -190,7 +192,7 @@ def test_atomic_memories_are_imported_too(client: Client, user: User) -> None:
     [
         (b"{", "The file is not JSON."),
         (b"\xff", "The file is not UTF-8 text."),
-        (b'{"data": {}}', "This is an export of everything."),
+        (b'{"data": {}}', "This file is an export of all data."),
         (b"", "The file is not JSON."),
     ],
 )
@@ -202,7 +204,7 @@ def test_a_file_that_is_none(client: Client, content: bytes, problem: str) -> No
 def test_without_a_file_or_kind(client: Client) -> None:
     address = reverse("admin:transfer_preview")
     assert "Choose a file first." in client.post(address, {"kind": "long-term"}).content.decode()
-    assert "Choose what kind" in client.post(address, {"kind": "x"}).content.decode()
+    assert "Choose which type" in client.post(address, {"kind": "x"}).content.decode()
     assert client.get(address).status_code == 405
     assert client.get(reverse("admin:transfer_confirm")).status_code == 405
 
@@ -221,9 +223,9 @@ def test_whose_memories_they_are_is_said_and_kept(client: Client, user: User, st
     page = client.get(reverse("admin:transfer"), {"name": "li"})
     assert page["Location"] == f"{reverse('admin:transfer')}?user={user.pk}"
     shown = client.get(page["Location"]).content.decode()
-    assert "You are working on the memories of" in shown
+    assert "You are viewing the memories of" in shown
     assert f'name="user" value="{user.pk}"' in shown
-    assert "Nobody has this user name." in client.get(reverse("admin:transfer"), {"name": "x"}).content.decode()
+    assert "No user has this username." in client.get(reverse("admin:transfer"), {"name": "x"}).content.decode()
     preview = send(client, "preview", [row()], user=user.pk)
     assert "Import into the memories of li" in preview.content.decode()
     send(client, "confirm", [row()], user=user.pk, plan=digest(preview))

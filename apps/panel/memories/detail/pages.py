@@ -37,12 +37,12 @@ from apps.panel.review.queue import Kind, Waiting
 
 _DONE = {
     "saved": gettext_lazy("Saved."),
-    "accepted": gettext_lazy("Accepted. It holds from now on."),
-    "rejected": gettext_lazy("Rejected. It is not proposed again."),
-    "restored": gettext_lazy("It is as it was then."),
-    "back": gettext_lazy("It holds again."),
-    "superseded": gettext_lazy("This takes the place of what was there before."),
-    "merged": gettext_lazy("The two are one now."),
+    "accepted": gettext_lazy("Accepted. It is used from now on."),
+    "rejected": gettext_lazy("Rejected. It will not be proposed again."),
+    "restored": gettext_lazy("The earlier state was restored."),
+    "back": gettext_lazy("Restored."),
+    "superseded": gettext_lazy("The memory was updated."),
+    "merged": gettext_lazy("The memories were merged."),
     "undone": gettext_lazy("Undone."),
 }
 """What the page says after something was done, by the word in its address."""
@@ -160,7 +160,7 @@ class DetailPages(MergePages, BulkPages):
         changes = Change.objects.filter(user=memory.user, kind=self.kind.change_kind, object_id=memory.pk)
         change = changes.filter(pk=change_id).first()
         if change is None:
-            raise Http404(_("There is no such change."))
+            raise Http404(_("This change does not exist."))
         if fields := list_restorable(change, memory, self.kind):
             self.kind.update(user=memory.user, memory_id=memory.pk, changes=fields, now=now)
 
@@ -171,7 +171,7 @@ class DetailPages(MergePages, BulkPages):
         def undo(memory: Any, now: Any) -> None:
             mine = Change.objects.filter(user=memory.user, object_id=memory.pk, operation=operation)
             if not mine.exists():
-                raise Http404(_("There is no such change."))
+                raise Http404(_("This change does not exist."))
             undo_operation(user=memory.user, operation=operation, now=now)
 
         return self._do(request, memory_id, "undone", undo)
@@ -195,7 +195,7 @@ class DetailPages(MergePages, BulkPages):
             else:
                 if successor.pk != memory.pk:
                     return self.go_to(successor.pk, done="superseded", operations=operations)
-                problem = _("This is what it says already.")
+                problem = _("The memory already says this.")
         else:
             problem = " ".join(str(reason) for reasons in form.errors.values() for reason in reasons)
         return self.render_detail(request, memory, problem=problem, status=UNPROCESSABLE)
@@ -243,7 +243,7 @@ def _read_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise Http404(_("There is no such memory.")) from None
+        raise Http404(_("This memory does not exist.")) from None
 
 
 def _for_form(initial: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ FIELD_LABELS = {
     "superseded_by": _("superseded by"),
     "content": _("content"),
     "tags": _("tags"),
-    "timestamp": _("said"),
+    "timestamp": _("mentioned"),
     "event_start": _("event start"),
     "event_end": _("event end"),
     "session_id": _("session"),
@@ -56,6 +56,6 @@ REFUSALS = (
     gettext_noop("A memory cannot be merged with itself."),
     gettext_noop("Only active memories can be merged."),
     gettext_noop("Only an active memory can be superseded."),
-    gettext_noop("This memory is no history: it holds, or waits for a decision."),
+    gettext_noop("Only a superseded, rejected or evicted memory can be restored."),
 )
 """What the services say that only this page calls; `translate_reason` finds their translations."""

@@ -95,15 +95,15 @@ def search_by_meaning(page: Page) -> None:
 
 
 def make_token(page: Page) -> None:
-    page.get_by_label("What is it for?").fill("Home automation")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_label("Purpose").fill("Home automation")
+    page.get_by_role("button", name="Create token").click()
     expect(page.locator("#token")).to_be_visible()
 
 
 def erase(page: Page) -> None:
     page.locator("input[name=confirm]").fill("mel")
-    page.get_by_role("button", name="Erase everything").click()
-    expect(page.get_by_role("link", name="Download the receipt")).to_be_visible()
+    page.get_by_role("button", name="Erase all data").click()
+    expect(page.get_by_role("link", name="Download receipt")).to_be_visible()
 
 
 @pytest.fixture
