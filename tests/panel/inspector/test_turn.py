@@ -94,8 +94,8 @@ def test_the_mood_of_the_message_before_explains_the_strategy(
     assert "every first turn" in pages[0].why_strategy
     assert "sounded Sad (confidence 90 %), so this reply used the “Sad” strategy" in pages[1].why_strategy
     assert "the confidence of 30 % is below the threshold of 50 %" in pages[2].why_strategy
-    assert pages[0].next_strategy == "The next reply takes the row “Sad”."
-    assert "Not sure enough" in pages[1].next_strategy
+    assert pages[0].next_strategy == "The next reply uses the “Sad” strategy."
+    assert "below the threshold of" in pages[1].next_strategy
     ways = [(page.neighbours.previous, page.neighbours.following) for page in pages]
     first, second, third = map(uuid.UUID, replies)
     assert ways == [(None, second), (first, third), (second, None)]
