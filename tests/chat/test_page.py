@@ -101,7 +101,7 @@ def test_the_page_of_a_server_error_needs_no_user_and_no_database(
     with django_assert_num_queries(0):
         page = server_error(rf.get("/"))
     assert page.status_code == 500
-    assert "Nothing you said before is lost." in page.content.decode()
+    assert "Your earlier messages are safe." in page.content.decode()
 
 
 def test_api_errors_stay_json(rf: RequestFactory) -> None:
