@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='atomicmemory',
             name='left_of',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='remainders', to='memory.atomicmemory', verbose_name='left over from'),
+            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='remainders', to='memory.atomicmemory', verbose_name='remaining part of'),
         ),
         migrations.AddField(
             model_name='atomicmemory',

@@ -56,7 +56,7 @@ def read_row(number: int, item: Any, *, readers: Mapping[str, Reader], required:
             reasons[name] = [str(error)]
     for name in required:
         if name not in item:
-            reasons[name] = ["Is missing."]
+            reasons[name] = ["This field is missing."]
     return ReadRow(number=number, given=given, reasons=reasons)
 
 

@@ -158,9 +158,9 @@ def test_every_reason_to_wait_is_said_and_what_accepting_does(mei: User, browser
     wait_atomic(mei, "lotsa", said="hello", grounded=False)
     found = {item.text: item for item in open_queue(browser).context["items"]}
     assert {text: list(item.reasons) for text, item in found.items()} == {
-        "The cat is called Momo.": ["The model was less sure of it than your threshold of 0.7."],
-        "The user sold the boat.": ["It would end or change something that you wrote yourself."],
-        "lotsa": ["It shares no word with what you said."],
+        "The cat is called Momo.": ["The model's confidence was below your auto-accept threshold of 0.7."],
+        "The user sold the boat.": ["It would end or change a memory that you wrote yourself."],
+        "lotsa": ["It shares no words with your message."],
     }
     shown = {
         text: browser.get(reverse("admin:review_consequence"), {"reference": item.reference}).context["consequence"]
@@ -168,14 +168,14 @@ def test_every_reason_to_wait_is_said_and_what_accepting_does(mei: User, browser
     }
     assert {text: (one.sentence, list(one.before), one.after) for text, one in shown.items()} == {
         "The cat is called Momo.": (
-            *("The two become one memory.", ["The user has a cat."], "The user has a cat named Momo."),
+            *("The two memories are merged.", ["The user has a cat."], "The user has a cat named Momo."),
         ),
         "The user sold the boat.": (
-            "It takes the place of what it contradicts, which stays as history.",
+            "It replaces the memory it contradicts, which is kept as history.",
             ["The user owns a boat."],
             "The user sold the boat.",
         ),
-        "lotsa": ("A new memory is made. Nothing is replaced.", [], ""),
+        "lotsa": ("A new memory is created. Nothing is replaced.", [], ""),
     }
 
 
