@@ -5,7 +5,7 @@ same model server.
 
 Turns are streamed over HTTP from a real web process on embedded servers in a temporary folder; the model is scripted,
 in a process of its own, and answers at once. Each turn is followed by the call it caused, made directly with the same
-client, so that what slows the machine for a while slows both.
+client, so that a temporary slowdown affects both.
 """
 
 from __future__ import annotations

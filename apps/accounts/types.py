@@ -123,7 +123,7 @@ def read_setting_problems(changes: Mapping[str, Any]) -> dict[str, list[str]]:
     for key, value in changes.items():
         name = key.removeprefix(PREFIX)
         if not key.startswith(PREFIX) or name not in MemorySettings.model_fields:
-            problems[key] = ["There is no such setting."]
+            problems[key] = ["Unknown setting."]
         elif value is not None:
             values[name] = value
     try:

@@ -23,7 +23,7 @@ def get_session(user: User, session_id: uuid.UUID) -> Session:
     """Return the session, or raise `NotFound`."""
     session = Session.objects.filter(user=user, id=session_id).first()
     if session is None:
-        raise NotFound("There is no such session.")
+        raise NotFound("This session does not exist.")
     return session
 
 
@@ -36,7 +36,7 @@ def get_message(user: User, message_id: uuid.UUID) -> Message:
     """Return the message, or raise `NotFound`."""
     message = Message.objects.filter(user=user, id=message_id).first()
     if message is None:
-        raise NotFound("There is no such message.")
+        raise NotFound("This message does not exist.")
     return message
 
 

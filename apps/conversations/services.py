@@ -107,7 +107,7 @@ def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
     keep_account(user)
     session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
     if session is None:
-        raise NotFound("There is no such session.")
+        raise NotFound("This session does not exist.")
     return session
 
 
@@ -131,7 +131,7 @@ def delete_session(*, user: User, session_id: uuid.UUID) -> int:
     """Delete the session with its messages, turns and working memory; memories stay, pointing nowhere (W4)."""
     deleted = delete_sessions(Session.objects.filter(user=user, id=session_id))
     if not deleted:
-        raise NotFound("There is no such session.")
+        raise NotFound("This session does not exist.")
     return deleted
 
 
@@ -197,7 +197,7 @@ def open_round(
             raise AlreadySent("A message with this Idempotency-Key was already sent.") from error
         raise
     if not rows:
-        raise NotFound("There is no such session.")
+        raise NotFound("This session does not exist.")
     ((position, temporary, data_epoch, earlier),) = rows
     window = make_window(
         (

@@ -117,7 +117,7 @@ def record_summary(
     covered = {*covers, *([replaces] if replaces else [])}
     marked = _list_uncovered(user, session_id).filter(id__in=covered).update(summarized_by=summary)
     if marked != len(covered) or (current and current.id) != replaces:
-        raise Conflict("The conversation has changed while it was summarised.")
+        raise Conflict("The conversation changed while it was being summarised.")
     kinds = (Work.Kind.EMBED, Work.Kind.SUMMARIZE) if summarize_on else (Work.Kind.EMBED,)
     add_work(messages=[summary], kinds=kinds, now=now)
     return summary

@@ -1,4 +1,4 @@
-"""Recording a conversation that was held elsewhere: messages without a reply from here, with all work left on them."""
+"""Importing a past conversation: its messages get no reply here, only background work."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def read_queries(folder: Path, *, corpus: Collection[CorpusRow]) -> list[Query]:
     ]
     found = [query for query in queries if query.relevant]
     if not found:
-        raise InvalidFolder(f"{folder}: no query has a row that answers it")
+        raise InvalidFolder(f"{folder}: no query has a relevant row")
     return found
 
 
@@ -126,7 +126,7 @@ def _read_judgements(path: Path) -> Iterator[tuple[str, str, str, int]]:
         where = f"{path}:{number}"
         parts = line.rstrip("\r").split("\t")
         if len(parts) != 3:
-            raise InvalidFolder(f"{where}: has to be the ID of a query, that of a row and a grade, tabs between them")
+            raise InvalidFolder(f"{where}: must be a query ID, a row ID and a grade, separated by tabs")
         query_id, row_id, grade = parts
         if not (grade.isascii() and grade.isdecimal() and len(grade) < 10):
             raise InvalidFolder(f"{where}: the grade {grade!r} is not a whole number")
@@ -171,14 +171,14 @@ def _read_row(fields: Mapping[str, Any], where: str) -> CorpusRow:
 def _read_metadata(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict):
-        raise InvalidFolder(f"{where}: metadata has to be an object")
+        raise InvalidFolder(f"{where}: metadata must be an object")
     return metadata
 
 
 def _read_text(fields: Mapping[str, Any], name: str, where: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise InvalidFolder(f"{where}: {name} has to be a text that is not blank")
+        raise InvalidFolder(f"{where}: {name} must be text that is not blank")
     return value
 
 

@@ -114,7 +114,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer 500 in the API's shape under its paths, with a page elsewhere."""
     if _is_api(request):
-        message = "Something went wrong on our side. The log has the details."
+        message = "An internal error occurred. The details are in the server log."
         return JsonResponse(error_body("internal_error", message), status=500)
     return render(request, "500.html", status=500)
 
@@ -127,7 +127,7 @@ def read_uuid(value: str) -> uuid.UUID:
     try:
         return uuid.UUID(value)
     except ValueError:
-        raise NotFound("There is no such object.") from None
+        raise NotFound("This object does not exist.") from None
 
 
 class Pagination(LimitOffsetPagination):

@@ -126,7 +126,7 @@ def _wait_for_lock(lock: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not try_lock(lock):
         if time.monotonic() > deadline:
-            raise RuntimeError("an earlier server of this folder does not end")
+            raise RuntimeError("an earlier server of this folder is still running")
         time.sleep(_TICK)
 
 

@@ -28,7 +28,7 @@ CREATE DATABASE {DATABASE_NAME} OWNER {DATABASE_ROLE};
 class Postgres:
     """One cluster under the data folder, reachable through a unix socket only its owner (and root) may open.
 
-    ``durable=False`` is for throw-away data: a crash of the machine may then lose or break it.
+    ``durable=False`` is for throw-away data: an operating system crash may then lose or corrupt it.
     """
 
     layout: DataLayout

@@ -17,7 +17,7 @@ from apps.memory.embeddings.active import find_active_model
 def check_embedding_model(**_options: Any) -> list[CheckMessage]:
     """Warn of an address that no model is asked at."""
     if settings.EMBEDDING_BASE_URL.strip() and not settings.EMBEDDING_MODEL.strip():
-        message = "EMBEDDING_BASE_URL is set without EMBEDDING_MODEL: the local embedding model is used."
+        message = "EMBEDDING_BASE_URL is set without EMBEDDING_MODEL, so the local embedding model is used."
         return [Warning(message, hint="Set EMBEDDING_MODEL to a model of that server.", id="memory.W001")]
     return []
 
@@ -34,5 +34,5 @@ def check_active_model(databases: Sequence[str] | None = None, **_options: Any) 
     if active is None or active.name == get_embedder_name():
         return []
     message = f"EMBEDDING_MODEL selects {get_embedder_name()}, but the stored vectors are of {active.name}."
-    hint = f"Search goes on with {active.name} until `manage.py reembed` has run."
+    hint = f"Search uses {active.name} until you run `manage.py reembed`."
     return [Warning(message, hint=hint, id="memory.W002")]

@@ -43,7 +43,7 @@ class SettingsView(APIView):
     )
     def patch(self, request: Request) -> Response:
         if not isinstance(request.data, dict):
-            raise InvalidInput("Settings are a JSON object.")
+            raise InvalidInput("Settings must be a JSON object.")
         return Response(_to_wire(update_settings(user=get_user(request), changes=request.data)))
 
 

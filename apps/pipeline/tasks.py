@@ -52,7 +52,7 @@ def name_run(task: Task[Any, Any]) -> Run:
 
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
-    """Embed messages, many at once, of whatever people."""
+    """Embed messages from any users in batches."""
     drain(kind=Work.Kind.EMBED, claim=claim_batch, job=jobs.embed, **name_run(self))
 
 

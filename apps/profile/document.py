@@ -39,7 +39,7 @@ def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
         raise InvalidInput("Some fields cannot be changed.", fields={name: ["Cannot be changed."] for name in unknown})
     sections = changes.get("sections", {})
     if not isinstance(sections, Mapping):
-        raise _refuse("sections", "Must be an object of texts by name.")
+        raise _refuse("sections", "Must be an object that maps names to texts.")
     fixed = {name: changes[name] for name in TEXT_SECTIONS if name in changes}
     others = {_check_name(name): text for name, text in sections.items()}
     if len(others) < len(sections):
@@ -57,14 +57,14 @@ def apply_changes(document: Document, changes: Mapping[str, Any]) -> Document:
 
 def _check_name(name: Any) -> str:
     if not isinstance(name, str) or not name.strip():
-        raise _refuse("sections", "A section must have a name.")
+        raise _refuse("sections", "A section needs a name.")
     name = normalize_line_ends(name).strip()
     if found := find_forbidden(name):
         raise _refuse("sections", f"Must not contain {found}.")
     if len(name) > MAX_NAME_CHARACTERS:
-        raise _refuse("sections", f"The name of a section has at most {MAX_NAME_CHARACTERS} characters.")
+        raise _refuse("sections", f"The name of a section can have at most {MAX_NAME_CHARACTERS} characters.")
     if name in TEXT_SECTIONS:
-        raise _refuse("sections", f"{name} is a field of its own.")
+        raise _refuse("sections", f"{name} is a separate field.")
     return name
 
 

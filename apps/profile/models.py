@@ -1,4 +1,4 @@
-"""The profile document of a person (U1), its versions, and what the machine would like to write in it (U3)."""
+"""The profile document of a person (U1), its versions, and the changes that the assistant proposes (U3)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class UserProfile(models.Model):
 
     `reply_style`, `language_habits` and `background` are sections too, under these names; `sections` holds the others.
     `edited_at` names the sections that were written (or emptied) by hand, each with the time as ISO 8601; `learned_at`
-    has, for sections the machine wrote, when the newest message behind them was said. Version 0 says nothing: a row of
-    it is kept for the lock on it and for `forgotten_at`, when the document, or a sentence of it as a
-    copy of a deleted memory, was last deleted (L6).
+    has, for sections that the assistant wrote, the time of the newest message they are based on. Version 0 is an empty
+    document; its row exists for locking and for `forgotten_at`: when the document, or a sentence of it as a copy of a
+    deleted memory, was last deleted (L6).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -75,7 +75,7 @@ class ProfileVersion(models.Model):
 
 
 class ProfileProposal(models.Model):
-    """What the machine would write in a section that a person wrote by hand; the person decides (U3)."""
+    """A change that the assistant proposes for a section edited by hand; the user decides (U3)."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(

@@ -12,7 +12,7 @@ from apps.profile.models import ProfileProposal
 
 
 class ProfileProposalSerializer(serializers.ModelSerializer[ProfileProposal]):
-    """What the machine would write in a section that only the person writes in."""
+    """A change that the assistant proposes for a section that the user has edited."""
 
     class Meta:
         model = ProfileProposal

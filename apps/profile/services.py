@@ -51,15 +51,15 @@ def update_profile(
 ) -> ProfileSnapshot:
     """Write sections by hand: texts of `TEXT_SECTIONS` and, under "sections", of others; a blank text removes one.
 
-    `replace`: the changes are the whole document. `seen`: what stood in sections when they were read, "" for nothing;
-    `Outdated` where anything else stands in one now. A section that is different afterwards counts as edited by hand:
-    the machine only proposes for it from here on. Without a difference there is no new version. Raises `InvalidInput`,
-    or `TooLarge` for a section over 2,000 characters.
+    `replace`: the changes are the whole document. `seen`: the texts of sections when they were read, "" for an empty
+    one; `Outdated` if one has changed since. A section that changes counts as edited by hand, and from then on the
+    assistant only proposes changes to it. Without a difference there is no new version. Raises `InvalidInput`, or
+    `TooLarge` for a section over 2,000 characters.
     """
     profile = lock_profile(user)
     document = read_document(profile)
     if any(document.get(name, "") != text for name, text in (seen or {}).items()):
-        raise Outdated("This was changed meanwhile.")
+        raise Outdated("This was changed in the meantime.")
     changed = apply_changes({} if replace else document, changes)
     _edit(profile, changed, now=now)
     return to_snapshot(profile)
@@ -71,7 +71,7 @@ def restore_version(*, user: User, version: int, now: datetime) -> ProfileSnapsh
     profile = lock_profile(user)
     earlier = ProfileVersion.objects.filter(profile=profile, version=version).first()
     if earlier is None:
-        raise NotFound("There is no such version.")
+        raise NotFound("This version does not exist.")
     _edit(profile, apply_changes({}, earlier.document), now=now)
     return to_snapshot(profile)
 
@@ -270,7 +270,7 @@ def _decide(proposal: ProfileProposal, *, status: str, before: Snapshot, action:
 def _get_proposal(user: User, proposal_id: UUID) -> ProfileProposal:
     proposal = ProfileProposal.objects.filter(user=user, id=proposal_id).first()
     if proposal is None:
-        raise NotFound("There is no such proposal.")
+        raise NotFound("This proposal does not exist.")
     return proposal
 
 

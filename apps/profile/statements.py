@@ -1,8 +1,8 @@
 """Merging what is newly known into the text of a section (U3). Pure rules over lines of text: no Django, no clock.
 
-A section the machine writes is a list of statements, one a line. A statement that is there already, also in other
-words, is not written twice; one that says something else about the same aspect (short or long replies, another home)
-takes the older one's place. What an aspect is stands in data/aspects.toml.
+A section that the assistant writes is a list of statements, one per line. A statement that is already present, even in
+other words, is not added again. A statement that says something else about the same aspect (short or long replies,
+another home) replaces the older one. Aspects are defined in data/aspects.toml.
 """
 
 from __future__ import annotations

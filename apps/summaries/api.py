@@ -49,7 +49,7 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
 
 
 class SummaryView(APIView):
-    """The summary of one session. What a person has edited is not written over by the machine."""
+    """The summary of one session. Summaries edited by the user are not overwritten."""
 
     @extend_schema(responses=SessionSummarySerializer)
     def get(self, request: Request, summary_id: str) -> Response:

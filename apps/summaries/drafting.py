@@ -176,9 +176,9 @@ def _ask(request: ModelRequest, kind: type[Answer]) -> Answer:
     try:
         answer = kind.model_validate(ask_for_object(request))
     except ValidationError as error:
-        raise _refuse("The model's answer is not the summary it was asked for.") from error
+        raise _refuse("The model's answer is not the requested summary.") from error
     if _repeats_example(answer, instructions=request.messages[0].content):
-        raise _refuse("The model has repeated an example of its instructions.")
+        raise _refuse("The model repeated an example from its instructions.")
     return answer
 
 

@@ -16,7 +16,7 @@ class SessionSummary(models.Model):
     """What a session was about, for the sessions after it (S1, S2).
 
     `covered_until` is the position of the newest message it has taken in: a refresh reads only what came after.
-    `edited`: a person wrote it by hand; the machine leaves it alone from then on. `deleted`: its text is gone and is
+    `edited`: the user edited it; it is not generated again. `deleted`: its text is gone and is
     not written again from what was said up to `covered_until`; nobody sees the row.
     """
 

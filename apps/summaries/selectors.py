@@ -31,7 +31,7 @@ def get_session_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
     """Return the summary, or raise `NotFound`."""
     summary = list_session_summaries(user).filter(id=summary_id).first()
     if summary is None:
-        raise NotFound("There is no such summary.")
+        raise NotFound("This summary does not exist.")
     return summary
 
 

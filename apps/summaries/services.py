@@ -153,9 +153,9 @@ def create_session_summary(
     """Write a session's summary by hand. Raises `NotFound`, or `Conflict` where it has one or is temporary (C7)."""
     session = lock_session(user=user, session_id=session_id)
     if session.temporary:
-        raise Conflict("A temporary session leaves nothing behind, so it has no summary.")
+        raise Conflict("A temporary session has no summary.")
     if SessionSummary.objects.filter(session=session, deleted=False).exists():
-        raise Conflict("The session has a summary already.")
+        raise Conflict("The session already has a summary.")
     note = SessionNote(title=title, snippet=snippet)
     return _create(user, session_id, note, covered_until=session.last_position, edited=True, now=now)
 
@@ -164,7 +164,7 @@ def create_session_summary(
 def update_session_summary(
     *, user: User, summary_id: uuid.UUID, changes: Mapping[str, str], now: datetime
 ) -> SessionSummary:
-    """Change `title` or `snippet` by hand; the machine leaves the summary alone from then on. Raises `NotFound`."""
+    """Change `title` or `snippet` by hand; the summary is not regenerated from then on. Raises `NotFound`."""
     summary = _lock_summary(user, summary_id)
     before = snapshot(summary)
     for name in ("title", "snippet"):

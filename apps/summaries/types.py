@@ -8,7 +8,7 @@ from datetime import datetime
 
 MAX_TITLE_CHARACTERS = 200
 MAX_SNIPPET_CHARACTERS = 2000
-"""What a person may write; the machine writes less."""
+"""Limits for texts that a user writes; generated texts are shorter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ const FORM_PREFIX = "hitl_";
 const REPLY_ID = "00000000-0000-0000-0000-000000000000";
 
 /**
- * `getDraft()` returns what stands in the composer: the context section shows what that would be sent with.
+ * `getDraft()` returns the current draft; the context section shows the prompt for it.
  * `inspectorUrl`: the panel's page of a turn, with REPLY_ID in place of the reply's.
  */
 export class DetailsPanel {

@@ -109,7 +109,7 @@ def test_what_was_said_becomes_memories_of_who_said_it(diary: Path) -> None:
     assert ("diary-lin", "喜欢的颜色", "绿色") in remembered
     assert ("diary-lin", "名字", "林小雨") in remembered
     assert {value for user, _key, value in remembered if user == "diary-ann"} == {"red"}
-    assert f"Memories: {len(remembered)} new and active (0 in place of an older one), 0 new and pending" in output
+    assert f"Memories: {len(remembered)} new and active (0 replaced an older one), 0 new and pending" in output
 
 
 def test_messages_carry_the_time_they_were_said_and_the_model_is_told_it(diary: Path, model: ScriptedModel) -> None:
@@ -254,6 +254,6 @@ def test_a_folder_that_cannot_be_used_changes_nothing(tmp_path: Path, name: str,
 def test_a_missing_folder_and_an_unknown_user_are_named(diary: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"nowhere/corpus\.jsonl: cannot be read: No such file"):
         replay(tmp_path / "nowhere")
-    with pytest.raises(CommandError, match=r"There is no user called 'nobody'\."):
+    with pytest.raises(CommandError, match=r"There is no user named 'nobody'\."):
         replay(diary, user="nobody")
     assert User.objects.count() == 0

@@ -39,7 +39,7 @@ class Up:
 
     @property
     def address(self) -> str:
-        found = re.search(r"Jiyi answers at (http://127\.0\.0\.1:\d+/)", self.output)
+        found = re.search(r"Jiyi is running at (http://127\.0\.0\.1:\d+/)", self.output)
         assert found, self.output
         return found[1]
 
@@ -148,7 +148,7 @@ def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
     second = run_command(running.folder, "up", "--port", "0")
     assert second.returncode == 1
     assert second.stderr.strip() == (
-        f"CommandError: It is already running on {running.folder} (process {running.process.pid})."
+        f"CommandError: Jiyi is already running on {running.folder} (process {running.process.pid})."
     )
     assert running.get("login")[0] == 200
 
@@ -221,7 +221,7 @@ def test_a_taken_port_is_refused_before_anything_is_started(data_folder: Path) -
 
 @pytest.mark.parametrize("port", ["eighty", "-1", "65536", "", "８０００"])
 def test_a_port_that_is_none_is_refused(data_folder: Path, port: str) -> None:
-    with pytest.raises(CommandError, match=f"^PORT has to be a number from 0 to 65535, not {port!r}"):
+    with pytest.raises(CommandError, match=f"^PORT must be a number from 0 to 65535, not {port!r}"):
         call_command("up", port=port)
     assert [path.name for path in data_folder.iterdir()] == ["run"]
 

@@ -202,7 +202,7 @@ def test_a_section_without_a_text_goes_and_a_new_one_comes(own: Client, profile:
             {"name": "宠物", "text": "狗", "before": "鸟"},
             "This section was changed in the meantime. Save again to overwrite it with your version.",
         ),
-        ({"name": "n" * 101, "text": "x", "new": "1"}, "The name of a section has at most 100 characters."),
+        ({"name": "n" * 101, "text": "x", "new": "1"}, "The name of a section can have at most 100 characters."),
     ],
 )
 def test_what_cannot_be_written_says_why_and_keeps_what_was_typed(

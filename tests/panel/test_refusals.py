@@ -98,20 +98,20 @@ def test_what_was_deleted_while_it_was_edited_is_said_to_be_gone(
 def test_a_refused_deletion_is_told_in_the_list(
     own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch, selected: bool
 ) -> None:
-    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("There is no such summary.")))
+    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("This summary does not exist.")))
     if selected:
         body = {"action": "delete_selected", "_selected_action": [str(summary.pk)], "post": "yes"}
         answer = own.post(reverse(f"{SUMMARY}_changelist"), body, follow=True)
     else:
         answer = own.post(reverse(f"{SUMMARY}_delete", args=[summary.pk]), {"post": "yes"}, follow=True)
-    assert [str(message) for message in answer.context["messages"]] == ["There is no such summary."]
+    assert [str(message) for message in answer.context["messages"]] == ["This summary does not exist."]
     assert SessionSummary.objects.filter(deleted=False).count() == 1
 
 
 def test_after_a_refusal_the_list_is_as_narrow_as_before(
     own: Client, summary: SessionSummary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("There is no such summary.")))
+    monkeypatch.setattr(summaries, "delete_session_summary", refuse(NotFound("This summary does not exist.")))
     narrow = {"q": "退租", "edited__exact": "0"}
     there = reverse(f"{SUMMARY}_changelist", query=narrow)
     body = {"action": "delete_selected", "_selected_action": [str(summary.pk)], "post": "yes"}
@@ -143,7 +143,7 @@ def test_what_is_refused_for_one_selected_row_is_done_with_none(
 
     def delete_first(*, user: User, summary_id: UUID, now: datetime) -> None:
         if deleted:
-            raise NotFound("There is no such summary.")
+            raise NotFound("This summary does not exist.")
         deleted.append(summary_id)
         delete_session_summary(user=user, summary_id=summary_id, now=now)
 
@@ -151,6 +151,6 @@ def test_what_is_refused_for_one_selected_row_is_done_with_none(
     rows = [str(pk) for pk in SessionSummary.objects.values_list("pk", flat=True)]
     body = {"action": "delete_selected", "_selected_action": rows, "post": "yes"}
     answer = own.post(reverse(f"{SUMMARY}_changelist"), body, follow=True)
-    assert [str(message) for message in answer.context["messages"]] == ["There is no such summary."]
+    assert [str(message) for message in answer.context["messages"]] == ["This summary does not exist."]
     assert len(deleted) == 1
     assert SessionSummary.objects.filter(deleted=False).count() == 2

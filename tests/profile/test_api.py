@@ -40,7 +40,7 @@ def client(user: User) -> APIClient:
 
 
 def propose(user: User, section: str, text: str) -> str:
-    """Have the machine propose for a section edited by hand; return the proposal's ID."""
+    """Let the assistant propose a change to a section edited by hand; return the proposal's ID."""
     said_at = datetime.now(UTC) + timedelta(minutes=1)
     propose_sections(user=user, proposals=[ProposedSection(section, text, None, said_at)], now=said_at)
     return str(list_pending_proposals(user).get(text=text).id)

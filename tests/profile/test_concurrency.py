@@ -41,7 +41,7 @@ def run_together(jobs: Sequence[Callable[[], Any]]) -> None:
 
 
 def write(user: User, number: int) -> None:
-    """Write a section of the number's own, by hand and by the machine in turn."""
+    """Write a section of the number's own, by hand and by the assistant in turn."""
     if number % 2:
         update_profile(user=user, changes={"sections": {f"s{number}": "x"}}, now=NOW)
     else:

@@ -1,4 +1,4 @@
-"""Writing the profile: by its owner, by the machine, and forgetting it (U1, U3)."""
+"""Writing the profile: by its owner, by the assistant, and forgetting it (U1, U3)."""
 
 from __future__ import annotations
 

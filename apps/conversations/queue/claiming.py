@@ -28,7 +28,7 @@ SUMMARIZED_TOGETHER = 1000
 
 
 def claim_batch(token: str, worker: str = "") -> Claim | None:
-    """Claim messages to embed, of whatever people, for a run in the worker of that name; None when none are due."""
+    """Claim messages to embed, from any users, for a run in the worker of that name; None when none are due."""
     work = claim_work(
         kind=Work.Kind.EMBED,
         token=token,

@@ -143,7 +143,7 @@ def release_work(*, user: User, kind: str, now: datetime) -> None:
 def claim_work(
     *, kind: str, token: str, worker: str = "", now: datetime, lease: timedelta, limit: int
 ) -> list[ClaimedWork]:
-    """Claim up to `limit` due rows of one kind, of whatever people, for the run that `token` names; oldest due first.
+    """Claim up to `limit` due rows of one kind, from any users, for the run that `token` names; oldest due first.
 
     `worker` is the name of the worker that the run is in. A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is
     claimed alone.

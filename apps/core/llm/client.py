@@ -38,7 +38,7 @@ def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     request = replace(request, max_tokens=request.max_tokens or settings.CHAT_MAX_TOKENS)
     result = read_json_object(asyncio.run(_complete(request)))
     if result.value is None or result.repaired:
-        raise ModelUnavailable("The model's answer is not the JSON it was asked for.", fields={"reason": "bad_answer"})
+        raise ModelUnavailable("The model's answer is not the requested JSON.", fields={"reason": "bad_answer"})
     return result.value
 
 

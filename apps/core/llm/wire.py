@@ -65,7 +65,7 @@ def read_completion(body: bytes) -> str:
     try:
         content = completion["choices"][0]["message"]["content"]
     except (LookupError, TypeError):
-        raise ValueError("This is no chat completion.") from None
+        raise ValueError("This is not a chat completion.") from None
     if not isinstance(content, str) or len(content) > MAX_ANSWER_CHARS:
         raise ValueError("The completion has no text of acceptable length.")
     return content

@@ -23,7 +23,7 @@ _PART = re.compile(
     r"石(?!家庄)|治(?=[,，。]|$)|大学|学院|银行|烤鸭|烤冷面|拉面|炒饭|炒粉|小面|火锅|羊肉|泡馍|米线|螺蛳粉|热干面|鸡饭|凉皮|火腿|扒鸡|酱鸭|盐水鸭"
     r"|扑克|人寿|自助游|队|菜(?!市|场)|话(?!剧)|语|文(?!昌|山)|料理|电影|电视剧|奶茶|冬阴功|航空|牌|口音|酒(?!店|吧|馆)|茶(?!馆|楼)|面(?!积|试|馆|[上前对])|粉|鸡|鸭"
 )
-"""What a name goes on with where it is only a part of another thing's: 大理石, 重庆火锅, 南京大学, 德州扑克."""
+"""Continuations that make a place name part of another name: 大理石, 重庆火锅, 南京大学, 德州扑克."""
 
 _HAN = re.compile(r"[\u4e00-\u9fff]{2,}")
 _WORD = re.compile(r"[^\W\d_\u4e00-\u9fff]+(?:['’][^\W\d_\u4e00-\u9fff]+)*")

@@ -59,7 +59,7 @@ class _Part:
 
 
 def prepare_embeddings(messages: Iterable[Message]) -> PreparedEmbeddings:
-    """Make the vectors of these messages, of whatever people, with every model in use.
+    """Create the vectors of these messages, from any users, with every model in use.
 
     Calls the model: not to be used in a transaction. A text that the same person's messages had before takes the
     vector it got then. A text that the model refuses is a failure of its message and of no other. Raises

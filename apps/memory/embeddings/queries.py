@@ -151,7 +151,7 @@ def _embed(model_name: str, text: str) -> Vector:
         return known
     (vector,) = embed_whole(get_embedder(model_name), [text], seconds=PATIENCE_SECONDS)
     if vector is None:
-        raise ModelUnavailable("The embedding model refuses this text.", fields={"reason": "refused"})
+        raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
     _remembered.add(key, vector)
     return vector
 

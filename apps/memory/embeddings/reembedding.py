@@ -66,7 +66,7 @@ def hold_reembedding() -> Iterator[Callable[[], None]]:
         with holder.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended('reembed', 0))")
             if not cursor.fetchone()[0]:
-                raise Conflict("The vectors are being made anew already, by another process.")
+                raise Conflict("Another process is already creating the vectors.")
 
         def keep() -> None:
             with holder.cursor() as cursor:

@@ -24,7 +24,7 @@ class ModelJudge:
 def check_verdict(verdict: Verdict, *, numbers: Collection[int]) -> Verdict:
     """Return a verdict without the targets that were not shown; without any, the statement is new.
 
-    What is left of a memory can be told of one target only: of several, nobody could say which it is left of.
+    A remainder is possible for a single target only; with several, it would be unclear which one it belongs to.
     """
     targets = check_targets(verdict.targets, numbers=numbers)
     if verdict.relation is Relation.NEW or not targets:

@@ -261,7 +261,7 @@ def update_memory(
     lock_memories(user)
     memory = get_memory(user, memory_id)
     if seen is not None and memory.updated_at != seen:
-        raise Outdated("This memory was changed meanwhile.")
+        raise Outdated("This memory was changed in the meantime.")
     if memory.status not in (Status.ACTIVE, Status.PENDING):
         raise Conflict(f"Only active and pending memories can be changed; this one is {memory.status}.")
     key, value = changes.get("key", memory.key).strip(), changes.get("value", memory.value)

@@ -1,6 +1,6 @@
-"""Why retrieval finds what it finds (M6): its own steps, with what a turn leaves behind on the way.
+"""Explains retrieval results (M6): the same steps as in a turn, with the intermediate results that a turn discards.
 
-Everything is judged by the functions that a turn calls; what is added is only told of what they answer. Counts no use.
+All decisions are made by the functions that a turn calls; this module only reports their results. Counts no use.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, SharedContext]:
 
 
 def _refuse(*, user: User, rows: Sequence[tuple[SharedContext, Snapshot | None]], now: datetime) -> None:
-    raise Conflict("A shared context is not undone. Delete it, with what was added to it.")
+    raise Conflict("Changes to a shared context cannot be undone. Delete the context instead.")
 
 
 KIND = TrackedKind(lock=_lock, read=_read, snapshot=snapshot, restore=_refuse)

@@ -41,7 +41,7 @@ def import_memories(
     if expected is not None and plan.digest != expected:
         raise PlanChanged(plan)
     if plan.errors:
-        raise ImportRefused("Nothing was imported: some rows cannot be.", plan=plan)
+        raise ImportRefused("Nothing was imported because some rows are invalid.", plan=plan)
     created, updated = _make(user, kind, plan, now=now), _change(user, kind, plan, now=now)
     _write(user, kind, created=created, updated=[memory for memory, _before, _row in updated])
     changes = [kind.describe(memory, before=None) for memory in created]
@@ -92,7 +92,7 @@ def _write(user: User, kind: TransferKind, *, created: Sequence[Any], updated: S
             )
             kind.model.objects.bulk_create(created, batch_size=500)
     except IntegrityError as error:  # somebody else has just taken one of the IDs
-        raise Conflict("Some of these memories have just come to be elsewhere. Please try again.") from error
+        raise Conflict("Some of these memories have just been created elsewhere. Try again.") from error
 
 
 def _in_one(change: ChangeDraft) -> ChangeDraft:

@@ -229,7 +229,7 @@ def _save(row: WorkingMemory, variables: Variables, *, now: datetime) -> Working
 
 
 def _says(state: WorkingMemorySnapshot) -> tuple[str | None, list[tuple[str, Any]]]:
-    """What a turn is told of it, in order."""
+    """What the prompt of a turn includes, in order."""
     return state.current_topic, list(state.variables.values.items())
 
 

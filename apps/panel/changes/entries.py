@@ -75,7 +75,7 @@ class Operation:
 
     @property
     def author(self) -> str:
-        """Who did it; the machine where nobody did."""
+        """Who made the change: a user name, or the assistant."""
         return self.first.actor.get_username() if self.first.actor else _("Assistant")
 
     @property

@@ -66,7 +66,7 @@ class WorkLeft:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What a message made the machine propose for the profile."""
+    """The profile proposals that a message led to."""
 
     id: str
     section: str

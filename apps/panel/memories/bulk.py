@@ -34,7 +34,7 @@ from apps.panel.transfer.downloads import download_memories
 
 PORTION = 200
 SECONDS = 2.0
-"""How long a request goes on with portions before it shows how far it is."""
+"""How long a request processes portions before it reports progress."""
 
 MAX_UNDOABLE = 2_000
 """Memories for which a toast offers to undo it all; the list of changes has every one."""

@@ -1,1 +1,1 @@
-"""The profile document: a page to read and edit, what the machine proposes for it, and its versions."""
+"""The profile document: a page to read and edit, proposals from the assistant, and its versions."""

@@ -38,7 +38,7 @@ _ICONS = {"reply_style": "forum", "language_habits": "translate", "background": 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the machine would write. ``after``: the section's text if it is accepted."""
+    """A proposed change. ``after``: the section's text if it is accepted."""
 
     row: ProfileProposal
     before: str

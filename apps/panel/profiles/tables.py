@@ -145,7 +145,7 @@ class ProfileVersionAdmin(ReadingPage, PartAdmin):
 
 @admin.register(ProfileProposal)
 class ProfileProposalAdmin(ReadingPage, PartAdmin):
-    """What the machine would write where only the person writes."""
+    """Changes that the assistant proposes for sections edited by the user."""
 
     change_form_template = "panel/profiles/proposal.html"
     list_display = ("user", "section_title", "text", "shown_status", "made")

@@ -47,7 +47,7 @@ def read_step(text: str) -> Step:
     """The step of a text that the page kept; raises `NotFound` for any other text."""
     count, *rest = text.split(",")
     if not count.isdecimal() or len(count) > 3 or not rest:
-        raise NotFound("There is no such decision.")
+        raise NotFound("This decision does not exist.")
     return Step(count=int(count), operations=tuple(map(read_uuid, rest)))
 
 
@@ -111,7 +111,7 @@ def _find_owner(operation: UUID, owner: User | None) -> User:
     changes = Change.objects.filter(operation=operation)
     change = changes.select_related("user").first() if owner is None else changes.filter(user=owner).first()
     if change is None:
-        raise NotFound("There is no such decision.")
+        raise NotFound("This decision does not exist.")
     return change.user
 
 

@@ -173,7 +173,7 @@ def test_folders_of_one_name_are_told_apart_and_one_given_twice_counts_once(tmp_
         ("h\nq0\tu1/0\tyes", "test.tsv:2: the grade 'yes' is not a whole number"),
         ("h\nq0 u1/0 1", "test.tsv:2: has to be the ID of a query"),
         ("h\nq0\tu2/0\t1", "queries.jsonl:1: 'u2/0' is to answer it, and belongs to 'u2'"),
-        ("h\nq0\tu1/0\t0", "no query has a row that answers it"),
+        ("h\nq0\tu1/0\t0", "no query has a relevant row"),
     ],
 )
 def test_a_bad_folder_is_refused_before_anything_is_stored(tmp_path: Path, judgements: str, reason: str) -> None:

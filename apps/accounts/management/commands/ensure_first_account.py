@@ -10,9 +10,9 @@ from apps.accounts.services import ensure_first_account
 
 
 class Command(BaseCommand):
-    help = "Make the first account when there is none, and print its password, this once only."
+    help = "Create the first account if there is none, and print its password once."
 
     def handle(self, *args: Any, **options: Any) -> None:
         username, password = ensure_first_account()
         if password is not None:
-            self.stdout.write(f"First account: {username}   password: {password}   (shown this once only)")
+            self.stdout.write(f"First account: {username}   password: {password}   (shown only once)")

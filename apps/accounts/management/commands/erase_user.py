@@ -12,30 +12,32 @@ from apps.accounts.models import User
 
 class Command(BaseCommand):
     help = (
-        "Erase everything remembered about a user, for good: conversations, memories, profile, summaries, vectors, "
-        "history, settings and queued work. The account and its tokens stay. Prints what was deleted."
+        "Permanently erase all data of a user: conversations, memories, profile, summaries, vectors, history, "
+        "settings and queued work. The account and its tokens are kept. Prints what was deleted."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
     def handle(self, *args: Any, username: str, yes: bool, **options: Any) -> None:
         user = User.objects.filter(username=username).first()
         if user is None:
-            raise CommandError(f"There is no user called {username!r}.")
+            raise CommandError(f"There is no user named {username!r}.")
         if not yes:
             self._confirm(user)
         receipt = erase_user(user=user)
         self._show(receipt.deleted)
         if not receipt.verified:
-            raise CommandError("Not everything could be verified to be gone: is the broker there? Run it once more.")
-        self.stdout.write("Read back: nothing is left.")
+            raise CommandError(
+                "The erasure could not be fully verified. Check that the broker is running, then run the command again."
+            )
+        self.stdout.write("Verified: no data is left.")
 
     def _confirm(self, user: User) -> None:
         self._show(count_rows(user))
         try:
-            answer = input("Type the user's name to erase all of this: ")
+            answer = input("Type the username to erase all of this: ")
         except EOFError:
             answer = ""
         if answer != user.get_username():

@@ -21,8 +21,8 @@ from apps.accounts.models import User
 
 class Command(BaseCommand):
     help = (
-        "Write everything remembered about a user to FILE, as GET /memory/export does. FILE appears when all of it is "
-        "written, and only its owner may read it."
+        "Export all data of a user to FILE, like GET /memory/export. FILE is created once the export is complete and "
+        "is readable only by its owner."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, username: str, file: Path, **options: Any) -> None:
         user = User.objects.filter(username=username).first()
         if user is None:
-            raise CommandError(f"There is no user called {username!r}.")
+            raise CommandError(f"There is no user named {username!r}.")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         try:
             with _replacing(file) as target, Progress(*columns, console=Console(stderr=True)) as display:

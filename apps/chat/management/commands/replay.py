@@ -68,15 +68,15 @@ class Display:
 
 class Command(BaseCommand):
     help = (
-        "Send what the users of a BEIR folder said through the real turn, in order. Only rows of role user are sent: "
-        "the replies are our own. Each user_id becomes the account FOLDER-USER_ID, which nobody can log in to until "
-        "it gets a password, and each session_id a session of that name. Running it again goes on where it stopped "
-        "and retries what failed. Ctrl-C ends it after the turn under way, twice at once."
+        "Send the user messages of a BEIR folder through real turns, in order. Only rows with the role user are sent; "
+        "Jiyi writes the replies. Each user_id becomes the account FOLDER-USER_ID, which has no password, and each "
+        "session_id a session with that name. Running the command again continues where it stopped and retries "
+        "failed turns. Ctrl-C stops after the current turn; a second Ctrl-C stops immediately."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", type=Path, help="holds corpus.jsonl")
-        parser.add_argument("--user", metavar="NAME", help="replay everybody's conversations into this account")
+        parser.add_argument("folder", type=Path, help="folder with corpus.jsonl")
+        parser.add_argument("--user", metavar="NAME", help="replay all conversations into this account")
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder: Path = options["folder"]
@@ -93,9 +93,9 @@ class Command(BaseCommand):
             )
         self._report(tally, seconds=time.perf_counter() - start)
         if interrupted:
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED)
+            raise CommandError("Stopped. Run the command again to continue.", returncode=INTERRUPTED)
         if tally.failed:
-            raise CommandError(f"{tally.failed} turns failed. Run it again to retry them.")
+            raise CommandError(f"{tally.failed} turns failed. Run the command again to retry them.")
 
     @contextmanager
     def _show(self, *, total: int) -> Iterator[Display]:
@@ -119,8 +119,8 @@ class Command(BaseCommand):
             f"Messages: {tally.answered} answered in {tally.sessions} new sessions, {tally.skipped} answered before, "
             f"{tally.failed} failed.\n"
             f"Memories: {actions['created'] + actions['superseded']} new and active "
-            f"({actions['superseded']} in place of an older one), {actions['pending']} new and pending, "
-            f"{actions['refreshed']} times one was said again.\n"
+            f"({actions['superseded']} replaced an older one), {actions['pending']} new and pending, "
+            f"{actions['refreshed']} mentioned again.\n"
             f"{tally.answered / seconds:.1f} turns/s."
         )
 
@@ -131,14 +131,14 @@ def _get_accounts(folder: Path, conversations: Sequence[RecordedConversation], *
     if name is not None:
         user = User.objects.filter(username=name).first()
         if user is None:
-            raise CommandError(f"There is no user called {name!r}.")
+            raise CommandError(f"There is no user named {name!r}.")
         return dict.fromkeys(user_ids, user)
     names = {user_id: f"{folder.resolve().name}-{user_id}" for user_id in user_ids}
     for username in names.values():
         try:
             User._meta.get_field("username").clean(username, None)
         except ValidationError as error:
-            raise CommandError(f"{username!r} cannot be the name of an account: {' '.join(error.messages)}") from error
+            raise CommandError(f"{username!r} is not a valid username: {' '.join(error.messages)}") from error
     with transaction.atomic():
         known = {user.username: user for user in User.objects.filter(username__in=names.values())}
         return {

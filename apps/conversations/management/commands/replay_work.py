@@ -17,17 +17,17 @@ BATCH = 1000
 
 
 class Command(BaseCommand):
-    help = "Make background work that failed due again, of one kind or all; without either, show what there is."
+    help = "Queue failed background work again, of one kind or all. Without options, show the numbers of each kind."
 
     def add_arguments(self, parser: CommandParser) -> None:
         which = parser.add_mutually_exclusive_group()
-        which.add_argument("--kind", choices=Work.Kind.values, help="only work of this kind")
-        which.add_argument("--all", action="store_true", help="work of every kind")
+        which.add_argument("--kind", choices=Work.Kind.values, help="retry work of this kind only")
+        which.add_argument("--all", action="store_true", help="retry all failed work")
 
     def handle(self, *args: Any, kind: str | None, **options: Any) -> None:
         if kind is None and not options["all"]:
             for name, left in count_backlog().items():
-                self.stdout.write(f"{name}: {left['failed']} failed, {left['due']} due, {left['claimed']} under way")
+                self.stdout.write(f"{name}: {left['failed']} failed, {left['due']} due, {left['claimed']} running")
             return
         ids = list_failed_ids(kind=kind)
         console = Console(file=sys.stderr)
@@ -36,4 +36,4 @@ class Command(BaseCommand):
             replay_failed(ids=batch)
             for batch in track(batches, "Replaying", console=console, disable=not console.is_terminal, transient=True)
         )
-        self.stdout.write(f"{replayed} due again.")
+        self.stdout.write(f"{replayed} queued again.")

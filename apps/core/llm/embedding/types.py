@@ -59,7 +59,7 @@ def fit(rows: npt.ArrayLike) -> list[Vector]:
     try:
         matrix = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BadVector("The vectors are not all of the same length, or not numbers.") from None
+        raise BadVector("The vectors differ in length or are not numeric.") from None
     if matrix.ndim != 2 or not 1 <= matrix.shape[1] <= DIMENSIONS:
         dimensions = matrix.shape[-1] if matrix.ndim else 0
         raise BadVector(f"The vectors have {dimensions} dimensions; 1 to {DIMENSIONS} can be stored.")

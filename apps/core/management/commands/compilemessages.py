@@ -11,7 +11,7 @@ from apps.core.catalogs import compile_catalogs
 
 
 class Command(BaseCommand):
-    help = "Compile the message catalogues of LOCALE_PATHS where they are newer than what was compiled."
+    help = "Compile the message catalogues of LOCALE_PATHS that have changed."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:

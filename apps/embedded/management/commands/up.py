@@ -32,7 +32,7 @@ _GRACEFUL_SECONDS = 5
 
 
 class Command(BaseCommand):
-    help = "Start servers (unless given), migrations, web, workers and beat; Ctrl-C stops all of it."
+    help = "Start the servers (unless configured), migrate, and start web, workers and beat. Ctrl-C stops everything."
     requires_system_checks = ["environment"]  # all of them would take a second
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
                 call_command("ensure_first_account", stdout=self.stdout)
                 self.check(tags=[Tags.database], databases=[DEFAULT_DB_ALIAS])  # tells of a changed embedding model
                 disconnect()  # from here on only the programs need the database
-                self.stdout.write(f"Jiyi answers at {_format_address(listener)}   (Ctrl-C stops it)")
+                self.stdout.write(f"Jiyi is running at {_format_address(listener)}   (press Ctrl-C to stop)")
                 self.stdout.flush()
                 env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
                 Supervisor(_get_programs(listener), cwd=settings.BASE_DIR, env=env, output=sys.stdout).run()
@@ -108,7 +108,9 @@ def _lock_out_others(layout: DataLayout) -> Iterator[None]:
     with layout.up_lock.open("a+") as lock:
         if not try_lock(lock):
             lock.seek(0)
-            raise CommandError(f"It is already running on {layout.root} (process {lock.read().strip() or 'unknown'}).")
+            raise CommandError(
+                f"Jiyi is already running on {layout.root} (process {lock.read().strip() or 'unknown'})."
+            )
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -121,7 +123,7 @@ def _listen(host: str, port: str) -> socket.socket:
     So nobody else can take the port, and requests wait instead of failing while that process is restarted.
     """
     if not (port.isascii() and port.isdecimal() and int(port) <= 65535):
-        raise CommandError(f"PORT has to be a number from 0 to 65535, not {port!r}.")
+        raise CommandError(f"PORT must be a number from 0 to 65535, not {port!r}.")
     try:
         family, *_, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family, backlog=2048)
@@ -130,7 +132,7 @@ def _listen(host: str, port: str) -> socket.socket:
         return listener
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise CommandError(f"Port {port} of {host} is taken. Choose another: make run PORT=8001") from error
+            raise CommandError(f"Port {port} of {host} is in use. Choose another: make run PORT=8001") from error
         raise CommandError(f"Cannot listen on {host}:{port}: {error}") from error
 
 

@@ -15,12 +15,12 @@ from apps.memory.embeddings.retention import count_expired, delete_expired, list
 
 class Command(BaseCommand):
     help = (
-        "Delete the embeddings of messages older than memory.embedding_retention_days of their owner. The messages "
-        "stay, and the embeddings of summaries. Workers do the same once a day."
+        "Delete the embeddings of messages older than the owner's memory.embedding_retention_days. The messages and "
+        "the embeddings of summaries are kept. Workers do this once a day."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only tell how many would be deleted, by user")
+        parser.add_argument("--dry-run", action="store_true", help="only show how many would be deleted per user")
 
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
         console = Console(stderr=True)
@@ -40,5 +40,5 @@ class Command(BaseCommand):
                 if count:
                     self.stdout.write(f"{retention.user.username}: {count} (before {retention.before:%Y-%m-%d})")
         except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again to go on.", returncode=130) from None
+            raise CommandError("Stopped. Run the command again to continue.", returncode=130) from None
         self.stdout.write(f"{total} embeddings {'would be' if dry_run else 'were'} deleted.")

@@ -29,7 +29,7 @@ INTERRUPTED = 130
 class Command(BaseCommand):
     help = (
         "Measure the retrieval of atomic memories on BEIR folders (corpus.jsonl, queries.jsonl, qrels/test.tsv). Each "
-        "row becomes one active memory of an account made for this run; each query is asked as a turn asks. Prints "
+        "row becomes one active memory of a temporary account, and each query is run as in a turn. Prints "
         "recall, hit rate, MRR, NDCG and latency per folder and category. The accounts are deleted at the end, also "
         "after Ctrl-C."
     )
@@ -37,7 +37,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
         parser.add_argument("--k", nargs="+", type=int, default=[5, 10], help="depths of recall and hit rate (5 10)")
-        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+        parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
         depths = sorted(set(options["k"]))
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             with _interruptible():
                 results = {folder.name: self._evaluate(folder, depths) for folder in folders}
         except KeyboardInterrupt:
-            raise CommandError("Stopped; the accounts made for this are deleted.", returncode=INTERRUPTED) from None
+            raise CommandError("Stopped. The temporary accounts were deleted.", returncode=INTERRUPTED) from None
         if options["json"]:
             self._write_json(options["json"], results)
 
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         width = None if self.stdout.isatty() else PIPE_WIDTH
         Console(file=cast(IO[str], self.stdout), width=width).print(make_table(folder.name, figures))
         if late := sum(ranking.late for ranking in rankings):
-            self.stderr.write(f"{late} queries were not embedded in time: keywords alone answered them.")
+            self.stderr.write(f"{late} queries were not embedded in time, so only keywords were used.")
         return figures
 
     @contextmanager

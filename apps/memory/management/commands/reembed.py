@@ -28,17 +28,17 @@ class Show(Protocol):
 
 class Command(BaseCommand):
     help = (
-        "Make all vectors anew with another embedding model, the configured one by default. Search goes on with the "
-        "model before until everything is done. It can be stopped at any time; running it again goes on."
+        "Create all vectors again with another embedding model, by default the configured one. Search keeps using the "
+        "previous model until all are done. You can stop the command at any time; the next run continues."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--model", metavar="NAME", help="instead of the one that EMBEDDING_MODEL selects")
-        parser.add_argument("--batch", type=int, default=BATCH, help=f"texts at once, 1 to 1000 (default: {BATCH})")
+        parser.add_argument("--model", metavar="NAME", help="model to use instead of EMBEDDING_MODEL")
+        parser.add_argument("--batch", type=int, default=BATCH, help=f"batch size, 1 to 1000 (default: {BATCH})")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not 1 <= options["batch"] <= 1000:
-            raise CommandError("--batch has to be from 1 to 1000.")
+            raise CommandError("--batch must be from 1 to 1000.")
         done: dict[Stage, int] = dict.fromkeys(Stage, 0)
         try:
             name = get_embedder(options["model"]).name
@@ -52,10 +52,10 @@ class Command(BaseCommand):
         except (OperationalError, InterfaceError) as error:
             reason = str(error).partition("\n")[0]
             raise CommandError(
-                f"The database failed ({reason}). What is done is kept: run it again to go on."
+                f"The database failed ({reason}). Progress is kept; run the command again to continue."
             ) from error
         except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
+            raise CommandError("Stopped. Run the command again to continue.", returncode=INTERRUPTED) from None
         self.stdout.write(
             f"Search uses {name}. Embedded now: {done[Stage.MESSAGES]} messages, {done[Stage.MEMORIES]} memories; "
             f"{done[Stage.OLD_VECTORS]} old vectors deleted."
