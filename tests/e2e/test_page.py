@@ -137,7 +137,7 @@ def test_a_phone_has_a_drawer_and_a_sheet(open_chat: Callable[..., ChatPage]) ->
     chat.page.keyboard.press("Escape")
     expect(chat.details).to_be_hidden()
 
-    opener = chat.page.get_by_role("button", name="对话", exact=True)
+    opener = chat.page.get_by_role("button", name="会话", exact=True)
     opener.tap()
     expect(chat.page.locator("#new-session")).to_be_focused()
     chat.sessions.first.get_by_role("link").tap()

@@ -148,8 +148,8 @@ class Control:
         assert self.maximum is not None, "the registry gives every number a range"
         limits = {"minimum": self._show(self.minimum), "maximum": self._show(self.maximum)}
         if self.whole:
-            return gettext("Must be a whole number from %(minimum)s to %(maximum)s.") % limits
-        return gettext("Must be a number from %(minimum)s to %(maximum)s.") % limits
+            return gettext("Enter a whole number from %(minimum)s to %(maximum)s.") % limits
+        return gettext("Enter a number from %(minimum)s to %(maximum)s.") % limits
 
     def show(self, value: Any) -> str:
         """A value in words, as the default is told."""

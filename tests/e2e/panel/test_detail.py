@@ -114,7 +114,7 @@ def test_merging_deleting_and_deciding(
     expect(page.get_by_label("合并后的内容")).to_be_visible()
     inspect(page, "merge-preview")
     page.get_by_role("button", name="合并").click()
-    expect(page.locator(".toast")).to_contain_text("两条已合为一条")
+    expect(page.locator(".toast")).to_contain_text("记忆已合并")
     expect(page.locator(".detail__value")).to_contain_text("花生")
     atomic, _created = create_atomic_memory(user=mei, content="用户对花生过敏。", tags=["健康"], now=now)
     page.keyboard.press("d")

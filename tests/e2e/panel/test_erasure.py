@@ -25,11 +25,11 @@ def test_somebody_erases_everything_of_theirs(
     with page.expect_download() as exported:
         page.get_by_role("link", name="先导出").click()
     assert len(json.loads(exported.value.path().read_text())["data"]["long_term_memory"]) == 3
-    button = page.get_by_role("button", name="全部删除")
+    button = page.get_by_role("button", name="清除全部数据")
     expect(button).to_be_disabled()
     page.get_by_label("请输入用户名").fill("mei")
     button.click()
-    expect(page.get_by_role("heading", name="已删除并核对")).to_be_visible()
+    expect(page.get_by_role("heading", name="数据已全部清除")).to_be_visible()
     with page.expect_download() as receipt:
         page.get_by_role("link", name="下载回执").click()
     said = json.loads(receipt.value.path().read_text())
@@ -43,5 +43,5 @@ def test_erasing_for_somebody_in_the_dark_on_a_phone(
 ) -> None:
     LongTermMemoryFactory.create(user=mei)
     page = open_panel(staff, f"/admin/erasure/?user={mei.pk}", language="en-US", dark=True, size=(390, 844))
-    expect(page.get_by_role("heading", name="What is held about mei")).to_be_visible()
+    expect(page.get_by_role("heading", name="Data stored about mei")).to_be_visible()
     inspect(page)

@@ -82,4 +82,4 @@ def test_for_staff(
     inspect(page)
     if "size" in look:
         page.get_by_text("Weights and settings").click()  # closed there, so that the result is near
-    expect(page.get_by_role("button", name="Save as the settings of mei")).to_be_visible()
+    expect(page.get_by_role("button", name="Save as settings for mei")).to_be_visible()

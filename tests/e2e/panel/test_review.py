@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
+from apps.memory.judging.types import Relation, Verdict
 from apps.memory.models import AtomicMemory, LongTermMemory
+from apps.memory.selectors import list_known_memories
 from apps.memory.services import create_atomic_memory, create_memory
 from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
 
@@ -26,11 +28,15 @@ def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
         mei, "note", "<script>alert(1)</script> {{ 7 }} ]]> \u202e rtl " + "长" * 600,
         said="well <script>alert(1)</script>", at=NOW + timedelta(minutes=2),
     )  # fmt: skip
+    known = list_known_memories(mei, said=[], message_ids=[], budget=1_000)
+    (home,) = (memory.number for memory in known if memory.text == "用户住在北京。")
     city = wait_atomic(
         mei,
         "用户搬到了上海，在浦东上班。",
         said="今天很忙。我可能下个月搬到上海，在浦东上班。你呢？",
         at=NOW + timedelta(minutes=3),
+        verdict=Verdict(Relation.CONTRADICTS, (home,), 0.5),
+        known=known,
     )
     drink = wait_long_term(
         mei, "最喜欢的饮料", "绿茶", said="我现在好像更喜欢绿茶了，咖啡喝多了睡不着。", at=NOW + timedelta(minutes=4)
@@ -51,7 +57,7 @@ def test_deciding_by_keyboard(
     expect(card).to_be_focused()
     inspect(page, "zh")
     page.keyboard.press("r")
-    expect(page.locator("[data-toast]")).to_contain_text("不会再次被提出")
+    expect(page.locator("[data-toast]")).to_contain_text("不会再次提议")
     expect(page.locator(".review-progress")).to_contain_text("还剩 3 条")
     expect(card).to_contain_text("note")
     page.keyboard.press("u")

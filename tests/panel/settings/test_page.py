@@ -113,13 +113,13 @@ def test_what_is_changed_is_stored_and_nothing_else(client: Client, mei: User) -
 @pytest.mark.parametrize(
     ("name", "value", "rule"),
     [
-        ("rag_top_n", "51", "Must be a whole number from 1 to 50."),
-        ("rag_top_n", "many", "Must be a whole number from 1 to 50."),
-        ("rag_top_n", "", "Must be a whole number from 1 to 50."),
-        ("rag_top_n", "2.5", "Must be a whole number from 1 to 50."),
-        ("recency_half_life_days", "nan", "Must be a number from 0.01 to 3650."),
-        ("confidence_floor", "1.5", "Must be a number from 0 to 1."),
-        ("auto_accept_confidence", "-1", "Must be a number from 0 to 1."),
+        ("rag_top_n", "51", "Enter a whole number from 1 to 50."),
+        ("rag_top_n", "many", "Enter a whole number from 1 to 50."),
+        ("rag_top_n", "", "Enter a whole number from 1 to 50."),
+        ("rag_top_n", "2.5", "Enter a whole number from 1 to 50."),
+        ("recency_half_life_days", "nan", "Enter a number from 0.01 to 3650."),
+        ("confidence_floor", "1.5", "Enter a number from 0 to 1."),
+        ("auto_accept_confidence", "-1", "Enter a number from 0 to 1."),
         ("timezone", "Mars/Olympus", "Must be a time zone name, such as Asia/Shanghai."),
     ],
 )
