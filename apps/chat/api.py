@@ -62,7 +62,7 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
-    description="The same key again in this session returns the first outcome; nothing is stored twice.",
+    description="Repeating a key in this session returns the first result; nothing is stored twice.",
 )
 TURN_EVENT = {
     "type": "object",
@@ -108,12 +108,12 @@ class SessionView(APIView):
 
     @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, session_id: str) -> Response:
-        """Delete the session with its messages and working memory; long-term memories stay (W4)."""
+        """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
 
 
 class ContextView(APIView):
-    """The layers that a message would get now (C4); nothing is stored or counted."""
+    """The prompt layers that a message would get now (C4); nothing is stored or counted."""
 
     @extend_schema(parameters=[OpenApiParameter("message", str)], responses=ContextSerializer)
     def get(self, request: Request, session_id: str) -> Response:
@@ -131,7 +131,7 @@ class ContextView(APIView):
 
 
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
-    """The messages of a session, oldest first; posting one is a turn."""
+    """The messages of a session, oldest first; posting a message starts a turn."""
 
     queryset = Message.objects.none()
     serializer_class = MessageSerializer
@@ -144,7 +144,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 
     @extend_schema(request=MessageRequest, responses=TURN_RESPONSES, parameters=[IDEMPOTENCY_KEY])
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
-        """Send a message: a turn. With ``stream`` the events are `start`, `delta`…, then `done` or `error`."""
+        """Send a message. With ``stream``, the events are `start`, `delta`…, then `done` or `error`."""
         body = _read(MessageRequest, request)
         key = _read_idempotency_key(request)
         session, user = read_uuid(session_id), get_user(request)
@@ -174,7 +174,7 @@ class RecordingView(APIView):
 
     @extend_schema(request=RecordingRequest, responses={202: RecordingSerializer}, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request, session_id: str) -> Response:
-        """Store messages without replying; what they hold is remembered in the background (C9)."""
+        """Import messages without a reply; memories are extracted in the background (C9)."""
         body = _read(RecordingRequest, request)
         stored = record_turns(
             user=get_user(request),
@@ -187,7 +187,7 @@ class RecordingView(APIView):
 
 
 class RetryView(AsyncAPIView):
-    """Answer a failed message once more."""
+    """Retry a failed message."""
 
     @extend_schema(request=RetryRequest, responses=TURN_RESPONSES)
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
@@ -199,7 +199,7 @@ class RetryView(AsyncAPIView):
 
 
 class FormsView(AsyncAPIView):
-    """Submit a form in place of a message (H1)."""
+    """Submit a form instead of a message (H1)."""
 
     @extend_schema(request=FormRequest, responses={201: FormReplySerializer})
     async def post(self, request: Request, session_id: str) -> Response:
@@ -229,7 +229,7 @@ class MessageView(APIView):
 
     @extend_schema(request=MessageChangeSerializer, responses=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
-        """Mark the message as a favourite, or no longer (C1)."""
+        """Add the message to the favourites, or remove it (C1)."""
         body = MessageChangeSerializer(data=request.data)
         body.is_valid(raise_exception=True)
         message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body.validated_data)
@@ -237,7 +237,7 @@ class MessageView(APIView):
 
 
 class TurnView(APIView):
-    """The turn that a message, the user's or the reply, belongs to."""
+    """The turn of a message (either the user's message or the reply)."""
 
     @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:

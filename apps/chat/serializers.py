@@ -46,7 +46,7 @@ class RetryRequest(KnownFieldsSerializer):
 
 
 class RecordedMessageSerializer(KnownFieldsSerializer):
-    """A message that was said elsewhere; without a `create_time` it was said now."""
+    """A message of a past conversation; `create_time` defaults to now."""
 
     role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
     content = StrictCharField(trim_whitespace=False)
@@ -62,7 +62,7 @@ class RecordedMessageSerializer(KnownFieldsSerializer):
 
 
 class RecordingRequest(KnownFieldsSerializer):
-    """Messages to store without replying, in the order in which they were said (C9)."""
+    """Messages to import without a reply, in chronological order (C9)."""
 
     messages = RecordedMessageSerializer(
         many=True,
@@ -108,7 +108,9 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField()
     keyword_score = serializers.FloatField()
     semantic_score = serializers.FloatField()
-    category_boost = serializers.FloatField(required=False, help_text="Of long-term memories, as all that follow.")
+    category_boost = serializers.FloatField(
+        required=False, help_text="Long-term memories only, like all following fields."
+    )
     recency_score = serializers.FloatField(required=False)
     frequency_score = serializers.FloatField(required=False)
     confidence = serializers.FloatField(required=False)
@@ -138,7 +140,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     memory_updates = MemoryUpdateSerializer(many=True)
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(
-        required=False, help_text="Only where `memory.remembered_feedback` is on: what the reply may say it remembered."
+        required=False, help_text="Only if `memory.remembered_feedback` is on: what was remembered."
     )
 
 

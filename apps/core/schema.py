@@ -6,7 +6,8 @@ from typing import Any
 
 ERROR: dict[str, Any] = {
     "type": "object",
-    "description": "`code` is stable and for programs, `message` is for people, `fields` says what is wrong where.",
+    "description": "`code` is stable and machine-readable, `message` is human-readable, and `fields` describes the "
+    "errors by field.",
     "required": ["error"],
     "additionalProperties": False,
     "properties": {

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 
 class KnownFieldsSerializer(serializers.Serializer[Any]):
-    """Refuses fields it does not know: a mistyped name would lose what it holds."""
+    """Rejects unknown fields, because the value of a mistyped field would be lost."""
 
     ignored: frozenset[str] = frozenset()
 
@@ -23,6 +23,6 @@ class KnownFieldsSerializer(serializers.Serializer[Any]):
 
 
 class DeletedSerializer(serializers.Serializer[Any]):
-    """What a DELETE did."""
+    """The result of a DELETE."""
 
     deleted = serializers.IntegerField()

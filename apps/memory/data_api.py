@@ -27,7 +27,7 @@ from apps.memory.transfer.files import answer_written
 
 
 class ExportView(AsyncAPIView):
-    """Everything remembered about the user, of every kind, as one JSON document."""
+    """All data of the user as one JSON document."""
 
     @extend_schema(responses={(200, "application/json"): OpenApiTypes.OBJECT})
     async def get(self, request: Request) -> HttpResponseBase:
@@ -41,20 +41,20 @@ def answer_export(user: User) -> FileResponse:
 
 
 class EraseRequest(KnownFieldsSerializer):
-    """`confirm`: the user's own name, typed."""
+    """`confirm`: the username, to confirm."""
 
     confirm = StrictCharField(trim_whitespace=False)
 
 
 class ReceiptSerializer(serializers.Serializer[object]):
-    """What was deleted, by table, and whether reading everything back found nothing left."""
+    """The deleted rows by table, and whether a check found nothing left."""
 
     deleted = serializers.DictField(child=serializers.IntegerField())
     verified = serializers.BooleanField()
 
 
 class EraseView(APIView):
-    """Erase everything remembered about the user, everywhere and for good. The account and its tokens stay."""
+    """Permanently erase all data of the user. The account and its tokens are kept."""
 
     @extend_schema(request=EraseRequest, responses=ReceiptSerializer)
     def post(self, request: Request) -> Response:

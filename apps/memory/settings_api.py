@@ -30,7 +30,7 @@ CHANGES_SCHEMA = _describe_settings(changes=True)
 
 
 class SettingsView(APIView):
-    """Effective settings: the user's own over global ones over the environment over defaults."""
+    """Effective settings: the user's own settings override global ones, the environment and defaults."""
 
     @extend_schema(operation_id="memory_settings_retrieve", responses={(200, "application/json"): EFFECTIVE_SCHEMA})
     def get(self, request: Request) -> Response:
@@ -39,7 +39,7 @@ class SettingsView(APIView):
     @extend_schema(
         request={"application/json": CHANGES_SCHEMA},
         responses={(200, "application/json"): EFFECTIVE_SCHEMA},
-        description="Changes the named settings, effective on the next turn; null restores a default.",
+        description="Change the given settings from the next turn on; null restores a default.",
     )
     def patch(self, request: Request) -> Response:
         if not isinstance(request.data, dict):

@@ -27,7 +27,7 @@ def _answer(user: User) -> Response:
 
 
 class ProfileView(APIView):
-    """The one document of the user; GET always answers one, an empty one of version 0 where nothing is written."""
+    """The user's profile document; if there is none, GET returns an empty one with version 0."""
 
     @extend_schema(responses=ProfileSerializer)
     def get(self, request: Request) -> Response:
@@ -49,15 +49,15 @@ class ProfileView(APIView):
 
     @extend_schema(
         responses={200: DeletedSerializer},
-        description="Deletes the document with its versions and proposals for good; nothing of it is learned again "
-        "from what was said before.",
+        description="Permanently delete the document with its versions and proposals; it is not learned again from "
+        "past messages.",
     )
     def delete(self, request: Request) -> Response:
         return Response({"deleted": services.forget_profile(user=get_user(request), now=timezone.now())})
 
 
 class AcceptProposalView(APIView):
-    """Write a proposal into its section; 409 unless it is pending. Answers the profile."""
+    """Accept a proposal and write it into its section; 409 unless it is pending. Returns the profile."""
 
     @extend_schema(request=None, responses=ProfileSerializer)
     def post(self, request: Request, proposal_id: str) -> Response:
@@ -67,7 +67,7 @@ class AcceptProposalView(APIView):
 
 
 class RejectProposalView(APIView):
-    """Turn a proposal down; it is not proposed again. 409 unless it is pending. Answers the profile."""
+    """Reject a proposal; it is not proposed again. 409 unless it is pending. Returns the profile."""
 
     @extend_schema(request=None, responses=ProfileSerializer)
     def post(self, request: Request, proposal_id: str) -> Response:

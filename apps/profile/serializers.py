@@ -20,7 +20,7 @@ class ProfileProposalSerializer(serializers.ModelSerializer[ProfileProposal]):
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
-    """U1's fields. Where there is no document its texts are empty, `version` is 0 and `updated_at` null."""
+    """The fields of U1. Without a document, the texts are empty, `version` is 0 and `updated_at` is null."""
 
     reply_style = serializers.CharField(default="")
     language_habits = serializers.CharField(default="")
@@ -32,9 +32,9 @@ class ProfileSerializer(serializers.Serializer[Any]):
 
 
 class ProfileChangeRequest(KnownFieldsSerializer):
-    """Sections to write. Those under `sections` merge by name; null or a blank text removes one.
+    """Sections to write. Those under `sections` are merged by name; null or a blank text removes a section.
 
-    What the server keeps is ignored, so that what GET answered can be sent back.
+    Read-only fields are ignored, so a GET response can be sent back.
     """
 
     ignored = frozenset({"version", "updated_at", "proposals"})
@@ -46,4 +46,4 @@ class ProfileChangeRequest(KnownFieldsSerializer):
 
 
 class ProfileReplaceRequest(ProfileChangeRequest):
-    """The whole document: what is left out is removed."""
+    """The complete document; sections left out are removed."""

@@ -27,7 +27,7 @@ from apps.summaries.serializers import (
 
 
 class SummariesView(generics.ListAPIView[SessionSummary]):
-    """What the user's sessions were about, newest first; writing the summary of one by hand."""
+    """Summaries of the user's sessions, newest first; write one by hand."""
 
     serializer_class = SessionSummarySerializer
     filterset_class = TimesFilter
@@ -39,7 +39,7 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
     @extend_schema(
         request=SummaryRequest,
         responses={201: SessionSummarySerializer},
-        description="409 where the session has a summary already, or is temporary.",
+        description="409 if the session already has a summary or is temporary.",
     )
     def post(self, request: Request) -> Response:
         body = SummaryRequest(data=request.data)
@@ -74,7 +74,7 @@ class SummaryView(APIView):
 
     @extend_schema(
         responses={200: DeletedSerializer},
-        description="Deletes the text for good; it is not written again from what was said before.",
+        description="Permanently delete the text; it is not generated again from past messages.",
     )
     def delete(self, request: Request, summary_id: str) -> Response:
         user, asked = get_user(request), read_uuid(summary_id)

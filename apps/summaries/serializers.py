@@ -26,12 +26,12 @@ class SummaryChangeRequest(KnownFieldsSerializer):
 
 
 class SummaryReplaceRequest(SummaryChangeRequest):
-    """A whole summary; what the server keeps is ignored, so that what GET answered can be sent back."""
+    """A complete summary. Read-only fields are ignored, so a GET response can be sent back."""
 
     ignored = frozenset(SessionSummarySerializer.Meta.fields)
 
 
 class SummaryRequest(SummaryChangeRequest):
-    """A summary written by hand, of a session that has none."""
+    """A summary written by hand for a session without one."""
 
     session_id = serializers.UUIDField()

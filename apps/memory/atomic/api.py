@@ -37,7 +37,7 @@ MAX_TOP_N = 50
 
 
 class AtomicMemoriesView(generics.ListAPIView[AtomicMemory]):
-    """The user's atomic memories, newest first; creating one; clearing all."""
+    """The user's atomic memories, newest first; create one, or delete all."""
 
     serializer_class = AtomicMemorySerializer
     filterset_class = AtomicMemoryFilter
@@ -49,7 +49,7 @@ class AtomicMemoriesView(generics.ListAPIView[AtomicMemory]):
     @extend_schema(
         request=AtomicRequest,
         responses={201: AtomicMemorySerializer, 200: AtomicMemorySerializer},
-        description="201 with a new memory; 200 with the active one of the same content, which takes the new tags.",
+        description="201 with the new memory; 200 with the active memory of the same content, with the new tags added.",
     )
     def post(self, request: Request) -> Response:
         body = AtomicRequest(data=request.data)
@@ -106,7 +106,7 @@ class AtomicMemoryView(APIView):
 
 
 class AtomicAcceptView(APIView):
-    """Take a pending atomic memory for true; 409 unless it is pending."""
+    """Accept a pending atomic memory; 409 unless it is pending."""
 
     @extend_schema(request=None, responses=AtomicMemorySerializer)
     def post(self, request: Request, atomic_id: str) -> Response:
@@ -115,7 +115,7 @@ class AtomicAcceptView(APIView):
 
 
 class AtomicRejectView(APIView):
-    """Turn a pending atomic memory down; 409 unless it is pending."""
+    """Reject a pending atomic memory; 409 unless it is pending."""
 
     @extend_schema(request=None, responses=AtomicMemorySerializer)
     def post(self, request: Request, atomic_id: str) -> Response:
@@ -128,10 +128,10 @@ class AtomicSearchView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("q", str, required=True, description="A message, or keywords."),
+            OpenApiParameter("q", str, required=True, description="A message or keywords."),
             OpenApiParameter("top_n", int, description=f"1–{MAX_TOP_N}; memory.rag_top_n by default."),
-            OpenApiParameter("since", str, description="Of a turn at this time or later (ISO 8601)."),
-            OpenApiParameter("until", str, description="Of a turn at this time or before (ISO 8601)."),
+            OpenApiParameter("since", str, description="Mentioned at this time or later (ISO 8601)."),
+            OpenApiParameter("until", str, description="Mentioned at this time or earlier (ISO 8601)."),
         ],
         responses=RankedAtomicSerializer,
     )

@@ -17,11 +17,11 @@ ORDERINGS = {"create_time": "created_at", "updated_at": "updated_at", "timestamp
 class AtomicMemoryFilter(django_filters.FilterSet):
     """`status` (active by default), `search`, `since`, `until`, `tags`, `session_id`, `ordering`."""
 
-    status = StatusListFilter(lookup_expr="in", label="A comma list of statuses, or all; active by default.")
+    status = StatusListFilter(lookup_expr="in", label="Comma-separated statuses, or all; active by default.")
     search = django_filters.CharFilter(method="filter_search", label="Search memories")
-    since = TimeFilter(field_name="timestamp", lookup_expr="gte", label="Of a turn at this time or later (ISO 8601).")
-    until = TimeFilter(field_name="timestamp", lookup_expr="lte", label="Of a turn at this time or before (ISO 8601).")
-    tags = django_filters.CharFilter(method="filter_tags", label="A comma list: memories with all of these tags.")
+    since = TimeFilter(field_name="timestamp", lookup_expr="gte", label="Mentioned at this time or later (ISO 8601).")
+    until = TimeFilter(field_name="timestamp", lookup_expr="lte", label="Mentioned at this time or earlier (ISO 8601).")
+    tags = django_filters.CharFilter(method="filter_tags", label="Comma-separated tags that a memory must all have.")
     session_id = django_filters.UUIDFilter()
     ordering = StableOrderingFilter(fields=ORDERINGS)
 

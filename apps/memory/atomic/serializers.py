@@ -13,7 +13,7 @@ from apps.memory.models import AtomicMemory
 
 
 class AtomicMemorySerializer(serializers.ModelSerializer[AtomicMemory]):
-    """A1's fields."""
+    """The fields of A1."""
 
     session_id = serializers.UUIDField(allow_null=True, read_only=True)
     message_id = serializers.UUIDField(allow_null=True, read_only=True)
@@ -51,21 +51,21 @@ class AtomicChangeRequest(KnownFieldsSerializer):
 
 
 class AtomicReplaceRequest(AtomicChangeRequest):
-    """A whole atomic memory; what the server keeps is ignored, so that what GET answered can be sent back."""
+    """A complete atomic memory. Read-only fields are ignored, so a GET response can be sent back."""
 
     ignored = frozenset(AtomicMemorySerializer.Meta.fields)
 
 
 class AtomicRequest(AtomicChangeRequest):
-    """A new atomic memory: `timestamp` is now unless said."""
+    """A new atomic memory; `timestamp` defaults to now."""
 
     session_id = serializers.UUIDField(required=False, allow_null=True)
 
 
 class ScoredAtomicSerializer(serializers.Serializer[Any]):
-    """An atomic memory with its score, 0 to 1 and comparable within one answer only, and what went into it.
+    """An atomic memory with its score (0 to 1, comparable only within one response) and score components.
 
-    `keyword_score` is BM25, from 0 on without an upper bound; `semantic_score` the cosine, 0 when it is not known.
+    `keyword_score` is BM25 (at least 0, unbounded); `semantic_score` is the cosine (0 if unknown).
     """
 
     memory = AtomicMemorySerializer()

@@ -23,7 +23,7 @@ class ConversationSearchView(APIView):
         operation_id="memory_conversations_search",
         request=ConversationSearchRequest,
         responses={200: ConversationMatchesSerializer},
-        description="503 when the embedding model cannot be asked; 404 for a session that is not yours.",
+        description="503 if the embedding model is unavailable; 404 for another user's session.",
     )
     def post(self, request: Request) -> Response:
         user = get_user(request)

@@ -16,7 +16,7 @@ MAX_TOP_K = 50
 
 
 class ConversationSearchRequest(KnownFieldsSerializer):
-    """What to search for; `threshold` is memory.similarity_threshold by default."""
+    """A search by meaning; `threshold` defaults to memory.similarity_threshold."""
 
     query = StrictCharField()
     top_k = StrictIntegerField(min_value=1, max_value=MAX_TOP_K, default=5)
@@ -30,7 +30,7 @@ class ConversationSearchRequest(KnownFieldsSerializer):
 
 
 class ConversationMatchSerializer(serializers.Serializer[Any]):
-    """A message or summary near the query; of a long message its nearest part."""
+    """A message or summary similar to the query; for a long message, its most similar part."""
 
     content = serializers.CharField()
     similarity = serializers.FloatField()

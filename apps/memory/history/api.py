@@ -21,7 +21,7 @@ from apps.memory.models import Change
 
 
 class ChangesView(generics.ListAPIView[Change]):
-    """Every change of what is remembered of the user, newest first: who, when, before and after."""
+    """All changes to the user's memories, newest first, with author, time, and the state before and after."""
 
     serializer_class = ChangeSerializer
     filterset_class = ChangeFilter
@@ -37,8 +37,8 @@ class UndoView(APIView):
     @extend_schema(
         request=None,
         responses=ChangesSerializer,
-        description="Returns what that changed. 409 for a deletion, which is final, for what was undone already, and "
-        "for what has changed since.",
+        description="Returns the resulting changes. 409 for deletions (which are final), changes already undone, and "
+        "objects changed since.",
     )
     def post(self, request: Request, operation: str) -> Response:
         user = get_user(request)

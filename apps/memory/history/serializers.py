@@ -14,7 +14,7 @@ class SnapshotField(serializers.JSONField):
 
 
 class ChangeSerializer(serializers.ModelSerializer[Change]):
-    """One change. `before` null: it was made then; both null: that was deleted since.
+    """One change. `before` is null for a creation; both are null if the object has since been deleted.
 
     `actor` null: the assistant. `message_id`: the message that caused it, null where none did or it was deleted.
     """
@@ -44,6 +44,6 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
 
 
 class ChangesSerializer(serializers.Serializer[dict[str, list[Change]]]):
-    """What undoing changed."""
+    """The changes made by undoing."""
 
     results = ChangeSerializer(many=True, read_only=True)

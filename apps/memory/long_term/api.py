@@ -46,7 +46,7 @@ MAX_SEARCH_LIMIT = 50
 
 
 class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
-    """The user's long-term memories, newest first; creating one; clearing all."""
+    """The user's long-term memories, newest first; create one, or delete all."""
 
     serializer_class = LongTermMemorySerializer
     filterset_class = LongTermMemoryFilter
@@ -58,8 +58,8 @@ class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
     @extend_schema(
         request=MemoryRequest,
         responses={201: LongTermMemorySerializer, 200: LongTermMemorySerializer},
-        description="201 with a new memory, which supersedes another value of the same key; 200 with the existing "
-        "memory where key and value are the same.",
+        description="201 with the new memory, which supersedes another value of the same key; 200 with the existing "
+        "memory if key and value are the same.",
     )
     def post(self, request: Request) -> Response:
         body = MemoryRequest(data=request.data)
@@ -97,7 +97,7 @@ class LongTermMemoryView(APIView):
         return Response(LongTermMemorySerializer(memory).data)
 
     @extend_schema(
-        parameters=[OpenApiParameter("copies", bool, description="Also remove what …/copies lists.")],
+        parameters=[OpenApiParameter("copies", bool, description="Also delete the copies that …/copies lists.")],
         responses={200: DeletedSerializer},
     )
     def delete(self, request: Request, memory_id: str) -> Response:
@@ -109,7 +109,7 @@ class LongTermMemoryView(APIView):
 
 
 class AcceptView(APIView):
-    """Take a pending memory for true; 409 unless it is pending."""
+    """Accept a pending memory; 409 unless it is pending."""
 
     @extend_schema(request=None, responses=LongTermMemorySerializer)
     def post(self, request: Request, memory_id: str) -> Response:
@@ -118,7 +118,7 @@ class AcceptView(APIView):
 
 
 class RejectView(APIView):
-    """Turn a pending memory down; it is not proposed again. 409 unless it is pending."""
+    """Reject a pending memory; it is not proposed again. 409 unless it is pending."""
 
     @extend_schema(request=None, responses=LongTermMemorySerializer)
     def post(self, request: Request, memory_id: str) -> Response:
@@ -127,7 +127,7 @@ class RejectView(APIView):
 
 
 class CopiesView(APIView):
-    """Where else the memory's text lives: memories, live sessions, profile, summaries, contexts (L6)."""
+    """Other places with the memory's text: memories, active sessions, profile, summaries, contexts (L6)."""
 
     @extend_schema(responses=CopiesSerializer)
     def get(self, request: Request, memory_id: str) -> Response:
@@ -152,8 +152,8 @@ class SearchView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("q", str, required=True, description="A message, or keywords."),
-            OpenApiParameter("session_id", str, description="Takes that session's current topic into account (K7)."),
+            OpenApiParameter("q", str, required=True, description="A message or keywords."),
+            OpenApiParameter("session_id", str, description="Considers the current topic of this session (K7)."),
             OpenApiParameter("limit", int, description=f"1–{MAX_SEARCH_LIMIT}; memory.retrieval_limit by default."),
         ],
         responses=RankedMemoriesSerializer,

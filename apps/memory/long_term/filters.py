@@ -19,7 +19,7 @@ class LongTermMemoryFilter(django_filters.FilterSet):
 
     category = django_filters.ChoiceFilter(choices=Category.choices)
     source = django_filters.ChoiceFilter(choices=Source.choices)
-    status = StatusListFilter(lookup_expr="in", label="A comma list of statuses, or all; active by default.")
+    status = StatusListFilter(lookup_expr="in", label="Comma-separated statuses, or all; active by default.")
     search = django_filters.CharFilter(method="filter_search", label="Search memories")
     ordering = StableOrderingFilter(fields=ORDERINGS)
 

@@ -14,7 +14,7 @@ from apps.memory.models import Category, LongTermMemory, Source
 
 
 class LongTermMemorySerializer(serializers.ModelSerializer[LongTermMemory]):
-    """L1's fields, and `mode`: what accepting a pending memory does to the value its key has by then."""
+    """The fields of L1, and `mode`: how a pending memory, once accepted, changes the current value of its key."""
 
     session_id = serializers.UUIDField(allow_null=True, read_only=True)
     message_id = serializers.UUIDField(allow_null=True, read_only=True)
@@ -64,33 +64,33 @@ class MemoryChangeRequest(KnownFieldsSerializer):
 
 
 class MemoryReplaceRequest(MemoryChangeRequest):
-    """A whole memory; what the server keeps is ignored, so that what GET answered can be sent back."""
+    """A complete memory. Read-only fields are ignored, so a GET response can be sent back."""
 
     ignored = frozenset(LongTermMemorySerializer.Meta.fields)
 
 
 class MemoryRequest(MemoryChangeRequest):
-    """A new memory: `confidence` 1 and `source` user_stated unless said."""
+    """A new memory; `confidence` defaults to 1 and `source` to user_stated."""
 
     session_id = serializers.UUIDField(required=False, allow_null=True)
 
 
 class BatchDeleteRequest(KnownFieldsSerializer):
-    """IDs of the memories to delete; `copies` removes what `…/copies` lists for them too."""
+    """IDs of the memories to delete; `copies` also deletes the copies that `…/copies` lists."""
 
     ids = serializers.ListField(child=serializers.UUIDField(), allow_empty=False)
     copies = StrictBooleanField(default=False)
 
 
 class BatchDeletedSerializer(serializers.Serializer[Any]):
-    """How many of them were deleted, and which were not there."""
+    """The number of deleted memories, and the IDs that were not found."""
 
     deleted = serializers.IntegerField()
     missing = serializers.ListField(child=serializers.UUIDField())
 
 
 class MemoryCopySerializer(serializers.Serializer[Any]):
-    """Another place that holds the memory's text: another memory, a context variable, a topic, or a running text."""
+    """Another place with the memory's text: another memory, a context variable, a topic, or a text."""
 
     kind = serializers.ChoiceField(choices=["long_term", "atomic", "working", "topic", "profile", "summary", "context"])
     id = serializers.UUIDField()

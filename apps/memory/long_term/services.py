@@ -314,10 +314,10 @@ def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -
 
 @transaction.atomic
 def accept_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemory:
-    """Take a pending memory for true: what it proposed is done to the value its key has by now (L2).
+    """Accept a pending memory: apply what it proposes to the current value of its key (L2).
 
-    It becomes the active memory, with the items it adds to or leaves of a list, and supersedes the one before. Where it
-    takes away the last item, nothing stays active and it counts as superseded too. Raises `NotFound`; `Conflict` unless
+    It becomes the active memory, with the resulting items if the value is a list, and supersedes the previous one. If it
+    removes the last item, nothing remains active and it counts as superseded too. Raises `NotFound`; `Conflict` unless
     it is pending.
     """
     lock_memories(user)

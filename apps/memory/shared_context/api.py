@@ -23,7 +23,7 @@ from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
 
 
 class ContextsView(generics.ListAPIView[SharedContext]):
-    """The user's shared contexts, newest first; making one."""
+    """The user's shared contexts, newest first; create one."""
 
     serializer_class = SharedContextSerializer
     filterset_class = TimesFilter
@@ -54,7 +54,7 @@ class ContextView(APIView):
 
 
 class ContextEntriesView(APIView):
-    """Additions to a context: they are appended, and what is there stays. 413 over 64 KiB in all."""
+    """Append entries to a context; existing ones do not change. 413 if the total exceeds 64 KiB."""
 
     @extend_schema(request=EntryRequest, responses={201: SharedContextSerializer})
     def post(self, request: Request, context_id: str) -> Response:

@@ -17,7 +17,7 @@ class ContextEntrySerializer(serializers.ModelSerializer[ContextEntry]):
 
 
 class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
-    """X1's fields, the entries in the order in which they were added."""
+    """The fields of X1, with entries in the order they were added."""
 
     session_id = serializers.UUIDField(allow_null=True, read_only=True)
     entries = ContextEntrySerializer(many=True, read_only=True)
@@ -28,7 +28,7 @@ class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
 
 
 class ContextRequest(KnownFieldsSerializer):
-    """A new context, of one of the user's sessions or of none."""
+    """A new context, optionally of one of the user's sessions."""
 
     title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
     content = StrictCharField()
@@ -36,7 +36,7 @@ class ContextRequest(KnownFieldsSerializer):
 
 
 class EntryRequest(KnownFieldsSerializer):
-    """A text to add; `author` is the user's name unless said."""
+    """A text to add; `author` defaults to the username."""
 
     text = StrictCharField()
     author = StrictCharField(required=False, max_length=MAX_AUTHOR_CHARACTERS)

@@ -28,7 +28,7 @@ class LongTermExportView(APIView):
 
     @extend_schema(
         operation_id="memory_long_term_export",
-        parameters=[OpenApiParameter("format", str, enum=["json"], description="json, which is also the default.")],
+        parameters=[OpenApiParameter("format", str, enum=["json"], description="json (the default).")],
         responses={(200, "application/json"): LongTermMemorySerializer(many=True)},
         filters=False,
     )
@@ -52,7 +52,7 @@ class ImportedRowErrorSerializer(serializers.Serializer[Any]):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """How many were made, changed, and there already just so. `errors` is empty: with any, nothing is imported."""
+    """The numbers of created, changed and unchanged memories. `errors` is empty: with any, nothing is imported."""
 
     created = serializers.IntegerField()
     updated = serializers.IntegerField()

@@ -17,7 +17,7 @@ from apps.memory.working.serializers import WorkingMemoryChangeSerializer, Worki
 
 
 class WorkingMemoryView(APIView):
-    """What a live session keeps in mind; 404 before its first message and after it idled too long (W2, W4)."""
+    """Working memory of an active session; 404 before its first message and after it has expired (W2, W4)."""
 
     @extend_schema(responses=WorkingMemorySerializer)
     def get(self, request: Request, session_id: str) -> Response:

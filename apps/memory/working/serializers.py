@@ -12,7 +12,7 @@ from apps.memory.working.selectors import WorkingMemorySnapshot
 
 
 class WorkingMemorySerializer(serializers.Serializer[Any]):
-    """W1's fields; variables in order of writing."""
+    """The fields of W1; variables in the order they were written."""
 
     session_id = serializers.UUIDField()
     current_topic = serializers.CharField(allow_null=True)
@@ -27,7 +27,7 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
 
 
 class WorkingMemoryChangeSerializer(KnownFieldsSerializer):
-    """A null topic clears it; variables merge key by key and null removes one."""
+    """A null topic clears it; variables are merged by key, and null removes a variable."""
 
     current_topic = StrictCharField(required=False, allow_null=True, max_length=200)
     context_variables = serializers.DictField(required=False)
