@@ -316,9 +316,9 @@ def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -
 def accept_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTermMemory:
     """Accept a pending memory: apply what it proposes to the current value of its key (L2).
 
-    It becomes the active memory, with the resulting items if the value is a list, and supersedes the previous one. If it
-    removes the last item, nothing remains active and it counts as superseded too. Raises `NotFound`; `Conflict` unless
-    it is pending.
+    It becomes the active memory, with the resulting items if the value is a list, and supersedes the previous one. If
+    it removes the last item, nothing remains active and it counts as superseded too. Raises `NotFound`; `Conflict`
+    unless it is pending.
     """
     lock_memories(user)
     memory = _get_pending(user, memory_id)
