@@ -14,6 +14,7 @@ urlpatterns = [
     path("", include("apps.chat.page_urls")),
     path("chat/", include("apps.chat.urls")),
     path("memory/", include("apps.memory.urls")),
+    path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
     path("login", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),

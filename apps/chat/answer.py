@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from apps.chat.emotions import UNKNOWN_EMOTION, Emotion, StrategyTable, name_emotion
+from apps.chat.emotions import name_emotion
 from apps.chat.prompts import EmotionAnswer
+from apps.chat.types import UNKNOWN_EMOTION, Emotion, StrategyTable
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.llm.reading import read_json_object
 from apps.memory.long_term.types import ProposedEntry

@@ -46,7 +46,7 @@ from apps.conversations.services import (
     rename_session,
     set_collected,
 )
-from apps.conversations.turn_recording import record_turns
+from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, TooLarge

@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.chat.emotions import UNKNOWN
+from apps.chat.types import UNKNOWN
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.accounts.personal_data import PersonalTable, register_tables
+from apps.accounts.services.personal_data import PersonalTable, register_tables
 from apps.chat.models import Turn
 
 register_tables(PersonalTable(Turn))

@@ -8,8 +8,8 @@ import uuid
 from apps.accounts.models import User
 from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
-from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.models import Turn
+from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.accounts.personal_data import PersonalTable, register_tables
+from apps.accounts.services.personal_data import PersonalTable, register_tables
 from apps.conversations.models import Message, Recording, Session, Work
 
 register_tables(PersonalTable(Session), PersonalTable(Message), PersonalTable(Work), PersonalTable(Recording))

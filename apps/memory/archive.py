@@ -16,7 +16,7 @@ from apps.core.errors import NotFound
 from apps.core.text.fold import normalize_key
 from apps.core.text.json_text import json_text
 from apps.core.text.segment import cjk_runs
-from apps.memory.history.context import changed_by
+from apps.memory.history.authorship import changed_by
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.proposals import MAX_PROPOSED_CHARACTERS, Proposal
 from apps.memory.long_term.services import record_proposals

@@ -33,8 +33,8 @@ from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.do_not_relearn import allow_again, find_forgotten, record_forgotten
-from apps.memory.embeddings.memories import MemoryKind, write_embeddings
-from apps.memory.history.context import changed_by
+from apps.memory.embeddings.memories import write_embeddings
+from apps.memory.history.authorship import changed_by
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.judging.exact import digest_content, normalize_content
@@ -45,6 +45,7 @@ from apps.memory.long_term.learnable import digest_key, digest_values
 from apps.memory.long_term.ledger import TEXT_FIELDS as LONG_TERM_TEXT_FIELDS
 from apps.memory.long_term.ledger import set_text, write_vectors
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.types import MemoryKind
 
 _RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly)\b|生日|周年|每|出生")
 _RUN = re.compile(r"[\u3400-\u9fff]+|[^\s\u3400-\u9fff]+\s*|\s+")

@@ -19,11 +19,12 @@ from apps.core.text.sentences import split_sentences
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.embeddings.queries import QueryEmbedding, embed_queries
-from apps.memory.judging.types import Kind, KnownMemory
-from apps.memory.long_term.verdicts import list_shown
+from apps.memory.judging.types import KnownMemory
+from apps.memory.long_term.ending import list_shown
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.retrieval.retrieve import retrieve_relevant_memories
+from apps.memory.types import MemoryKind
 
 KEYED_ATTRIBUTES = (
     "where the user lives, home, address, moved; 居住地，住址，搬家",
@@ -96,7 +97,7 @@ def _read_atomic(rows: Iterable[AtomicMemory]) -> list[_Found]:
             [
                 KnownMemory(
                     number=0,
-                    kind=Kind.ATOMIC,
+                    kind=MemoryKind.ATOMIC,
                     text=row.content,
                     said_at=row.timestamp,
                     event=row.event_start,
@@ -117,7 +118,7 @@ def _read_long_term(user: User, message_ids: Collection[UUID]) -> list[_Found]:
         lines = [
             KnownMemory(
                 number=0,
-                kind=Kind.LONG_TERM,
+                kind=MemoryKind.LONG_TERM,
                 text=text,
                 key=row.key,
                 said_at=row.updated_at,

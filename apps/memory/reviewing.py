@@ -13,15 +13,15 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.instructions import is_instruction
 from apps.memory.atomic.audit import describe_change, snapshot
-from apps.memory.atomic.proposals import Proposal
-from apps.memory.atomic.recording import AtomicRecorder
+from apps.memory.atomic.held_verdicts import HeldVerdict
+from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.selectors import get_atomic_memory
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.history.services import record_changes
-from apps.memory.judging.guards import Reason
-from apps.memory.judging.types import Kind, Relation, Said
+from apps.memory.judging.types import Reason, Relation, Said
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.types import MemoryKind
 from apps.memory.verdicts import carry_out_long_term
 
 _MAX_LENGTH = 32_000
@@ -45,7 +45,7 @@ class AtomicAcceptance:
 
 def find_reason(memory: AtomicMemory) -> Reason:
     """Return why a pending memory waits; of one without a record of it what its text and its confidence tell."""
-    proposal = Proposal.from_json(memory.proposal)
+    proposal = HeldVerdict.from_json(memory.proposal)
     if proposal is not None:
         return proposal.reason
     return Reason.INSTRUCTION if is_instruction(memory.content) else Reason.UNSURE
@@ -53,13 +53,13 @@ def find_reason(memory: AtomicMemory) -> Reason:
 
 def preview_acceptance(memory: AtomicMemory) -> AtomicAcceptance:
     """Return what accepting this pending memory would do now; changes nothing. Two queries."""
-    proposal = Proposal.from_json(memory.proposal)
+    proposal = HeldVerdict.from_json(memory.proposal)
     recorder = _make_recorder(memory, proposal, writer=MemoryWriter(memory.user, now=memory.updated_at))
     if proposal is None:
         return AtomicAcceptance(same=recorder.find_same(memory.content))
     ended = [row.content for row in recorder.find_ended(proposal)]
     if proposal.relation is Relation.CONTRADICTS:
-        ended += [target.text for target in proposal.targets if target.kind is Kind.LONG_TERM]
+        ended += [target.text for target in proposal.targets if target.kind is MemoryKind.LONG_TERM]
     return AtomicAcceptance(
         same=recorder.find_same(memory.content) if proposal.is_memory else None,
         ended=ended,
@@ -78,10 +78,10 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     """
     lock_memories(user)
     memory = _get_pending(user, memory_id)
-    proposal = Proposal.from_json(memory.proposal)
+    proposal = HeldVerdict.from_json(memory.proposal)
     writer, operation = MemoryWriter(user, now=now), uuid4()
     recorder = _make_recorder(memory, proposal, writer=writer)
-    recorder.accept(memory, proposal or Proposal(Reason.UNSURE), operation=operation)
+    recorder.accept(memory, proposal or HeldVerdict(Reason.UNSURE), operation=operation)
     writer.save()
     if proposal is not None and proposal.relation is Relation.CONTRADICTS:
         said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
@@ -104,7 +104,7 @@ def reject_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     return memory
 
 
-def _make_recorder(memory: AtomicMemory, proposal: Proposal | None, *, writer: MemoryWriter) -> AtomicRecorder:
+def _make_recorder(memory: AtomicMemory, proposal: HeldVerdict | None, *, writer: MemoryWriter) -> AtomicRecorder:
     return AtomicRecorder(
         writer,
         targets=proposal.targets if proposal else (),

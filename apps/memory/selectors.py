@@ -1,15 +1,23 @@
 """What other apps may read of memory."""
 
+from apps.memory.atomic.curation import combine_contents
 from apps.memory.atomic.selectors import get_atomic_memories_by_id
+from apps.memory.embeddings.active import find_active_model
+from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
+from apps.memory.embeddings.search import ConversationMatch, search_conversations
 from apps.memory.history.selectors import find_states_since, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
+from apps.memory.long_term.curation import combine_values
+from apps.memory.long_term.previews import Acceptance, preview_acceptances
+from apps.memory.long_term.proposals import reads_as_instruction
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
+from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.working.selectors import (
@@ -21,14 +29,23 @@ from apps.memory.working.selectors import (
 )
 
 __all__ = [
+    "Acceptance",
+    "AtomicAcceptance",
     "ContextSnapshot",
+    "ConversationMatch",
     "FoundMemory",
+    "ModelVectors",
     "QueryEmbedding",
     "RecalledMemories",
     "TimeRange",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",
+    "combine_contents",
+    "combine_values",
+    "count_vectors",
     "embed_query",
+    "find_active_model",
+    "find_reason",
     "find_states_since",
     "find_working_memory",
     "find_working_state",
@@ -45,9 +62,13 @@ __all__ = [
     "list_memories",
     "list_recorded",
     "list_session_contexts",
+    "preview_acceptance",
+    "preview_acceptances",
+    "reads_as_instruction",
     "recall_memories",
     "retrieve_atomic_memories",
     "retrieve_relevant_memories",
+    "search_conversations",
     "search_memories",
     "start_embedding",
 ]

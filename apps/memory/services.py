@@ -1,6 +1,7 @@
 """What other apps may write in memory."""
 
 from apps.memory.archive import archive_working_memory, expire_working_memory
+from apps.memory.atomic.curation import bring_back_atomic_memory, merge_atomic_memories, supersede_atomic_memory
 from apps.memory.atomic.services import (
     create_atomic_memory,
     forget_all_atomic_memories,
@@ -21,10 +22,12 @@ from apps.memory.commands import (
     run_commands,
 )
 from apps.memory.copies import CopyHolder, MemoryCopy, register_copy_holder
-from apps.memory.history.context import changed_by
+from apps.memory.embeddings.messages import forget_embeddings, prepare_embeddings, store_embeddings
+from apps.memory.history.authorship import changed_by, collect_operations
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.history.undo import undo_operation
+from apps.memory.long_term.curation import bring_back_memory, merge_memories
 from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.services import (
     accept_memory,
@@ -62,7 +65,10 @@ __all__ = [
     "append_entry",
     "apply_recorded_commands",
     "archive_working_memory",
+    "bring_back_atomic_memory",
+    "bring_back_memory",
     "changed_by",
+    "collect_operations",
     "count_turn",
     "create_atomic_memory",
     "create_context",
@@ -75,11 +81,15 @@ __all__ = [
     "forget_atomic_memories",
     "forget_chosen",
     "forget_context",
+    "forget_embeddings",
     "forget_history",
     "forget_memories",
     "forget_stated",
     "forget_working_memory",
+    "merge_atomic_memories",
+    "merge_memories",
     "name_operation",
+    "prepare_embeddings",
     "record_analysis",
     "record_changes",
     "record_context",
@@ -94,6 +104,8 @@ __all__ = [
     "reject_memory",
     "remember_statement",
     "run_commands",
+    "store_embeddings",
+    "supersede_atomic_memory",
     "undo_operation",
     "update_atomic_memory",
     "update_memory",

@@ -6,7 +6,15 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
+
+
+class MemoryKind(StrEnum):
+    """A kind of memory that is judged and has vectors."""
+
+    LONG_TERM = "long_term"
+    ATOMIC = "atomic"
 
 
 @dataclass(frozen=True, slots=True)

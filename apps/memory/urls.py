@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.memory import data_api, settings_api
 from apps.memory.atomic import api as atomic
 from apps.memory.embeddings import api as embeddings
 from apps.memory.history import api as history
@@ -33,7 +32,4 @@ urlpatterns = [
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
     path("changes", history.ChangesView.as_view(), name="changes"),
     path("changes/<str:operation>/undo", history.UndoView.as_view(), name="undo"),
-    path("export", data_api.ExportView.as_view(), name="export"),
-    path("erase", data_api.EraseView.as_view(), name="erase"),
-    path("settings", settings_api.SettingsView.as_view(), name="settings"),
 ]

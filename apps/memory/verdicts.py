@@ -13,8 +13,8 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.memory.atomic.proposals import Target, name_targets
-from apps.memory.atomic.recording import AtomicRecorder
+from apps.memory.atomic.held_verdicts import Target, name_targets
+from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.judging.exact import clean_statements, drop_decided
 from apps.memory.judging.guards import Guards
@@ -22,7 +22,6 @@ from apps.memory.judging.model import check_targets, check_verdict
 from apps.memory.judging.types import (
     JudgedOperation,
     JudgedStatement,
-    Kind,
     KnownMemory,
     Operation,
     Relation,
@@ -30,8 +29,9 @@ from apps.memory.judging.types import (
     Verdict,
 )
 from apps.memory.locking import lock_memories
-from apps.memory.long_term.verdicts import Named, add_items, end_memories
+from apps.memory.long_term.ending import Named, add_items, end_memories
 from apps.memory.models import AtomicMemory
+from apps.memory.types import MemoryKind
 
 
 def record_verdicts(
@@ -82,7 +82,9 @@ def carry_out_long_term(
 
 
 def _name_long_term(targets: Sequence[Target]) -> list[Named]:
-    return [Named(target.memory_id, target.text, target.item) for target in targets if target.kind is Kind.LONG_TERM]
+    return [
+        Named(target.memory_id, target.text, target.item) for target in targets if target.kind is MemoryKind.LONG_TERM
+    ]
 
 
 def _has_text(operation: JudgedOperation) -> bool:
@@ -164,7 +166,7 @@ class _Recording:
             self._end_long_term(targets, replacement=None, said=asked.source, operation=operation)
             return
         assert asked.text is not None
-        atomic = [target for target in targets if target.kind is Kind.ATOMIC]
+        atomic = [target for target in targets if target.kind is MemoryKind.ATOMIC]
         if atomic:
             relation = Relation.REFINES if asked.operation is Operation.ADD else Relation.CONTRADICTS
             verdict = Verdict(relation, asked.targets, asked.confidence)

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
-from apps.memory.history.undo import undo_operation
 from apps.memory.models import Change
+from apps.memory.services import undo_operation
 from apps.panel.answers import tell
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage

@@ -7,7 +7,7 @@ from django.utils import timezone
 from apps.conversations.models import Message
 from apps.conversations.queue.services import finish, put_off
 from apps.conversations.queue.types import Blame, Claim, SessionClaim
-from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from apps.memory.services import prepare_embeddings, store_embeddings
 from apps.summaries.services import prepare_summaries, store_summaries
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.core.db import fetch_prepared
+from apps.profile.document import read_document
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
+from apps.profile.statements import merge_statement
 from apps.profile.types import ProfileSnapshot
 
 _DOCUMENT = """
@@ -71,3 +76,30 @@ def list_pending_proposals(user: User) -> QuerySet[ProfileProposal]:
 def list_versions(user: User) -> QuerySet[ProfileVersion]:
     """Return every version of the document, newest first."""
     return ProfileVersion.objects.filter(user=user).order_by("-version")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionChange:
+    """What `accept_proposal` would make of the proposal's section; `edited_at`: when the person wrote it, if ever."""
+
+    before: str
+    after: str
+    edited_at: datetime | None
+
+
+def preview_proposals(proposals: Iterable[ProfileProposal]) -> Mapping[UUID, SectionChange]:
+    """Return what accepting each of these, of any number of people, would do by itself. One query."""
+    pending = list(proposals)
+    owners = {proposal.user_id for proposal in pending}
+    profiles = {profile.user_id: profile for profile in UserProfile.objects.filter(user__in=owners)} if owners else {}
+    return {proposal.id: _preview(proposal, profiles.get(proposal.user_id)) for proposal in pending}
+
+
+def _preview(proposal: ProfileProposal, profile: UserProfile | None) -> SectionChange:
+    before = read_document(profile).get(proposal.section, "") if profile else ""
+    edited_at = profile.edited_at.get(proposal.section) if profile else None
+    return SectionChange(
+        before=before,
+        after=merge_statement(before, proposal.text),
+        edited_at=datetime.fromisoformat(edited_at) if edited_at else None,
+    )

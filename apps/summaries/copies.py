@@ -12,11 +12,11 @@ from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.queue.services import release_work
 from apps.conversations.services import lock_session
-from apps.conversations.summarizing import list_conversation_summaries, rewrite_summary
+from apps.conversations.services.summarizing import list_conversation_summaries, rewrite_summary
 from apps.core.text.traces import Traces
-from apps.memory.models import Change, ConversationEmbedding
+from apps.memory.models import Change
 from apps.memory.selectors import list_recorded
-from apps.memory.services import CopyHolder, MemoryCopy, forget_history
+from apps.memory.services import CopyHolder, MemoryCopy, forget_embeddings, forget_history
 from apps.summaries.models import SessionSummary
 
 REMOVED = "…"
@@ -62,7 +62,7 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
             cut = traces.cut_from(message.content)
             if cut.removed:
                 rewrite_summary(message, content=cut.text or REMOVED, now=now)
-                ConversationEmbedding.objects.filter(message=message).delete()
+                forget_embeddings(message_ids=[message.id])
     changed |= list_recorded(user=user, kind=Change.Kind.SUMMARY, where=traces.stand_in)
     forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=changed, now=now)
 

@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
 from apps.conversations.services import lock_session
-from apps.conversations.summarizing import find_unsummarized, list_said_after, record_summary
+from apps.conversations.services.summarizing import find_unsummarized, list_said_after, record_summary
 from apps.conversations.types import Line
 from apps.core.db import release_connections
 from apps.core.errors import Conflict

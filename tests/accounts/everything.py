@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue.services import claim_batch
-from apps.conversations.turn_recording import record_turns
+from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing

@@ -22,10 +22,10 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.accounts import erasure
-from apps.accounts.erasure import Receipt, count_rows, erase_user
 from apps.accounts.models import ApiToken, User
-from apps.accounts.personal_data import list_tables
+from apps.accounts.services import erasure
+from apps.accounts.services.erasure import Receipt, count_rows, erase_user
+from apps.accounts.services.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue.services import claim_batch, claim_rounds, claim_session, finish
 from apps.conversations.queue.types import ClaimLost

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.accounts import export
-from apps.accounts.erasure import count_rows
-from apps.accounts.export import write_export
 from apps.accounts.models import User
+from apps.accounts.services import export
+from apps.accounts.services.erasure import count_rows
+from apps.accounts.services.export import write_export
 from apps.conversations.models import Message, Role, Session
 from apps.memory.services import create_memory, forget_memories
 from tests.contracts.world import SECRET, build_world

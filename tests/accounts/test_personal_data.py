@@ -10,7 +10,7 @@ from django.db.models import Field, ForeignKey, Model
 from pgvector.django import VectorField
 
 from apps.accounts.models import User
-from apps.accounts.personal_data import KEPT, list_tables
+from apps.accounts.services.personal_data import KEPT, list_tables
 
 pytestmark = [pytest.mark.spec("R2", "R3")]
 

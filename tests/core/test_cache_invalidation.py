@@ -13,7 +13,7 @@ from django.core.cache import cache
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from apps.accounts.erasure import erase_user
+from apps.accounts.services.erasure import erase_user
 from apps.core.cache_invalidation import LONGEST_SECONDS, MARK, CacheInvalidator, mark_erasure
 from apps.core.text.text_cache import cache_texts
 from tests.support.factories import UserFactory

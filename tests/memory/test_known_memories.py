@@ -11,11 +11,12 @@ from apps.accounts.models import User
 from apps.core.errors import ModelUnavailable
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.context import changed_by
-from apps.memory.judging.types import Kind, KnownMemory
+from apps.memory.history.authorship import changed_by
+from apps.memory.judging.types import KnownMemory
 from apps.memory.known_memories import list_known_memories
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory
+from apps.memory.types import MemoryKind
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, say
 
@@ -54,11 +55,11 @@ def test_everything_is_shown_while_it_fits_oldest_first_with_dates(user: User) -
     create_memory(user=user, category="fact", key="hobbies", value=["chess", "sailing"], now=NOW)
     known = read(user, "hello")
     assert [(memory.number, memory.kind, memory.text) for memory in known] == [
-        (1, Kind.ATOMIC, "The user lives in Leeds."),
-        (2, Kind.ATOMIC, "The user likes tea."),
-        (3, Kind.ATOMIC, "用户下周去奥斯陆。"),
-        (4, Kind.LONG_TERM, "hobbies: chess"),
-        (5, Kind.LONG_TERM, "hobbies: sailing"),
+        (1, MemoryKind.ATOMIC, "The user lives in Leeds."),
+        (2, MemoryKind.ATOMIC, "The user likes tea."),
+        (3, MemoryKind.ATOMIC, "用户下周去奥斯陆。"),
+        (4, MemoryKind.LONG_TERM, "hobbies: chess"),
+        (5, MemoryKind.LONG_TERM, "hobbies: sailing"),
     ]
     assert [memory.item for memory in known] == [None, None, None, 0, 1]
     assert (known[0].said_at, known[2].event) == (NOW - timedelta(days=2), NOW)

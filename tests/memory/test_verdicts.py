@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message
 from apps.core.errors import Conflict, NotFound
 from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
-from apps.memory.history.context import changed_by
+from apps.memory.history.authorship import changed_by
 from apps.memory.history.undo import undo_operation
 from apps.memory.judging.types import Relation, Verdict
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory

@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.memory.history.context import Author, get_author
+from apps.memory.history.authorship import Author, get_author
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory, forget_memories, update_memory
 from apps.panel.middleware import PanelAuthorMiddleware

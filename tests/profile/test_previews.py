@@ -9,8 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.profile.models import ProfileProposal
-from apps.profile.previews import SectionChange, preview_proposals
-from apps.profile.selectors import get_user_profile
+from apps.profile.selectors import SectionChange, get_user_profile, preview_proposals
 from apps.profile.services import accept_proposal, propose_sections, reject_proposal, reopen_proposal, update_profile
 from apps.profile.types import ProposedSection
 from tests.support.factories import UserFactory

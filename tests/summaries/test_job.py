@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.erasure import count_rows, erase_user
+from apps.accounts.services.erasure import count_rows, erase_user
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.selectors import get_session
 from apps.conversations.services import delete_session

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session
-from apps.memory.history.context import changed_by
+from apps.memory.history.authorship import changed_by
 from apps.memory.judging.types import (
     JudgedOperation,
     JudgedStatement,

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from apps.chat.context.types import CaseNotes, Form, Profile, RecalledMemory, SessionNote
-from apps.chat.emotions import ReplyStrategy
 from apps.chat.prompts import INSTRUCTIONS, PLAIN_INSTRUCTIONS
+from apps.chat.types import ReplyStrategy
 from apps.conversations.types import Line, Round
 from apps.core.llm.blocks import render_block
 

@@ -20,7 +20,7 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import (

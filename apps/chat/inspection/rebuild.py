@@ -17,7 +17,6 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import assemble
 from apps.chat.context.types import ATOMIC, LONG_TERM, ContextInput, CutKind, Form
-from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.inspection import past
 from apps.chat.inspection.past import Found
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
@@ -25,6 +24,7 @@ from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.turn.record import digest_layer
 from apps.chat.turn.wire import DELETED
+from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.core.text.json_text import json_text
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)

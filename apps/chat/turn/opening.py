@@ -15,10 +15,11 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.read import read_context
 from apps.chat.context.types import Context, Form
-from apps.chat.emotions import StrategyTable, get_strategy
+from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.types import OpenTurn
+from apps.chat.types import StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import fail_round, open_round, reopen_round
 from apps.conversations.types import OpenRound, Window

@@ -20,11 +20,12 @@ from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import check_fields
 from apps.memory.do_not_relearn import allow_again, record_forgotten
-from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.embeddings.memories import write_embeddings
 from apps.memory.history.services import forget_history, record_changes
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.types import MemoryKind
 
 EDITABLE_FIELDS = ("content", "tags", "timestamp", "event_start", "event_end")
 

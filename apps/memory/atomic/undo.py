@@ -11,12 +11,13 @@ from apps.core.errors import Conflict
 from apps.memory.atomic.audit import snapshot
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.do_not_relearn import allow_again
-from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.embeddings.memories import write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Status
+from apps.memory.types import MemoryKind
 
 _TIMES = ("timestamp", "event_start", "event_end")
 

@@ -11,14 +11,15 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.text.clean import clean_text
 from apps.memory.atomic.audit import describe_change, snapshot
-from apps.memory.atomic.proposals import Proposal
+from apps.memory.atomic.held_verdicts import HeldVerdict
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS, find_event_problem
-from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.embeddings.memories import write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.judging.types import JudgedStatement
 from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.types import MemoryKind
 
 _CHANGED_FIELDS = (
     "tags",
@@ -56,7 +57,7 @@ class MemoryWriter:
         status: Status,
         operation: UUID,
         superseded_by: AtomicMemory | None = None,
-        proposal: Proposal | None = None,
+        proposal: HeldVerdict | None = None,
     ) -> AtomicMemory:
         """Make a memory of a statement."""
         is_event = find_event_problem(statement.event_start, statement.event_end) is None

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from apps.accounts.models import User
-from apps.memory.embeddings.memories import EMBEDDINGS, MemoryKind
+from apps.memory.embeddings.memories import EMBEDDINGS
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.memory.types import MemoryKind
 
 State = EmbeddingModel.State
 

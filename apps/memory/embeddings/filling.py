@@ -18,17 +18,11 @@ from django.db.models.functions import Cast, Now
 from apps.accounts.models import User
 from apps.core.llm.embedding.types import Embedder, Vector
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
-from apps.memory.embeddings.memories import (
-    EMBEDDINGS,
-    SOURCES,
-    MemoryKind,
-    MemoryVectors,
-    long_term_text,
-    store_memory_embeddings,
-)
+from apps.memory.embeddings.memories import EMBEDDINGS, SOURCES, MemoryVectors, long_term_text, store_memory_embeddings
 from apps.memory.embeddings.vectors import embed_whole, with_embedder
 from apps.memory.locking import lock_memories
 from apps.memory.models import Status
+from apps.memory.types import MemoryKind
 
 BATCH = 100
 NIL = UUID(int=0)

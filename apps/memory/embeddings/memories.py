@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -24,15 +23,9 @@ from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory
 from apps.memory.text import phrase_memory
+from apps.memory.types import MemoryKind
 
 TASK = "apps.memory.tasks.embed_memories"
-
-
-class MemoryKind(StrEnum):
-    """A kind of memory that has vectors."""
-
-    LONG_TERM = "long_term"
-    ATOMIC = "atomic"
 
 
 EMBEDDINGS: dict[MemoryKind, type[LongTermEmbedding] | type[AtomicEmbedding]] = {

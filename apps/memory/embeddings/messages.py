@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -112,6 +112,11 @@ def store_embeddings(prepared: PreparedEmbeddings) -> int:
     rows = [row for row in rows if row.message_id in existing]
     ConversationEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
+
+
+def forget_embeddings(*, message_ids: Collection[UUID]) -> None:
+    """Delete the vectors of messages whose text was rewritten; a worker makes them again."""
+    ConversationEmbedding.objects.filter(message__in=message_ids).delete()
 
 
 def _find_vectors(model: ModelInUse, parts: Sequence[_Part]) -> dict[tuple[int, bytes], Vector]:

@@ -25,9 +25,10 @@ from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Embedder
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.filling import NIL, count_missing, fill_batch, has_missing, list_missing
-from apps.memory.embeddings.memories import EMBEDDINGS, MemoryKind
+from apps.memory.embeddings.memories import EMBEDDINGS
 from apps.memory.embeddings.messages import embed_messages, store_embeddings
 from apps.memory.models import ConversationEmbedding, EmbeddingModel
+from apps.memory.types import MemoryKind
 
 BATCH = 100
 DELETED_AT_ONCE = 1_000

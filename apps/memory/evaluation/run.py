@@ -13,16 +13,18 @@ from pathlib import Path
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.accounts.services import create_scratch_user
 from apps.conversations.services import create_session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, Query, read_corpus, read_queries
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
-from apps.memory.embeddings.memories import MemoryKind, embed_memories, store_memory_embeddings
+from apps.memory.embeddings.memories import embed_memories, store_memory_embeddings
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.evaluation.types import Folder, Ranking
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.types import MemoryKind
 
 BATCH = 100
 """Memories stored, and embedded, at once."""
@@ -51,7 +53,7 @@ def make_scratch_users(user_ids: Sequence[str]) -> Iterator[dict[str, User]]:
     users: dict[str, User] = {}
     try:
         for user_id in dict.fromkeys(user_ids):
-            users[user_id] = User.objects.create(username=f"evaluation-{uuid.uuid4()}", is_active=False)
+            users[user_id] = create_scratch_user(username=f"evaluation-{uuid.uuid4()}")
         yield users
     finally:
         for user in users.values():

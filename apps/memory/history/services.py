@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.memory.history.context import get_author, note_operations
+from apps.memory.history.authorship import get_author, note_operations
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change
 
@@ -31,7 +31,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
 
     A change that names its operation joins that one.
 
-    Who did it stands in `apps.memory.history.context`. What is as it was before is no change. One INSERT, or none.
+    Who did it stands in `apps.memory.history.authorship`. What is as it was before is no change. One INSERT, or none.
     """
     author = get_author(user)
     operations: defaultdict[str, UUID] = defaultdict(uuid4)

@@ -7,24 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 from uuid import UUID
 
 from apps.core.text.instructions import is_instruction
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Reason, Relation
 
 MAX_ENDS = 5
 """Memories that one message may end, replace or rewrite by itself: "more than a handful" is looked at first."""
-
-
-class Reason(StrEnum):
-    """Why something waits for review."""
-
-    UNSURE = "unsure"
-    INSTRUCTION = "instruction"
-    UNGROUNDED = "ungrounded"
-    BY_OWNER = "by_owner"
-    MANY_ENDS = "many_ends"
 
 
 class Guards:

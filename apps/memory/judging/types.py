@@ -15,12 +15,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
-
-class Kind(StrEnum):
-    """Which kind of memory a known one is."""
-
-    ATOMIC = "atomic"
-    LONG_TERM = "long_term"
+from apps.memory.types import MemoryKind
 
 
 class Relation(StrEnum):
@@ -50,7 +45,7 @@ class KnownMemory:
     """
 
     number: int
-    kind: Kind
+    kind: MemoryKind
     text: str
     key: str = ""
     said_at: datetime | None = None
@@ -126,3 +121,13 @@ class JudgedOperation:
     text: str | None = None
     confidence: float = 1.0
     grounded: bool = True
+
+
+class Reason(StrEnum):
+    """Why a verdict waits for review."""
+
+    UNSURE = "unsure"
+    INSTRUCTION = "instruction"
+    UNGROUNDED = "ungrounded"
+    BY_OWNER = "by_owner"
+    MANY_ENDS = "many_ends"

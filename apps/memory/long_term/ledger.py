@@ -16,7 +16,7 @@ from django.db.models.functions import Coalesce
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
-from apps.memory.embeddings.memories import MemoryKind, ask_for_vectors, long_term_text, write_embeddings
+from apps.memory.embeddings.memories import ask_for_vectors, long_term_text, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
@@ -25,6 +25,7 @@ from apps.memory.long_term.order import Version
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
 from apps.memory.text import join_text, list_words
+from apps.memory.types import MemoryKind
 
 TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIELDS)
 """The fields that `set_text` sets: what saves one of them must save them all."""

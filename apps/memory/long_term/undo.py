@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.fold import normalize_key
-from apps.memory.embeddings.memories import MemoryKind, long_term_text, write_embeddings
+from apps.memory.embeddings.memories import long_term_text, write_embeddings
 from apps.memory.history.kinds import TrackedKind
 from apps.memory.history.types import Snapshot
 from apps.memory.locking import lock_memories
@@ -19,6 +19,7 @@ from apps.memory.long_term.learnable import clear_forgotten
 from apps.memory.long_term.ledger import TEXT_FIELDS, set_text
 from apps.memory.long_term.selectors import get_memories_by_id
 from apps.memory.models import LongTermMemory, Status
+from apps.memory.types import MemoryKind
 
 _FIELDS = ("category", "confidence", "source", "status", "mode")
 

@@ -21,7 +21,8 @@ class AtomicMemory(models.Model):
     `normalized_content` is the form in which sameness is decided (A3). `terms` are its index terms in order, repeats
     kept, and `term_count` their number: what BM25 needs. `apps.memory.atomic` fills all three. `embedding_refusals`:
     when embedding models, such as "model_1", refused the content as it is. `left_of`: the ended memory of which this
-    one is the part that still holds. `proposal`: what accepting a pending one does (`apps.memory.atomic.proposals`).
+    one is the part that still holds. `proposal`: what accepting a pending one does
+    (`apps.memory.atomic.held_verdicts`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

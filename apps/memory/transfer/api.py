@@ -15,11 +15,11 @@ from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
 from apps.core.errors import InvalidInput
+from apps.core.files import answer_file
 from apps.memory.long_term.serializers import LongTermMemorySerializer
 from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.files import answer_file, read_upload
 from apps.memory.transfer.kinds import LONG_TERM
-from apps.memory.transfer.reading import parse_file
+from apps.memory.transfer.reading import read_upload
 from apps.memory.transfer.services import import_memories
 
 
@@ -76,7 +76,7 @@ class LongTermImportView(APIView):
     def post(self, request: Request) -> Response:
         body = ImportRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        items = parse_file(read_upload(body.validated_data["file"]))
+        items = read_upload(body.validated_data["file"])
         done = import_memories(user=get_user(request), kind=LONG_TERM, items=items, now=timezone.now())
         counts = {"created": done.created, "updated": done.updated, "skipped": done.skipped}
         return Response({**counts, "errors": []})

@@ -18,7 +18,7 @@ from apps.memory.atomic.text import TEXT_FIELDS as ATOMIC_TEXT_FIELDS
 from apps.memory.atomic.text import set_content
 from apps.memory.atomic.validation import check_fields as check_atomic
 from apps.memory.atomic.validation import find_event_problem
-from apps.memory.embeddings.memories import MemoryKind, long_term_text
+from apps.memory.embeddings.memories import long_term_text
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.long_term.audit import describe_change as describe_long_term
@@ -39,6 +39,7 @@ from apps.memory.transfer.reading import (
     read_optional_time,
     read_time,
 )
+from apps.memory.types import MemoryKind
 
 _LINKS: Mapping[str, Reader] = {
     "id": read_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import IO, Any
 from uuid import UUID
 
 from apps.core.text.clean import find_forbidden
@@ -18,6 +18,11 @@ MAX_COUNT = 2**31 - 1
 
 Reader = Callable[[Any], Any]
 """Turns a JSON value into what the field holds; raises ValueError with the reason, a sentence."""
+
+
+def read_upload(file: IO[bytes]) -> list[Any]:
+    """Return the items of an uploaded file, read no further than a file may be long. Raises `ImportRefused`."""
+    return parse_file(file.read(MAX_FILE_BYTES + 1))
 
 
 def parse_file(data: bytes) -> list[Any]:

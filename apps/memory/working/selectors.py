@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.core.errors import NotFound
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
-from apps.memory.working.variables import Variables
+from apps.memory.working.types import Variables
 
 NO_WORKING_MEMORY = "This session has no working memory now."
 

@@ -18,7 +18,7 @@ from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision
 from apps.memory.working.selectors import NO_WORKING_MEMORY, WorkingMemorySnapshot, to_snapshot
-from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, is_form, merge_from_model, remove, write
+from apps.memory.working.types import FORM_PREFIX, Variables, holds_form, is_form, merge_from_model, remove, write
 
 # One statement, so that concurrent messages of a session each count once (W3) without holding a lock while the model
 # answers. A row that idled too long starts anew as if it had been swept (W4).

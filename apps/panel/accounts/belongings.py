@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
-from apps.accounts.erasure import count_rows
 from apps.accounts.models import ApiToken, User
+from apps.accounts.services.erasure import count_rows
 from apps.panel.links import link_list, link_page
 
 

@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from apps.core.errors import JiyiError
-from apps.memory.history.undo import undo_operation
 from apps.memory.models import Change
+from apps.memory.services import undo_operation
 from apps.panel.changes.entries import group_operations, list_lines
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.reasons import translate_reason

@@ -17,8 +17,8 @@ from unfold.views import ChangeList
 from apps.accounts.models import User
 from apps.conversations.models import Message
 from apps.core.errors import ModelUnavailable
-from apps.memory.embeddings.search import search_conversations
 from apps.memory.models import ConversationEmbedding
+from apps.memory.selectors import search_conversations
 from apps.panel.labels import label_emotion
 from apps.panel.owned import PartAdmin, sees_everybody
 

@@ -13,7 +13,7 @@ from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
 
-from apps.accounts.personal_data import list_tables
+from apps.accounts.services.personal_data import list_tables
 from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.dashboard.scope import Scope

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.conversations.models import Role
-from apps.memory.embeddings.counting import ModelVectors, count_vectors
-from apps.memory.embeddings.memories import MemoryKind
 from apps.memory.models import EmbeddingModel
+from apps.memory.selectors import ModelVectors, count_vectors
+from apps.memory.types import MemoryKind
 
 _MESSAGES = {
     Role.USER: _("User messages"),

@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Role, Session
 from apps.core.errors import ModelUnavailable
-from apps.memory.embeddings.search import ConversationMatch, search_conversations
+from apps.memory.selectors import ConversationMatch, search_conversations
 from apps.panel.embeddings.figures import load_figures
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage

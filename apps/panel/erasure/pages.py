@@ -11,10 +11,10 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.accounts.erasure import Receipt, count_rows, erase_user
 from apps.accounts.models import User
-from apps.accounts.personal_data import list_tables
-from apps.memory.data_api import answer_export
+from apps.accounts.services.erasure import Receipt, count_rows, erase_user
+from apps.accounts.services.export import answer_export
+from apps.accounts.services.personal_data import list_tables
 from apps.panel.links import link_page
 from apps.panel.pages import PanelPage
 

@@ -12,12 +12,11 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LONG_TERM
-from apps.chat.emotions import NEUTRAL, StrategyTable
-from apps.chat.inspection.past import read_working
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspection.selectors import read_working, rebuild_prompt
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
+from apps.chat.types import NEUTRAL, StrategyTable
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours

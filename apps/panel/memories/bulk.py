@@ -20,10 +20,10 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
-from apps.memory.history.context import collect_operations
 from apps.memory.long_term.services import set_category
 from apps.memory.models import Category, Status
 from apps.memory.selectors import list_copies
+from apps.memory.services import collect_operations
 from apps.panel.answers import tell
 from apps.panel.memories.editing import UNPROCESSABLE, EditingPages
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM

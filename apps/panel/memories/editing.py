@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.core.errors import JiyiError, Outdated
-from apps.memory.history.context import collect_operations
 from apps.memory.long_term.types import Action
+from apps.memory.services import collect_operations
 from apps.panel.answers import is_partial, tell
 from apps.panel.memories.forms import MemoryEditor, OwnerField
 from apps.panel.memories.lists import ListPages

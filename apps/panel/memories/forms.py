@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.memory.models import Category
-from apps.panel.memories.value_text import NotJson, read_value, write_value
+from apps.panel.value_text import NotJson, read_value, write_value
 
 
 class MemoryEditor(forms.Form):

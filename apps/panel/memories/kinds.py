@@ -14,10 +14,9 @@ from apps.accounts.models import User
 from apps.memory.atomic import services as atomic
 from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
 from apps.memory.long_term import services as long_term
-from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.selectors import search_text
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
+from apps.memory.services import accept_atomic_memory, forget_all, forget_memories, reject_atomic_memory
 
 CHANGEABLE = (Status.ACTIVE, Status.PENDING)
 """The other statuses are history: readable, not editable."""

@@ -13,7 +13,7 @@ from django.core.paginator import Paginator
 from django.db.models import Count, F, Func, IntegerField, QuerySet, TextField
 from django.utils.translation import gettext as _
 
-from apps.panel.memories.highlight import list_needles, split_found
+from apps.panel.highlight import list_needles, split_found
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM, MemoryKind
 from apps.panel.memories.query import ALL, ListQuery
 

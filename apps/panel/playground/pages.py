@@ -19,14 +19,14 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import update_settings
-from apps.chat.trial import set_stage
+from apps.chat.inspection.selectors import set_stage
 from apps.conversations.selectors import list_sessions
 from apps.core.errors import NotFound
 from apps.core.http import read_uuid
 from apps.core.text.clean import clean_text
 from apps.core.text.keywords import Fate, explain_keywords
 from apps.core.text.time_expressions import find_times
-from apps.memory.retrieval.explain import COUNTED_HITS, Asked
+from apps.memory.retrieval.explain.types import COUNTED_HITS, Asked
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (

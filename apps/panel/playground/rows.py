@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.types import ScoreWeights
-from apps.memory.retrieval.explain import Arm, ExplainedAtomicMemory, ExplainedMemory
+from apps.memory.retrieval.explain.types import Arm, ExplainedAtomicMemory, ExplainedMemory
 from apps.memory.types import Candidate
 from apps.panel.playground.run import Outcome, Try
 from apps.panel.scores import ATOMIC_COMPONENTS, COMPONENTS, Component

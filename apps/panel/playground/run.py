@@ -9,12 +9,13 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.build import MEMORIES
-from apps.chat.context.types import Context
-from apps.chat.trial import Stage, try_context
-from apps.memory.embeddings.active import find_active_model
-from apps.memory.retrieval.explain import Asked, RecallExplanation, explain_recall
-from apps.memory.selectors import QueryEmbedding, embed_query
+from apps.chat.context.types import LAYER_NAMES, Context
+from apps.chat.inspection.selectors import Stage, try_context
+from apps.memory.retrieval.explain.selectors import explain_recall
+from apps.memory.retrieval.explain.types import Asked, RecallExplanation
+from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model
+
+_MEMORIES = LAYER_NAMES.index("memories")
 
 
 class Outcome(StrEnum):
@@ -46,11 +47,11 @@ class Try:
     @property
     def layer(self) -> str:
         """Layer 3 as the model would read it."""
-        return self.context.layers[MEMORIES].content
+        return self.context.layers[_MEMORIES].content
 
     @property
     def tokens(self) -> int:
-        return self.context.layers[MEMORIES].tokens
+        return self.context.layers[_MEMORIES].tokens
 
     def find_outcome(self, memory_id: UUID, *, rank: int, limit: int, is_near_enough: bool = True) -> Outcome:
         """What became of the memory of this place, from 1, in its kind's ranking."""

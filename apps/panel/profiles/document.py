@@ -11,10 +11,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
-from apps.profile.document import read_document
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.selectors import list_pending_proposals, list_versions
-from apps.profile.statements import merge_statement
+from apps.profile.selectors import list_pending_proposals, list_versions, preview_proposals, to_snapshot
 from apps.profile.types import TEXT_SECTIONS
 
 WAITING = 10
@@ -91,13 +89,14 @@ def title_section(name: str) -> str:
 
 
 def list_sections(profile: UserProfile | None, user: User) -> list[Section]:
-    """The sections of a person's document, with what waits for a decision beside each; one query."""
-    document = read_document(profile) if profile else {}
+    """The sections of a person's document, with what waits for a decision beside each; two queries."""
+    document = to_snapshot(profile).texts if profile else {}
     rows = list(list_pending_proposals(user).select_related("message"))
     waiting: dict[str, list[Proposal]] = {row.section: [] for row in rows}
+    changes = preview_proposals(rows[:WAITING])
     for row in rows[:WAITING]:
-        before = document.get(row.section, "")
-        waiting[row.section].append(Proposal(row=row, before=before, after=merge_statement(before, row.text)))
+        change = changes[row.id]
+        waiting[row.section].append(Proposal(row=row, before=change.before, after=change.after))
     more = Counter(row.section for row in rows[WAITING:])
     edited, learned = (profile.edited_at, profile.learned_at) if profile else ({}, {})
     return [

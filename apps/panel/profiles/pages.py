@@ -17,15 +17,15 @@ from apps.accounts.selectors import get_settings
 from apps.core.errors import JiyiError, NotFound, Outdated
 from apps.core.http import read_uuid
 from apps.core.text.clean import normalize_line_ends
-from apps.memory.history.context import collect_operations
+from apps.memory.services import collect_operations
 from apps.panel.answers import is_partial, tell
 from apps.panel.links import link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.profiles.document import list_decided, list_sections, list_timeline
 from apps.panel.reasons import translate_reason
-from apps.profile.document import read_document
 from apps.profile.models import UserProfile
+from apps.profile.selectors import to_snapshot
 from apps.profile.services import accept_proposal, reject_proposal, reopen_proposal, restore_version, update_profile
 from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
 
@@ -191,7 +191,7 @@ class RestorePage(DocumentPage):
 
 def _read_text(user_id: int, name: str) -> str:
     profile = UserProfile.objects.filter(user=user_id).first()
-    return read_document(profile).get(name, "") if profile else ""
+    return to_snapshot(profile).texts.get(name, "") if profile else ""
 
 
 def _find_problem(name: str, text: str, *, is_new: bool) -> str:

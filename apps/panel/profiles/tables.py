@@ -24,8 +24,8 @@ from apps.panel.owned import OwnedAdmin, PartAdmin, sees_everybody
 from apps.panel.profiles.document import compare, title_section
 from apps.panel.reasons import translate_reason
 from apps.panel.templatetags.ages import age
-from apps.profile.document import read_document
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
+from apps.profile.selectors import to_snapshot
 from apps.profile.services import accept_proposal, forget_profile, reject_proposal, restore_version
 from apps.profile.types import TEXT_SECTIONS
 
@@ -88,7 +88,7 @@ class UserProfileAdmin(CardList, OwnedAdmin):
 
 
 def _describe_card(row: UserProfile, *, waiting: int, staff: bool) -> ProfileCard:
-    document = read_document(row)
+    document = to_snapshot(row).texts
     return ProfileCard(
         row=row,
         link=link_page("profile", user=row.user if staff else None),

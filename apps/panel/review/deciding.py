@@ -15,8 +15,15 @@ from apps.accounts.models import User
 from apps.core.errors import NotFound
 from apps.core.http import read_uuid
 from apps.memory.models import Change
-from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
-from apps.memory.services import accept_memory, reject_memory, undo_operation, update_atomic_memory, update_memory
+from apps.memory.services import (
+    accept_atomic_memory,
+    accept_memory,
+    reject_atomic_memory,
+    reject_memory,
+    undo_operation,
+    update_atomic_memory,
+    update_memory,
+)
 from apps.panel.review.queue import Kind
 from apps.profile.services import accept_proposal, reject_proposal
 

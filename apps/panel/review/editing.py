@@ -8,8 +8,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from apps.core.errors import InvalidInput
-from apps.panel.memories.value_text import NotJson, read_value, write_value
 from apps.panel.review.queue import Kind
+from apps.panel.value_text import NotJson, read_value, write_value
 
 
 def write_fields(kind: Kind, row: Any) -> dict[str, str]:

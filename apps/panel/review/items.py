@@ -15,16 +15,14 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
-from apps.memory.judging.guards import Reason
-from apps.memory.long_term.previews import Acceptance, preview_acceptances
-from apps.memory.long_term.proposals import reads_as_instruction
+from apps.memory.judging.types import Reason
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.reviewing import find_reason, preview_acceptance
+from apps.memory.selectors import Acceptance, find_reason, preview_acceptance, preview_acceptances, reads_as_instruction
 from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.review.quoting import Quote, quote_sentence
 from apps.panel.values import show_value
 from apps.profile.models import ProfileProposal
-from apps.profile.previews import SectionChange, preview_proposals
+from apps.profile.selectors import SectionChange, preview_proposals
 
 MAX_SHOWN = 500
 """Characters of a text on a card: the editor and the memory's own page have all of it."""

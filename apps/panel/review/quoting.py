@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.sentences import cut_at_sentence, split_sentences
-from apps.panel.memories.highlight import split_found
+from apps.panel.highlight import split_found
 
 MAX_CHARACTERS = 400
 """Of the sentence that is shown: a message may be one sentence of 32,000 characters."""

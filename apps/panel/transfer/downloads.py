@@ -7,9 +7,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import FileResponse
 
-from apps.memory.transfer.exporting import export_rows
-from apps.memory.transfer.files import answer_file
-from apps.memory.transfer.kinds import KINDS
+from apps.core.files import answer_file
+from apps.memory.transfer.selectors import KINDS, export_rows
 
 
 def download_memories(memories: QuerySet[Any]) -> FileResponse:

@@ -15,13 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
-from apps.memory.data_api import answer_export
+from apps.accounts.services.export import answer_export
+from apps.core.files import answer_file
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.transfer.exporting import export_memories
-from apps.memory.transfer.files import answer_file, read_upload
-from apps.memory.transfer.kinds import KINDS, TransferKind
-from apps.memory.transfer.planning import plan_import
-from apps.memory.transfer.reading import parse_file
+from apps.memory.transfer.selectors import KINDS, TransferKind, export_memories, plan_import, read_upload
 from apps.memory.transfer.services import import_memories
 from apps.memory.transfer.types import Imported, ImportPlan, ImportRefused, PlanChanged, RowAction
 from apps.panel.answers import is_partial, tell
@@ -85,7 +82,7 @@ class UploadPage(TransferPage):
         if file is None:
             return self.show(request, problem=_("Choose a file first."))
         try:
-            return self.handle(request, kind, parse_file(read_upload(file)))
+            return self.handle(request, kind, read_upload(file))
         except ImportRefused as error:
             return self.show(request, problem=translate_row_reason(error.message))
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy, gettext_noop
 
-from apps.memory.transfer.kinds import LONG_TERM, TransferKind
+from apps.memory.transfer.selectors import LONG_TERM, TransferKind
 from apps.memory.transfer.types import Note, PlannedRow, RowAction
-from apps.panel.memories.detail.words import FIELD_LABELS, TEXT_FIELDS, show_field
+from apps.panel.field_words import FIELD_LABELS, TEXT_FIELDS, show_field
 from apps.panel.reasons import translate_reason
 from apps.panel.values import show_value
 

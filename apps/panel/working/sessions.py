@@ -22,7 +22,7 @@ from apps.accounts.selectors import get_settings, working_ttl
 from apps.core.errors import JiyiError
 from apps.memory.models import WorkingMemory
 from apps.memory.services import forget_working_memory, update_working_memory
-from apps.memory.working.variables import FORM_PREFIX, Variables, holds_form, measure
+from apps.memory.working.types import FORM_PREFIX, Variables, holds_form, measure
 from apps.panel.answers import is_partial, tell
 from apps.panel.cards import CardList, ReadingPage
 from apps.panel.labels import label_emotion

@@ -31,8 +31,8 @@ from apps.memory.services import (
     record_verdicts,
 )
 from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
+from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
 from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
-from apps.pipeline.extraction.verdicts import Heard, read_operations, read_statements
 from apps.profile.selectors import get_user_profile
 from apps.profile.services import propose_sections
 from apps.profile.types import ProposedSection

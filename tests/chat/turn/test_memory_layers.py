@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
-from apps.conversations.summarizing import record_summary
+from apps.conversations.services.summarizing import record_summary
 from apps.core.llm.blocks import read_block
 from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
 from apps.memory.embeddings.filling import fill_missing

@@ -18,7 +18,7 @@ from apps.conversations.queue import draining, rows
 from apps.conversations.queue.claiming import claim_batch, claim_rounds, finish
 from apps.conversations.queue.draining import drain
 from apps.conversations.queue.types import Claim, ClaimLost, SessionClaim
-from apps.conversations.turn_recording import record_turns
+from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.core.errors import ModelUnavailable
 from apps.memory.models import ConversationEmbedding

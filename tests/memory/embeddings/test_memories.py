@@ -15,11 +15,12 @@ from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Embedder
 from apps.memory.embeddings import filling, memories
 from apps.memory.embeddings.filling import fill_missing
-from apps.memory.embeddings.memories import MemoryKind, embed_memories, long_term_text, write_embeddings
+from apps.memory.embeddings.memories import embed_memories, long_term_text, write_embeddings
 from apps.memory.embeddings.vectors import embed_whole
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, Status
 from apps.memory.services import update_atomic_memory
 from apps.memory.tasks import embed_memories as embed_memories_task
+from apps.memory.types import MemoryKind
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
 

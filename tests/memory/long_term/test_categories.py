@@ -8,7 +8,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import InvalidInput
-from apps.memory.history.context import collect_operations
+from apps.memory.history.authorship import collect_operations
 from apps.memory.history.undo import undo_operation
 from apps.memory.long_term.services import set_category
 from apps.memory.models import Change, LongTermMemory

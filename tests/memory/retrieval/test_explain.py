@@ -16,7 +16,8 @@ from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.active import list_models_in_use
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.models import AtomicEmbedding, LongTermEmbedding
-from apps.memory.retrieval.explain import Arm, Asked, RecallExplanation, explain_recall
+from apps.memory.retrieval.explain.selectors import explain_recall
+from apps.memory.retrieval.explain.types import Arm, Asked, RecallExplanation
 from apps.memory.retrieval.recall import recall_memories
 from apps.memory.services import create_memory
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.accounts.erasure import count_rows, erase_user
 from apps.accounts.models import User
+from apps.accounts.services.erasure import count_rows, erase_user
 
 
 class Command(BaseCommand):

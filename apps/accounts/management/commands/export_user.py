@@ -14,9 +14,9 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from apps.accounts.erasure import count_rows
-from apps.accounts.export import write_export
 from apps.accounts.models import User
+from apps.accounts.services.erasure import count_rows
+from apps.accounts.services.export import write_export
 
 
 class Command(BaseCommand):

@@ -13,18 +13,22 @@ from django.utils import timezone
 
 from apps.core.errors import JiyiError
 from apps.core.text.json_text import json_text
-from apps.memory.atomic.merging import combine_contents, merge_atomic_memories
-from apps.memory.history.context import collect_operations
-from apps.memory.long_term.curation import combine_values, merge_memories
 from apps.memory.models import Status
-from apps.memory.selectors import embed_query, retrieve_atomic_memories, retrieve_relevant_memories
+from apps.memory.selectors import (
+    combine_contents,
+    combine_values,
+    embed_query,
+    retrieve_atomic_memories,
+    retrieve_relevant_memories,
+)
+from apps.memory.services import collect_operations, merge_atomic_memories, merge_memories
 from apps.panel.memories.detail.frame import MemoryFrame
 from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import LONG_TERM
 from apps.panel.memories.query import ListQuery
 from apps.panel.memories.rows import Row, read_rows
-from apps.panel.memories.value_text import NotJson, read_value, write_value
 from apps.panel.reasons import translate_reason
+from apps.panel.value_text import NotJson, read_value, write_value
 from apps.panel.values import show_value
 
 FOUND = 12

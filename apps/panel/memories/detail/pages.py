@@ -18,13 +18,17 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import JiyiError
-from apps.memory.atomic.merging import bring_back_atomic_memory, supersede_atomic_memory
-from apps.memory.history.context import collect_operations
-from apps.memory.long_term.curation import bring_back_memory
 from apps.memory.long_term.types import Action
 from apps.memory.models import Change, Status
 from apps.memory.selectors import list_copies
-from apps.memory.services import create_memory, undo_operation
+from apps.memory.services import (
+    bring_back_atomic_memory,
+    bring_back_memory,
+    collect_operations,
+    create_memory,
+    supersede_atomic_memory,
+    undo_operation,
+)
 from apps.panel.memories.bulk import BulkPages
 from apps.panel.memories.detail.merge_pages import MergePages
 from apps.panel.memories.detail.story import list_restorable, load_chain, load_history, load_origin

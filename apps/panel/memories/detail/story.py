@@ -18,8 +18,8 @@ from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.memory.models import Change
-from apps.panel.memories.detail.words import FIELD_LABELS, TEXT_FIELDS, TIME_FIELDS, show_field
-from apps.panel.memories.highlight import split_found
+from apps.panel.field_words import FIELD_LABELS, TEXT_FIELDS, TIME_FIELDS, show_field
+from apps.panel.highlight import split_found
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM, MemoryKind
 from apps.panel.memories.query import ListQuery
 from apps.panel.memories.rows import Row, read_rows

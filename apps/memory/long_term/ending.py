@@ -1,4 +1,4 @@
-"""Carrying out verdicts on a person's long-term memories, as they were given (A3, L3).
+"""Ending long-term memories, or items of them, and adding items, as verdicts say (A3, L3).
 
 The caller holds `lock_memories`.
 """

@@ -40,6 +40,11 @@ def keep_account(user: User) -> None:
         cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
 
 
+def create_scratch_user(*, username: str) -> User:
+    """Make an account that nobody can log in to, for data that is measured and deleted again."""
+    return User.objects.create(username=username, is_active=False)
+
+
 def create_token(*, user: User, name: str = "", expiry: timedelta | None = None) -> str:
     """Make an API token and return it; only its digest is kept, so it cannot be shown again."""
     _token, text = ApiToken.objects.create(user=user, expiry=expiry, name=name)

@@ -9,9 +9,12 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.http import FileResponse
+from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.personal_data import PersonalTable, list_tables
+from apps.accounts.services.personal_data import PersonalTable, list_tables
+from apps.core.files import answer_written
 
 ABOUT = (
     "Everything this installation remembers about the person, table by table, with IDs as they are in the database. "
@@ -46,6 +49,11 @@ def write_export(
             file.write(b"]")
         file.write(b"}}\n")
     return written
+
+
+def answer_export(user: User) -> FileResponse:
+    """Answer with everything remembered about a person, as a file of JSON (R2)."""
+    return answer_written(lambda file: write_export(user=user, file=file, now=timezone.now()), name="everything")
 
 
 def _read(table: PersonalTable, user: User) -> Iterator[list[dict[str, Any]]]:

@@ -12,12 +12,13 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.read import read_context
 from apps.chat.context.types import Context
-from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.chat.emotions import get_strategy
 from apps.chat.selectors import get_turn_configuration
+from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.types import Window
 from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory
-from apps.memory.working.variables import Variables
+from apps.memory.working.types import Variables
 
 
 @dataclass(frozen=True, slots=True)

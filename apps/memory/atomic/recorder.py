@@ -7,22 +7,22 @@ from uuid import UUID
 
 from apps.core.text.grounding import is_grounded
 from apps.core.text.sentences import cut_at_sentence
-from apps.memory.atomic.proposals import Proposal, Target, name_targets
+from apps.memory.atomic.held_verdicts import HeldVerdict, Target, name_targets
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.judging.exact import normalize_content
-from apps.memory.judging.guards import Reason
 from apps.memory.judging.types import (
     JudgedOperation,
     JudgedStatement,
-    Kind,
     KnownMemory,
     Operation,
+    Reason,
     Relation,
     Said,
     Verdict,
 )
 from apps.memory.models import AtomicMemory, Status
+from apps.memory.types import MemoryKind
 
 
 class AtomicRecorder:
@@ -34,7 +34,7 @@ class AtomicRecorder:
         """`targets`: all that the verdicts name; `contents`: of all statements. Two queries."""
         self._writer, self._max_length = writer, max_length
         mine = AtomicMemory.objects.filter(user=user_id, status=Status.ACTIVE).defer(*DERIVED_FIELDS)
-        shown = {target.memory_id: target.text for target in targets if target.kind is Kind.ATOMIC}
+        shown = {target.memory_id: target.text for target in targets if target.kind is MemoryKind.ATOMIC}
         # What was edited since the judge saw it is not what the verdict is about.
         self._rows = {row.id: row for row in mine.filter(id__in=shown) if row.content == shown[row.id]} if shown else {}
         forms = {normalize_content(content) for content in contents}
@@ -79,7 +79,7 @@ class AtomicRecorder:
         """Let a statement or an operation wait for review, with what it would do."""
         self._writer.cause(judged.source.message_id)
         if isinstance(judged, JudgedStatement):
-            proposal = Proposal(
+            proposal = HeldVerdict(
                 reason=reason,
                 relation=judged.verdict.relation,
                 targets=name_targets(known),
@@ -88,7 +88,7 @@ class AtomicRecorder:
             )
             statement = judged
         else:
-            proposal = Proposal(
+            proposal = HeldVerdict(
                 reason=reason,
                 relation=Relation.NEW if judged.operation is Operation.ADD else Relation.CONTRADICTS,
                 targets=name_targets(known),
@@ -98,7 +98,7 @@ class AtomicRecorder:
             statement = JudgedStatement(content=content, source=judged.source, verdict=Verdict())
         return self._writer.create(statement, status=Status.PENDING, operation=operation, proposal=proposal)
 
-    def accept(self, pending: AtomicMemory, proposal: Proposal, *, operation: UUID) -> None:
+    def accept(self, pending: AtomicMemory, proposal: HeldVerdict, *, operation: UUID) -> None:
         """Carry out what a pending memory proposes; it becomes the memory that its verdict speaks of."""
         self._writer.cause(pending.message_id)
         rows = self._find(proposal.targets)
@@ -120,7 +120,7 @@ class AtomicRecorder:
                 operation=operation,
             )
 
-    def find_ended(self, proposal: Proposal) -> list[AtomicMemory]:
+    def find_ended(self, proposal: HeldVerdict) -> list[AtomicMemory]:
         """Return the atomic memories that accepting a proposal would end or rewrite now."""
         return [] if proposal.relation in (Relation.NEW, Relation.SAME) else self._find(proposal.targets)
 

@@ -10,7 +10,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict, InvalidInput, NotFound
-from apps.memory.atomic.merging import (
+from apps.memory.atomic.curation import (
     bring_back_atomic_memory,
     combine_contents,
     merge_atomic_memories,
@@ -18,7 +18,7 @@ from apps.memory.atomic.merging import (
 )
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.context import collect_operations
+from apps.memory.history.authorship import collect_operations
 from apps.memory.history.undo import undo_operation
 from apps.memory.long_term.curation import bring_back_memory, combine_values, merge_memories
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory

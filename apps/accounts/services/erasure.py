@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
-from apps.accounts.personal_data import list_tables
+from apps.accounts.services.personal_data import list_tables
 from apps.core.cache_invalidation import mark_erasure
 
 logger = structlog.get_logger(__name__)

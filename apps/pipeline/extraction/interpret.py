@@ -10,7 +10,15 @@ from apps.conversations.models import Message
 from apps.core.text.grounding import is_grounded
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
+from apps.memory.judging.types import (
+    JudgedOperation,
+    JudgedStatement,
+    KnownMemory,
+    Operation,
+    Relation,
+    Said,
+    Verdict,
+)
 from apps.pipeline.extraction.answer import ChangeAnswer, MemoryAnswer
 from apps.pipeline.extraction.prompt import copies_example
 

@@ -5,12 +5,8 @@ All decisions are made by the functions that a turn calls; this module only repo
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, TypeVar
 from uuid import UUID
 
 from apps.accounts.models import User
@@ -25,132 +21,21 @@ from apps.memory.retrieval.atomic.candidates import recall_atomic
 from apps.memory.retrieval.atomic.fusion import standardize
 from apps.memory.retrieval.atomic.retrieve import rank_recall
 from apps.memory.retrieval.candidates import recall_candidates
+from apps.memory.retrieval.explain.types import (
+    COUNTED_HITS,
+    Arm,
+    Asked,
+    AtomicExplanation,
+    ExplainedAtomicMemory,
+    ExplainedMemory,
+    KeywordWeight,
+    LongTermExplanation,
+    RecallExplanation,
+)
 from apps.memory.retrieval.preference import concerns_preference
-from apps.memory.retrieval.recall import RecalledMemories
 from apps.memory.retrieval.retrieve import HasTopic
 from apps.memory.retrieval.scoring import compute_idfs, match_keyword, rank_candidates, read_memory_text
-from apps.memory.types import Candidate, Recall, ScoredAtomicMemory, ScoredMemory
-
-T = TypeVar("T")
-
-
-COUNTED_HITS = 10_000
-"""How far the memories that hold a keyword are counted."""
-
-
-class Arm(StrEnum):
-    """By what a long-term memory became a candidate (K3, K9)."""
-
-    FULL_TEXT = "full_text"
-    SUBSTRING = "substring"
-    SEMANTIC = "semantic"
-
-
-@dataclass(frozen=True, slots=True)
-class KeywordWeight:
-    """A keyword of the query: in how many active memories it occurs, and what that makes it weigh (K4)."""
-
-    word: str
-    of_topic: bool
-    occurrences: int | None
-    idf: float
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedMemory:
-    """A scored long-term memory: which arms found it, and how each keyword matched it (K4)."""
-
-    scored: ScoredMemory
-    arms: Sequence[Arm]
-    modes: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class LongTermExplanation:
-    """A recall of long-term memories. The first `limit` of `ranked` are what a turn gets.
-
-    `milliseconds`: that the database took for what it is asked in a turn. `hits`: memories that the full-text index
-    finds, at most one more than `COUNTED_HITS`; None when it could not be used. `unmatched`: candidates in which no
-    keyword occurs after all. `below_floor`: the nearest by meaning that are not near enough, with their cosines.
-    """
-
-    milliseconds: float
-    keywords: Sequence[KeywordWeight]
-    memory_count: int | None
-    hits: int | None
-    preferences_first: bool
-    floor: float
-    limit: int
-    candidate_limit: int
-    ranked: Sequence[ExplainedMemory]
-    unmatched: Sequence[Candidate]
-    below_floor: Sequence[tuple[Candidate, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedAtomicMemory:
-    """A scored atomic memory; `keyword`, `semantic`: how many standard deviations each arm puts it above the mean."""
-
-    scored: ScoredAtomicMemory
-    keyword: float
-    semantic: float
-    is_near_enough: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AtomicExplanation:
-    """A recall of atomic memories: the first `limit` of those that are near enough are what a turn gets.
-
-    `milliseconds`: that the database took for it.
-    """
-
-    milliseconds: float
-    terms: Sequence[str]
-    memory_count: int
-    floor: float
-    limit: int
-    ranked: Sequence[ExplainedAtomicMemory]
-
-
-@dataclass(frozen=True, slots=True)
-class RecallExplanation:
-    """Both kinds."""
-
-    long_term: LongTermExplanation
-    atomic: AtomicExplanation
-
-    @property
-    def milliseconds(self) -> float:
-        """How long the database took for what it is asked in a turn."""
-        return self.long_term.milliseconds + self.atomic.milliseconds
-
-    @property
-    def recalled(self) -> RecalledMemories:
-        """What a turn gets."""
-        near = [memory.scored for memory in self.atomic.ranked if memory.is_near_enough]
-        return RecalledMemories(
-            long_term=[memory.scored for memory in self.long_term.ranked[: self.long_term.limit]],
-            atomic=near[: self.atomic.limit],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the database answered about one message of one person, with one vector, and in how many milliseconds.
-
-    Under other settings most questions are the same: given to the next explanation, they are not asked again.
-    """
-
-    answers: dict[Hashable, tuple[Any, float]] = field(default_factory=dict)
-
-    def once(self, question: Hashable, ask: Callable[[], T]) -> tuple[T, float]:
-        """Return the answer and the milliseconds it took, asking only where `question` was not asked before."""
-        if question not in self.answers:
-            start = time.perf_counter()
-            answer = ask()
-            self.answers[question] = answer, (time.perf_counter() - start) * 1_000
-        return self.answers[question]
-
+from apps.memory.types import Candidate, Recall
 
 _ARMS = """
 SELECT id, search_vector @@ %(recall)s::tsquery,

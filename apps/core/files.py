@@ -1,17 +1,14 @@
-"""Files of memories over HTTP, for the API and the panel."""
+"""Files of JSON over HTTP."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import IO, Any
+from typing import IO
 
 from asgiref.sync import sync_to_async
-from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse
 from django.utils import timezone
-
-from apps.memory.transfer.reading import MAX_FILE_BYTES
 
 _BYTES_AT_ONCE = 256 * 1024
 
@@ -44,8 +41,3 @@ def answer_written(write: Callable[[IO[bytes]], object], *, name: str) -> FileRe
         file.close()
         raise
     return _Attachment(file, filename=f"jiyi-{name}-{timezone.now():%Y-%m-%d}.json")
-
-
-def read_upload(file: UploadedFile[Any]) -> bytes:
-    """Return what was uploaded, as far as `parse_file` looks at it."""
-    return bytes(file.read(MAX_FILE_BYTES + 1))

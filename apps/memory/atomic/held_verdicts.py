@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from apps.memory.judging.guards import Reason
-from apps.memory.judging.types import Kind, KnownMemory, Relation
+from apps.memory.judging.types import KnownMemory, Reason, Relation
+from apps.memory.types import MemoryKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +18,14 @@ class Target:
     `item`: the index of an item, where the memory is a list.
     """
 
-    kind: Kind
+    kind: MemoryKind
     memory_id: UUID
     text: str
     item: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class HeldVerdict:
     """A verdict that waits. `is_memory`: accepting makes the text a memory, or else only carries the verdict out."""
 
     reason: Reason
@@ -58,7 +58,7 @@ class Proposal:
             reason=Reason(stored["reason"]),
             relation=Relation(stored["relation"]),
             targets=[
-                Target(Kind(target["kind"]), UUID(target["id"]), target["text"], target["item"])
+                Target(MemoryKind(target["kind"]), UUID(target["id"]), target["text"], target["item"])
                 for target in stored["targets"]
             ],
             left=stored["left"],

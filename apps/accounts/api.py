@@ -1,18 +1,28 @@
-"""REST of the caller's own settings (G1): one flat object of effective values."""
+"""REST of an account: its settings (G1), the export of everything remembered about it (R2), and its erasure (R3)."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services import update_settings
+from apps.accounts.services.erasure import erase_user
+from apps.accounts.services.export import answer_export
 from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
+from apps.core.db import in_database
 from apps.core.errors import InvalidInput
+from apps.core.fields import StrictCharField
+from apps.core.http import AsyncAPIView
+from apps.core.serializers import KnownFieldsSerializer
 
 
 def _describe_settings(*, changes: bool) -> dict[str, Any]:
@@ -49,3 +59,38 @@ class SettingsView(APIView):
 
 def _to_wire(settings: MemorySettings) -> dict[str, Any]:
     return {f"{PREFIX}{name}": value for name, value in settings.model_dump(mode="json").items()}
+
+
+class ExportView(AsyncAPIView):
+    """All data of the user as one JSON document."""
+
+    @extend_schema(responses={(200, "application/json"): OpenApiTypes.OBJECT})
+    async def get(self, request: Request) -> HttpResponseBase:
+        return await in_database(answer_export, get_user(request))
+
+
+class EraseRequest(KnownFieldsSerializer):
+    """`confirm`: the username, to confirm."""
+
+    confirm = StrictCharField(trim_whitespace=False)
+
+
+class ReceiptSerializer(serializers.Serializer[object]):
+    """The deleted rows by table, and whether a check found nothing left."""
+
+    deleted = serializers.DictField(child=serializers.IntegerField())
+    verified = serializers.BooleanField()
+
+
+class EraseView(APIView):
+    """Permanently erase all data of the user. The account and its tokens are kept."""
+
+    @extend_schema(request=EraseRequest, responses=ReceiptSerializer)
+    def post(self, request: Request) -> Response:
+        user = get_user(request)
+        body = EraseRequest(data=request.data)
+        body.is_valid(raise_exception=True)
+        if body.validated_data["confirm"] != user.get_username():
+            reason = "Must be your user name."
+            raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
+        return Response(asdict(erase_user(user=user)))

@@ -15,12 +15,13 @@ from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
 from apps.memory.atomic.validation import MAX_TAGS, check_fields
 from apps.memory.do_not_relearn import allow_again
-from apps.memory.embeddings.memories import MemoryKind, write_embeddings
+from apps.memory.embeddings.memories import write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.types import MemoryKind
 
 _ENDED = (Status.SUPERSEDED, Status.REJECTED, Status.EVICTED)
 
