@@ -63,7 +63,7 @@ for (const area of page.querySelectorAll("[data-value]")) {
   show();
 }
 
-/** Whether a typed value is text or JSON, as the server reads it (apps/panel/memories/value_text.py). */
+/** Whether a typed value is text or JSON, as the server reads it (apps/panel/value_text.py). */
 function tellShape(text) {
   try {
     JSON.parse(text);

@@ -79,7 +79,7 @@ root.addEventListener("click", (event) => {
 
 const isEditing = () => find("[data-editor]") !== null;
 
-/** What a typed value will be stored as, as `apps.panel.memories.value_text` reads it. */
+/** What a typed value will be stored as, as `apps.panel.value_text` reads it. */
 function nameShape(text) {
   let value;
   try {
