@@ -99,8 +99,9 @@ def run_product(folder: Path) -> Iterator[Product]:
     log = folder / "up.log"
     command = [sys.executable, "manage.py", "up", "--port", "0"]
     with log.open("wb") as output, _run(command, stdout=output, stderr=subprocess.STDOUT) as process:
-        wait_until(lambda: "Jiyi answers at" in log.read_text() or process.poll() is not None, seconds=_START_SECONDS)
-        found = re.search(r"Jiyi answers at (http://\S+?)/? ", log.read_text())
+        address = re.compile(r"Jiyi is running at (http://\S+?)/? ")
+        wait_until(lambda: address.search(log.read_text()) or process.poll() is not None, seconds=_START_SECONDS)
+        found = address.search(log.read_text())
         if found is None:
             raise RuntimeError(f"manage.py up did not start: {log.read_text()}")
         yield Product(pid=process.pid, folder=folder, address=found[1])

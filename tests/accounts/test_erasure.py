@@ -178,8 +178,8 @@ def test_the_command_asks_erases_and_shows_the_receipt(monkeypatch: pytest.Monke
     call_command("erase_user", "li", stdout=out)
     assert LongTermMemory.objects.count() == 0
     assert "1  long_term_memory" in out.getvalue()
-    assert "nothing is left" in out.getvalue()
-    with pytest.raises(CommandError, match="no user called 'nobody'"):
+    assert "no data is left" in out.getvalue()
+    with pytest.raises(CommandError, match="no user named 'nobody'"):
         call_command("erase_user", "nobody", "--yes")
     call_command("erase_user", "li", "--yes", stdout=StringIO())
 

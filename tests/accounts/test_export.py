@@ -142,7 +142,7 @@ def test_a_failed_export_leaves_the_older_file(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="no user called 'li'"):
+    with pytest.raises(CommandError, match="no user named 'li'"):
         call_command("export_user", "li", str(tmp_path / "li.json"))
     UserFactory(username="li")
     with pytest.raises(CommandError, match="No such file or directory"):

@@ -50,7 +50,7 @@ def test_the_command_prints_the_token_and_nothing_else():
 
 
 def test_the_command_makes_no_user_unasked():
-    with pytest.raises(CommandError, match="no user called 'alice'"):
+    with pytest.raises(CommandError, match="no user named 'alice'"):
         call_command("create_token", "alice")
     assert not User.objects.exists()
 

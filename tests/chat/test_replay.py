@@ -167,7 +167,7 @@ def test_it_goes_on_in_the_session_where_an_earlier_run_stopped(diary: Path) -> 
 def test_a_failed_turn_is_reported_and_taken_up_by_the_next_run(diary: Path, model: ScriptedModel) -> None:
     model.script(answer(), refuse_with(401), answer())
     output = StringIO()
-    with pytest.raises(CommandError, match=r"^1 turns failed\. Run it again to retry them\.$") as caught:
+    with pytest.raises(CommandError, match=r"^1 turns failed\. Run the command again to retry them\.$") as caught:
         call_command("replay", str(diary), stdout=output, stderr=output)
     assert caught.value.returncode == 1
     assert f"{diary}/corpus.jsonl:1: " in output.getvalue()
@@ -199,7 +199,7 @@ def test_ctrl_c_lets_the_turn_under_way_finish_and_the_next_run_goes_on(diary: P
         return answer("好的")
 
     model.default = interrupt
-    with pytest.raises(CommandError, match=r"Stopped\. Run it again to go on\.") as caught:
+    with pytest.raises(CommandError, match=r"Stopped\. Run the command again to continue\.") as caught:
         replay(diary)
     assert caught.value.returncode == 130
     assert list(Message.objects.order_by("position").values_list("role", "status")) == [
@@ -239,9 +239,9 @@ def test_the_same_ids_in_another_folder_are_other_messages(diary: Path, tmp_path
         (
             "diary",
             [*DIARY, ("x", "no name", "2024-03-03", "user", "hi")],
-            "'diary-no name' cannot be the name of an acc",
+            "'diary-no name' is not a valid username",
         ),
-        ("diary", [*DIARY, ("x", "n" * 150, "2024-03-03", "user", "hi")], "cannot be the name of an account"),
+        ("diary", [*DIARY, ("x", "n" * 150, "2024-03-03", "user", "hi")], "is not a valid username"),
         ("facts", [("x", "lin", "2024-03-03", "memory", "Lin likes tea")], "facts: holds no messages of role user"),
     ],
 )

@@ -98,7 +98,7 @@ def run_up(folder: Path) -> Iterator[Up]:
     up = Up(folder=folder, process=process)
     with process:
         try:
-            wait_until(lambda: "Jiyi answers at" in up.output or process.poll() is not None)
+            wait_until(lambda: "Jiyi is running at" in up.output or process.poll() is not None)
             assert process.poll() is None, up.output
             yield up
         finally:
@@ -120,7 +120,7 @@ def test_a_bad_default_in_the_environment_is_told_and_nothing_is_started(
     refused = run_command(tmp_path, "up", "--port", "0")
     assert refused.returncode == 1
     assert "MEMORY_RETRIEVAL_LIMIT: " in refused.stderr
-    assert "answers at" not in refused.stdout
+    assert "running at" not in refused.stdout
     assert not (tmp_path / "postgres").exists()
 
 
@@ -213,7 +213,7 @@ def test_a_taken_port_is_refused_before_anything_is_started(data_folder: Path) -
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(
-            CommandError, match=rf"^Port {port} of 127\.0\.0\.1 is taken\. Choose another: make run PORT="
+            CommandError, match=rf"^Port {port} of 127\.0\.0\.1 is in use\. Choose another: make run PORT="
         ):
             call_command("up", port=port, host="127.0.0.1")
     assert [path.name for path in data_folder.iterdir()] == ["run"]

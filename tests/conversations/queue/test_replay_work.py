@@ -43,22 +43,22 @@ def states() -> list[tuple[str, str]]:
 def test_without_a_choice_it_only_shows_what_there_is():
     before = states()
     assert run() == (
-        "embed: 2 failed, 0 due, 0 under way\n"
-        "extract: 1 failed, 0 due, 0 under way\n"
-        "summarize: 0 failed, 1 due, 0 under way\n"
+        "embed: 2 failed, 0 due, 0 running\n"
+        "extract: 1 failed, 0 due, 0 running\n"
+        "summarize: 0 failed, 1 due, 0 running\n"
     )
     assert states() == before
 
 
 def test_one_kind_is_replayed_in_batches(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(replay_work, "BATCH", 1)
-    assert run("--kind", "embed") == "2 due again.\n"
+    assert run("--kind", "embed") == "2 queued again.\n"
     assert states() == [("embed", "due"), ("embed", "due"), ("extract", "failed"), ("summarize", "due")]
 
 
 def test_all_is_replayed_once():
-    assert run("--all") == "3 due again.\n"
-    assert run("--all") == "0 due again.\n"
+    assert run("--all") == "3 queued again.\n"
+    assert run("--all") == "0 queued again.\n"
     assert {state for _kind, state in states()} == {"due"}
 
 

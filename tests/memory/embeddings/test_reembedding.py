@@ -298,7 +298,7 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE state = 'idle in transaction' AND datname = current_database() AND pid <> pg_backend_pid()
 """
 
-LOST = r"^The database failed \(terminating connection.*\)\. What is done is kept: run it again to go on\.$"
+LOST = r"^The database failed \(terminating connection.*\)\. Progress is kept; run the command again to continue\.$"
 
 
 @pytest.mark.django_db
@@ -349,7 +349,7 @@ def test_so_does_one_that_loses_the_connection_it_works_on(
 def test_the_check_says_in_plain_words_that_the_model_was_changed(filled: None, remote: ScriptedModel) -> None:
     (warning,) = check_active_model(databases=["default"])
     assert warning.msg == f"EMBEDDING_MODEL selects {REMOTE}, but the stored vectors are of {LOCAL}."
-    assert warning.hint == f"Search goes on with {LOCAL} until `manage.py reembed` has run."
+    assert warning.hint == f"Search uses {LOCAL} until you run `manage.py reembed`."
 
     run()
     assert check_active_model(databases=["default"]) == []

@@ -171,7 +171,7 @@ def test_folders_of_one_name_are_told_apart_and_one_given_twice_counts_once(tmp_
         ("h\nq9\tu1/0\t1", "test.tsv:2: there is no query 'q9'"),
         ("h\nq0\tu9/0\t1", "test.tsv:2: there is no row 'u9/0' in corpus.jsonl"),
         ("h\nq0\tu1/0\tyes", "test.tsv:2: the grade 'yes' is not a whole number"),
-        ("h\nq0 u1/0 1", "test.tsv:2: has to be the ID of a query"),
+        ("h\nq0 u1/0 1", "test.tsv:2: must be a query ID"),
         ("h\nq0\tu2/0\t1", "queries.jsonl:1: 'u2/0' is to answer it, and belongs to 'u2'"),
         ("h\nq0\tu1/0\t0", "no query has a relevant row"),
     ],
