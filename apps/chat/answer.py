@@ -20,12 +20,16 @@ MAX_VARIABLE_NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What came with a reply. `entries` are as the model gave them: the memory app judges each."""
+    """What came with a reply. `entries` are as the model gave them: the memory app judges each.
+
+    `forget`: numbers of memories in the prompt that a request to forget means (L9).
+    """
 
     emotion: Emotion
     topic: str | None
     variables: Mapping[str, Any]
     entries: tuple[ProposedEntry, ...]
+    forget: tuple[int, ...] = ()
 
 
 NO_ANALYSIS = Analysis(emotion=UNKNOWN_EMOTION, topic=None, variables={}, entries=())
@@ -46,6 +50,7 @@ def read_analysis(raw: str, *, table: StrategyTable) -> Analysis:
         topic=_read_topic(answer.get("topic")),
         variables=_read_variables(answer.get("context_variables")),
         entries=() if result.repaired else _read_entries(answer.get("memory_update")),
+        forget=() if result.repaired else _read_forget(answer.get("memory_update")),
     )
 
 
@@ -79,3 +84,10 @@ def _read_entries(value: Any) -> tuple[ProposedEntry, ...]:
     return tuple(
         ProposedEntry(**{name: entry.get(name) for name in names}) for entry in entries if isinstance(entry, dict)
     )
+
+
+def _read_forget(value: Any) -> tuple[int, ...]:
+    numbers = value.get("forget") if isinstance(value, dict) else None
+    if not isinstance(numbers, list):
+        return ()
+    return tuple(dict.fromkeys(number for number in numbers if type(number) is int))

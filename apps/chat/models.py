@@ -71,7 +71,8 @@ class Turn(models.Model):
 
     Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
-    `memory_updates`: ``[{id, action}]``; `layers`: ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds
+    `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and what became of it
+    (`apps.chat.turn.command_record`); `layers`: ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds
     by phase; `sources`: the revisions of what stands in the layers, and what they were made under
     (`apps.chat.turn.record`), empty for turns from before it was kept.
     """
@@ -91,6 +92,7 @@ class Turn(models.Model):
     strategy = models.JSONField(_("strategy"), encoder=ReadableJSONEncoder, null=True, blank=True)
     memories_used = models.JSONField(_("memories used"), encoder=ReadableJSONEncoder, default=list, blank=True)
     memory_updates = models.JSONField(_("memory updates"), encoder=ReadableJSONEncoder, default=list, blank=True)
+    commands = models.JSONField(_("commands"), encoder=ReadableJSONEncoder, default=list, blank=True, db_default=[])
     layers = models.JSONField(_("layers"), encoder=ReadableJSONEncoder, default=list, blank=True)
     sources = models.JSONField(_("sources"), encoder=ReadableJSONEncoder, default=dict, blank=True, db_default={})
     timings = models.JSONField(_("timings"), encoder=ReadableJSONEncoder, default=dict, blank=True)

@@ -32,8 +32,11 @@ class EntryAnswer(BaseModel):
 
 
 class MemoryUpdateAnswer(BaseModel):
+    """`forget`: numbers of the memories that a request to forget means, where the system could not tell (L9)."""
+
     should_store: bool
     entries: list[EntryAnswer]
+    forget: list[int] = Field(default_factory=list)
 
 
 class TurnAnswer(BaseModel):
@@ -69,6 +72,14 @@ do not recite it, and do not claim to remember what is not there. Where a block 
 the new words are right. <strategy> says how to reply this time: its tone, about how many characters at most, whether \
 to end with a question of your own, how formal, whether emoji are welcome.
 
+<memory_actions>, if it is there, is what the person asked of the memory and what was done before you answer: "stored" \
+(kept just now), "known" (kept before), "waiting" (kept, but they have to review it in the memory panel first), \
+"forgotten" (ended just now), "not_found" (to be forgotten, but no memory plainly says it). Confirm it in those words. \
+Say of nothing else that it is, was or will be stored, remembered or forgotten. For "not_found": if one of the \
+numbered memories is without doubt what they mean, put its number into "forget" and say which one it is; else say that \
+you found no such memory, and ask which one they mean. <everything_remembered> takes the place of recalled memories \
+where they ask what you remember.
+
 Answer with one JSON object and nothing else, its keys in this order:
 - "response": the reply itself, as the person will read it.
 - "emotion": of the person's last message: "primary" (one of: {emotions}), "confidence" 0 to 1, "indicators" (the \
@@ -76,10 +87,12 @@ words that show it).
 - "topic": what the conversation is about now, in a few words; null if it has none.
 - "context_variables": details of this conversation worth keeping while it lasts, by name; null as a value drops one.
 - "memory_update": "should_store" and "entries": only what the person's last message says about themselves and what \
-will still matter in later sessions. Not questions, thanks, guesses, your own words, or anything already remembered. \
+will still matter in later sessions. Not questions, thanks, guesses, your own words, or anything already remembered, \
+<memory_actions> included. \
 Each entry: "category" (preference, fact, pattern), "key" (short and stable, in the person's language, reused when the \
 same thing changes), "value", "source" (user_stated, or inferred where you conclude it), "confidence", "mode": \
-replace; add or remove one item of a list such as likes, allergies, pets, children, languages.
+replace; add or remove one item of a list such as likes, allergies, pets, children, languages. "forget": numbers of \
+memories, only for "not_found"; else empty.
 
 我最近对虾过敏，搬到上海了 → "entries": [{{"category": "fact", "key": "过敏", "value": "虾", "source": "user_stated", \
 "confidence": 0.95, "mode": "add"}}, {{"category": "fact", "key": "居住地", "value": "上海", "source": "user_stated", \

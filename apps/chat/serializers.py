@@ -125,6 +125,30 @@ class MemoryUpdateSerializer(serializers.Serializer[Any]):
     value = serializers.JSONField()
 
 
+class CandidateSerializer(serializers.Serializer[Any]):
+    """A memory that a request to forget may mean."""
+
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=["long_term", "atomic"])
+    text = serializers.CharField()
+
+
+class CommandSerializer(serializers.Serializer[Any]):
+    """What the message told the memory to do ("remember …", "forget …"), and what was done (L9)."""
+
+    kind = serializers.ChoiceField(choices=["remember", "forget"])
+    status = serializers.ChoiceField(
+        choices=["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
+        help_text="`waiting`: for review. `left_out`: the same was deleted after this message. `undone`: by its owner.",
+    )
+    texts = serializers.ListField(
+        child=serializers.CharField(), help_text="What was stored or forgotten; for `not_found`, the message's words."
+    )
+    operation = serializers.UUIDField(allow_null=True, help_text="For `/memory/changes/{operation}/undo`.")
+    memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Atomic memories that hold it.")
+    unclear = CandidateSerializer(many=True, help_text="Memories that may be meant; none of them was touched.")
+
+
 class ReplyMetadataSerializer(serializers.Serializer[Any]):
     remembered = serializers.ListField(child=serializers.CharField())
 
@@ -138,6 +162,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     strategy = StrategySerializer(allow_null=True)
     memories_used = MemoryUsedSerializer(many=True)
     memory_updates = MemoryUpdateSerializer(many=True)
+    commands = CommandSerializer(many=True)
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(
         required=False, help_text="Only if `memory.remembered_feedback` is on: what was remembered."

@@ -19,6 +19,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind, read_commands
+from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
 from apps.core.text.meant import Statement, find_meant
@@ -53,13 +54,14 @@ _LISTED_UNCLEAR = 10
 
 
 class Outcome(StrEnum):
-    """What became of a command. `KNOWN`: remembered before. `HELD`: waits for review. `NOTHING`: left out."""
+    """What became of a command. `KNOWN`: remembered before. `WAITING`: for review. `LEFT_OUT`: deleted since."""
 
     STORED = "stored"
     KNOWN = "known"
-    HELD = "held"
+    WAITING = "waiting"
+    LEFT_OUT = "left_out"
     FORGOTTEN = "forgotten"
-    NOTHING = "nothing"
+    NOT_FOUND = "not_found"
     UNDONE = "undone"
 
 
@@ -69,6 +71,7 @@ class CommandResult:
 
     `texts`: what was stored, or removed. `operation`: by which it is undone, None where nothing changed. `memory_ids`:
     of the atomic memories that hold what was stored. `unclear`: long-term and atomic memories that may be meant.
+    `said`: what the message asked to keep, or to forget, in its own words.
     """
 
     kind: CommandKind
@@ -77,6 +80,7 @@ class CommandResult:
     operation: UUID | None = None
     memory_ids: tuple[UUID, ...] = ()
     unclear: tuple[UUID, ...] = ()
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def run_commands(
                 )
             else:
                 result = forget_stated(user=user, command=command, operation=operation, now=now)
-        results.append(result)
+        results.append(replace(result, said=command.text or text.strip()))
     return results
 
 
@@ -237,9 +241,9 @@ def remember_statement(
 
 def _name_outcome(rows: Sequence[AtomicMemory], *, is_new: bool) -> Outcome:
     if not rows:
-        return Outcome.NOTHING
+        return Outcome.LEFT_OUT
     if all(row.status == Status.PENDING for row in rows):
-        return Outcome.HELD
+        return Outcome.WAITING
     return Outcome.STORED if is_new else Outcome.KNOWN
 
 
@@ -295,7 +299,7 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
     unclear = dict.fromkeys(row_id for at in meant.unclear if (row_id := known[at].row_id))
     if not meant.plain:
         found = tuple(unclear)[:_LISTED_UNCLEAR]
-        return CommandResult(CommandKind.FORGET, Outcome.NOTHING, unclear=found)
+        return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=found)
     _end(user, [known[at] for at in meant.plain], operation=operation, now=now)
     result = describe_forgotten(user=user, operation=operation)
     return replace(result, unclear=tuple(unclear)[:_LISTED_UNCLEAR])
@@ -303,24 +307,35 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
 
 @transaction.atomic
 def forget_chosen(
-    *, user: User, chosen: Sequence[tuple[UUID, str | None]], operation: UUID, now: datetime
+    *, user: User, memory_ids: Sequence[UUID], said: str, operation: UUID, now: datetime
 ) -> CommandResult:
-    """End memories that a model chose by number because their owner asked to forget something (L9).
+    """End memories that a model, or their owner, chose for what a message said is to be forgotten (L9).
 
-    `chosen`: IDs of long-term and atomic memories, each with the item of a list that is meant, None for all of it.
+    IDs of long-term and atomic memories. Of a list only the items that `said` names end, and all of them only where it
+    names their key. What is left out is in the result as unclear.
     """
     lock_memories(user)
+    if Change.objects.filter(user=user, operation=operation).exists():
+        return replace(describe_forgotten(user=user, operation=operation), said=said)
+    rows: dict[UUID, list[_Known]] = {}
+    for one in _list_known(user):
+        if one.row_id is not None and one.row_id in memory_ids:
+            rows.setdefault(one.row_id, []).append(one)
+    ended = {row_id: _choose_parts(parts, said=said) for row_id, parts in rows.items()}
+    unclear = tuple(row_id for row_id, parts in ended.items() if not parts)
+    if not any(ended.values()):
+        return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=unclear, said=said)
     with changed_by(origin=Change.Origin.TURN, actor=user):
-        wanted = {*chosen}
-        named = [
-            one
-            for one in _list_known(user)
-            if one.row_id and ((one.row_id, None) in wanted or (one.row_id, one.statement.text) in wanted)
-        ]
-        if not named:
-            return CommandResult(CommandKind.FORGET, Outcome.NOTHING)
-        _end(user, named, operation=operation, now=now)
-    return describe_forgotten(user=user, operation=operation)
+        _end(user, [one for parts in ended.values() for one in parts], operation=operation, now=now)
+    return replace(describe_forgotten(user=user, operation=operation), unclear=unclear, said=said)
+
+
+def _choose_parts(parts: Sequence[_Known], *, said: str) -> Sequence[_Known]:
+    """All of a memory, but of a list with several items those that `said` names."""
+    if len(parts) == 1 or parts[0].kind == Change.Kind.ATOMIC:
+        return parts
+    named = [one for one in parts if is_grounded(one.statement.text, said=said)]
+    return named or (parts if is_grounded(parts[0].statement.key, said=said) else [])
 
 
 def _list_known(user: User) -> Iterable[_Known]:
@@ -403,7 +418,7 @@ def describe_forgotten(*, user: User, operation: UUID) -> CommandResult:
         if change.before is not None and change.after is not None:
             texts += _describe(change.kind, change.before, change.after)
     undone = any(change.undone_by for change in changes)
-    status = Outcome.UNDONE if undone else Outcome.FORGOTTEN if changes else Outcome.NOTHING
+    status = Outcome.UNDONE if undone else Outcome.FORGOTTEN if changes else Outcome.NOT_FOUND
     return CommandResult(CommandKind.FORGET, status, tuple(dict.fromkeys(texts)), operation if changes else None)
 
 

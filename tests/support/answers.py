@@ -14,7 +14,11 @@ def answer(response: str = "好的", **parts: Any) -> str:
             "emotion": parts.get("emotion", {"primary": "neutral", "confidence": 0.9, "indicators": []}),
             "topic": parts.get("topic"),
             "context_variables": parts.get("variables", {}),
-            "memory_update": {"should_store": bool(parts.get("entries")), "entries": parts.get("entries", [])},
+            "memory_update": {
+                "should_store": bool(parts.get("entries")),
+                "entries": parts.get("entries", []),
+                "forget": parts.get("forget", []),
+            },
         },
         ensure_ascii=False,
     )

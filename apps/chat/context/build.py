@@ -52,7 +52,8 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
 
     First all rounds but the newest, oldest first; then summaries of other sessions, oldest first; then memories, last
     ranked first; then the newest round and the summary of this conversation; then shared contexts and variables, least
-    recently written first; then the profile. Rules, forms and the new message stay whatever they take.
+    recently written first; then the profile. Rules, forms, what was done in memory and the new
+    message stay whatever they take.
     """
     excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget
     rounds, notes, memories = list(given.rounds), list(given.session_notes), list(given.memories)
@@ -77,7 +78,7 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
         drop(CutKind.SESSION_SUMMARY, render_session_note(note), note.id)
     while excess > 0 and memories:
         memory = memories.pop()
-        drop(CutKind(memory.kind), render_memory(memory), memory.id)
+        drop(CutKind(memory.kind), render_memory(memory, number=len(memories) + 1), memory.id)
     while excess > 0 and rounds:
         drop_round(rounds.pop(0))
     if excess > 0 and summary:
@@ -115,6 +116,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
             forms=given.forms,
             submitted=given.submitted,
             cases=given.cases,
+            actions=given.actions,
         ),
         MEMORIES: render_memories(given.memories),
         SUMMARIES: render_session_notes(given.session_notes),

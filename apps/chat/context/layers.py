@@ -38,8 +38,12 @@ def render_working_memory(
     forms: Iterable[Form],
     submitted: Form | None,
     cases: Iterable[CaseNotes],
+    actions: Mapping[str, Any],
 ) -> str:
-    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts."""
+    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts.
+
+    Last what was done in memory because the message asked for it (L9).
+    """
     shown = [{"title": form.title, "fields": form.fields} for form in forms]
     parts = []
     if topic or variables or shown:
@@ -49,6 +53,8 @@ def render_working_memory(
         parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
     if lines := [render_case(case) for case in cases]:
         parts.append(render_block("shared_contexts", "\n".join(lines)))
+    if actions:
+        parts.append(render_block("memory_actions", _json(actions)))
     return "\n\n".join(parts)
 
 
@@ -62,14 +68,14 @@ def render_variable(name: str, value: Any) -> str:
     return _json({name: value})
 
 
-def render_memory(memory: RecalledMemory) -> str:
-    """The line of one memory in layer 3."""
-    return _json({"kind": memory.kind, **memory.line})
+def render_memory(memory: RecalledMemory, *, number: int) -> str:
+    """The line of one memory in layer 3; the model names it by its number."""
+    return _json({"number": number, "kind": memory.kind, **memory.line})
 
 
 def render_memories(memories: Iterable[RecalledMemory]) -> str:
     """Layer 3: one memory a line, best first."""
-    lines = [render_memory(memory) for memory in memories]
+    lines = [render_memory(memory, number=number) for number, memory in enumerate(memories, start=1)]
     return render_block("memories", "\n".join(lines)) if lines else ""
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Any
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
@@ -60,14 +61,16 @@ def read_context(
     recalls: bool,
     said_at: datetime | None = None,
     submitted: Form | None = None,
+    actions: Mapping[str, Any] | None = None,
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
-    session, C7). `said_at`: when the message was said, if not now. `wait_for_embedding`: what `start_embedding` gave,
-    where the message is being embedded already. `recalled`: what was recalled for it already, under the same settings.
+    session, C7). `said_at`: when the message was said, if not now. `actions`: what was done in memory because it asked
+    for it (L9). `wait_for_embedding`: what `start_embedding` gave, where the message is being embedded already.
+    `recalled`: what was recalled for it already, under the same settings.
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
@@ -99,6 +102,7 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
+            actions=actions or {},
             profile=profile,
             cases=cases,
             session_notes=session_notes,

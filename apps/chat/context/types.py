@@ -86,6 +86,7 @@ class ContextInput:
 
     `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
     is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
+    `actions`: what the message told the memory to do, by what became of it (L9).
     `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -99,6 +100,7 @@ class ContextInput:
     variables: Mapping[str, Any] = field(default_factory=dict)
     forms: Sequence[Form] = ()
     submitted: Form | None = None
+    actions: Mapping[str, Any] = field(default_factory=dict)
     profile: Profile | None = None
     cases: Sequence[CaseNotes] = ()
     memories: Sequence[RecalledMemory] = ()

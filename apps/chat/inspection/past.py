@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from apps.accounts.models import User
 from apps.chat.context.types import ATOMIC, LONG_TERM, CaseNotes, CutKind, Profile, RecalledMemory, SessionNote
 from apps.chat.inspection.types import Piece, State
-from apps.chat.turn.wire import DELETED
+from apps.chat.turn.command_record import DELETED
 from apps.conversations.models import Message
 from apps.conversations.types import Line
 from apps.core.text.json_text import json_text

@@ -22,8 +22,9 @@ from apps.chat.inspection.past import Found
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
 from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
+from apps.chat.turn.command_record import DELETED, restore_prompted
+from apps.chat.turn.commands import describe_actions
 from apps.chat.turn.record import digest_layer
-from apps.chat.turn.wire import DELETED
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.core.text.json_text import json_text
 
@@ -76,7 +77,9 @@ class _Record:
         """Which kind each memory is, those that were cut included."""
         used = {uuid.UUID(item["id"]): item["kind"] for item in self.turn.memories_used}
         cut = {uuid.UUID(ref): kind for kind in (LONG_TERM, ATOMIC) for ref in self.refs_cut(CutKind(kind))}
-        return used | cut
+        # What was remembered by command: its texts are in layer 2.
+        kept = {uuid.UUID(key): ATOMIC for item in self.turn.commands for key in item["memory_ids"]}
+        return kept | used | cut
 
 
 def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable) -> RebuiltPrompt:
@@ -107,6 +110,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         variables=variables,
         forms=forms,
         submitted=forms[-1] if forms and turn.user_message is None else None,
+        actions=_rebuild_actions(turn, found),
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(_WORKING)],
         memories=memories,
@@ -163,11 +167,17 @@ def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     return found
 
 
+def _rebuild_actions(turn: Turn, found: Mapping[str, Found[Any]]) -> dict[str, Any]:
+    texts = {key: found[key].piece.then or DELETED for item in turn.commands for key in item["memory_ids"]}
+    return describe_actions(restore_prompted(turn.commands, user=turn.user, texts=texts))
+
+
 def _list_pieces(record: _Record, found: Mapping[str, Found[Any]]) -> dict[int, list[Piece]]:
     """What each layer was made of; messages of the window are there as they are, in the layer's text."""
     pieces: dict[int, list[Piece]] = {layer: [] for layer in range(7)}
     pieces[_PROFILE] = [found[f"profile {ref}"].piece for ref in record.refs(_PROFILE)]
-    pieces[_WORKING] = [found[ref].piece for ref in record.refs(_WORKING)]
+    kept = dict.fromkeys(key for item in record.turn.commands for key in item["memory_ids"])
+    pieces[_WORKING] = [found[ref].piece for ref in [*record.refs(_WORKING), *kept]]
     pieces[_MEMORIES] = [found[item["id"]].piece for item in record.turn.memories_used]
     pieces[_SUMMARIES] = [found[ref].piece for ref in record.refs(_SUMMARIES)]
     lines = [found[ref].piece for ref in record.refs(_CONVERSATION)]

@@ -20,6 +20,8 @@ from apps.chat.context.types import LONG_TERM
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
+from apps.chat.turn.command_record import commands_to_wire, record_commands
+from apps.chat.turn.commands import forget_numbered
 from apps.chat.turn.record import describe_layers, describe_sources
 from apps.chat.turn.types import OpenTurn
 from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
@@ -29,7 +31,7 @@ from apps.conversations.services import close_round, record_assistant_message
 from apps.core.errors import ModelUnavailable
 from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
-from apps.memory.services import Origin, changed_by, record_analysis, record_entries, record_use
+from apps.memory.services import CommandResult, Origin, changed_by, record_analysis, record_entries, record_use
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
@@ -46,6 +48,7 @@ def close_turn(
     emotion = analysis.emotion if analysis and turn.round else None
     message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
+    commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, now=now)
     used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
     record_use(user=turn.user, memory_ids=used_ids, now=now)
@@ -72,6 +75,7 @@ def close_turn(
         strategy=turn.strategy.to_wire() if turn.strategy else None,
         memories_used=without(used, "text"),
         memory_updates=without(shown, "category", "key", "value"),
+        commands=record_commands(commands, prompted=turn.commands),
         layers=describe_layers(turn),
         sources=describe_sources(turn, analysis=analysis, working=working),
         timings=dict(timings),
@@ -86,6 +90,7 @@ def close_turn(
         "strategy": turn.strategy.to_wire() if turn.strategy else None,
         "memories_used": used,
         "memory_updates": shown,
+        "commands": commands_to_wire(commands, user=turn.user),
         "working_memory": working.to_wire() if working else None,
     }
     if turn.settings.remembered_feedback:
@@ -160,6 +165,20 @@ def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) 
             auto_accept_confidence=turn.settings.auto_accept_confidence,
             now=now,
         )
+
+
+def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[CommandResult]:
+    """What the message told the memory to do, with what the model found for a request that nothing plainly matched."""
+    if not (turn.round and analysis and analysis.forget):
+        return turn.commands
+    return forget_numbered(
+        user=turn.user,
+        opened=turn.round,
+        results=turn.commands,
+        memories=turn.context.memories,
+        numbers=analysis.forget,
+        now=now,
+    )
 
 
 def _join_said(turn: OpenTurn, message: str) -> str:

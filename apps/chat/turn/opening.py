@@ -18,6 +18,7 @@ from apps.chat.context.types import Context, Form
 from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
+from apps.chat.turn.commands import describe_actions, obey_message
 from apps.chat.turn.types import OpenTurn
 from apps.chat.types import StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
@@ -174,8 +175,11 @@ def _prepare(
     start: float,
 ) -> OpenTurn:
     strategy = get_strategy(working.last_emotion, table=table) if working else None
-    reading = time.perf_counter()
     try:
+        # Before the prompt is built: it says what was done, and recalls what was just stored (L9).
+        obeys = strategy is not None and not opened.temporary
+        commands = obey_message(user=user, opened=opened, settings=settings, now=now) if obeys else []
+        reading = time.perf_counter()
         context = read_context(
             user,
             session_id=opened.session_id,
@@ -187,6 +191,7 @@ def _prepare(
             settings=settings,
             now=now,
             said_at=opened.create_time,
+            actions=describe_actions(commands),
             recalls=not opened.temporary,
             wait_for_embedding=wait_for_embedding,
         )
@@ -205,6 +210,7 @@ def _prepare(
         remembers=not opened.temporary,
         opened_at=now,
         opening=_measure(start, reading=reading),
+        commands=commands,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.memory.selectors import WorkingMemorySnapshot
+from apps.memory.services import CommandResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class OpenTurn:
 
     `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off (E6).
     `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opened_at`: when what
-    is remembered was read; `opening`: the milliseconds that took, by phase.
+    is remembered was read; `opening`: the milliseconds that took, by phase. `commands`: what the message told the
+    memory to do, and what was done (L9).
     """
 
     user: User
@@ -68,3 +70,4 @@ class OpenTurn:
     remembers: bool
     opened_at: datetime
     opening: Mapping[str, float]
+    commands: Sequence[CommandResult] = ()

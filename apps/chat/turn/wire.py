@@ -9,13 +9,12 @@ from typing import Any
 from apps.accounts.models import User
 from apps.chat.context.types import ATOMIC
 from apps.chat.models import Turn
+from apps.chat.turn.command_record import DELETED, commands_to_wire, read_commands_now
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import Action
 from apps.memory.selectors import WorkingMemorySnapshot, get_atomic_memories_by_id, get_memories_by_id
-
-DELETED = "(deleted)"
 
 _MESSAGES = MessageSerializer()
 """One for all messages: to make its fields takes far longer than to use them."""
@@ -51,6 +50,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
             {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item} for item in used
         ],
         "memory_updates": [{**item, **known.get(item["id"], gone)} for item in updates],
+        "commands": commands_to_wire(read_commands_now(turn.commands, user=user), user=user),
         "working_memory": working.to_wire() if working else None,
     }
 

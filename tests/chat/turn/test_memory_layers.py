@@ -82,7 +82,8 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     turn = alice.say(alice.new_session(), "黄山的日出好看吗").json()
     system = model.chat_requests[-1].messages[0]["content"]
     assert (
-        read_block(system, "memories") == '{"kind": "atomic", "text": "用户五一去黄山看了日出。", "day": "2026-05-02"}'
+        read_block(system, "memories")
+        == '{"number": 1, "kind": "atomic", "text": "用户五一去黄山看了日出。", "day": "2026-05-02"}'
     )
     (used,) = turn["memories_used"]
     assert (used["id"], used["kind"], used["text"]) == (str(memory.id), "atomic", "用户五一去黄山看了日出。")

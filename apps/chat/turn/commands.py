@@ -1,0 +1,116 @@
+"""What a message tells the memory to do, within its turn (L9): done before the prompt is built, which says so.
+
+The turn keeps of it references and words of its own message; texts are read from where they live.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.types import RecalledMemory
+from apps.conversations.services import lock_session
+from apps.conversations.types import OpenRound
+from apps.core.text.commands import CommandKind, read_commands
+from apps.core.text.tokens import estimate_tokens
+from apps.memory.services import CommandResult, Outcome, forget_chosen, name_operation, run_commands
+
+MAX_CHOSEN = 5
+"""Memories that a model may end for one message: more are for the person to choose from."""
+
+MAX_ACTION_TOKENS = 1_000
+"""Of the texts that the prompt lists as stored, or as forgotten."""
+
+_ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND)
+"""The keys of the block `memory_actions`, in order."""
+
+
+def obey_message(*, user: User, opened: OpenRound, settings: MemorySettings, now: datetime) -> list[CommandResult]:
+    """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
+
+    Raises `NotFound` when the session was deleted meanwhile.
+    """
+    if all(command.kind is CommandKind.LIST for command in read_commands(opened.content)):
+        return []
+    with transaction.atomic():
+        lock_session(user=user, session_id=opened.session_id)
+        return run_commands(
+            user=user,
+            message_id=opened.message_id,
+            session_id=opened.session_id,
+            text=opened.content,
+            said_at=opened.create_time,
+            max_length=settings.atomic_content_max_length,
+            zone=settings.zone,
+            now=now,
+        )
+
+
+def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
+    """Return what the prompt says was done: texts as they are stored, by what became of them; {} for nothing.
+
+    Of very many only the first; `not_listed` counts the others.
+    """
+    found: dict[str, list[str]] = {str(outcome): [] for outcome in _ACTIONS}
+    for result in results:
+        if result.status in _ACTIONS:
+            found[result.status] += [result.said] if result.status is Outcome.NOT_FOUND else result.texts
+    actions: dict[str, Any] = {}
+    for name, texts in found.items():
+        if texts:
+            actions[name] = _list_first(list(dict.fromkeys(texts)))
+    missing = {name: len(set(found[name])) - len(shown) for name, shown in actions.items()}
+    if any(missing.values()):
+        actions["not_listed"] = {name: count for name, count in missing.items() if count}
+    return actions
+
+
+def _list_first(texts: Sequence[str]) -> list[str]:
+    """The first texts, as many as fit in `MAX_ACTION_TOKENS`, but always one."""
+    room, shown = MAX_ACTION_TOKENS, list[str]()
+    for text in texts:
+        room -= estimate_tokens(text)
+        if shown and room < 0:
+            break
+        shown.append(text)
+    return shown
+
+
+def forget_numbered(
+    *,
+    user: User,
+    opened: OpenRound,
+    results: Sequence[CommandResult],
+    memories: Sequence[RecalledMemory],
+    numbers: Sequence[int],
+    now: datetime,
+) -> list[CommandResult]:
+    """End the memories of the prompt that the model named for what was not plainly matched; returns all results.
+
+    Without such a command nothing ends. More than `MAX_CHOSEN` are left to the person.
+    """
+    chosen = [uuid.UUID(memories[number - 1].id) for number in numbers if 1 <= number <= len(memories)]
+    changed = list(results)
+    for at, result in enumerate(results):
+        if result.kind is not CommandKind.FORGET or result.status is not Outcome.NOT_FOUND or not chosen:
+            continue
+        if len(chosen) > MAX_CHOSEN:
+            changed[at] = replace(result, unclear=tuple(dict.fromkeys([*chosen, *result.unclear])))
+            break
+        # Each to the request whose words it shares; the last one gets the rest.
+        is_last = not any(later.status is Outcome.NOT_FOUND for later in results[at + 1 :])
+        mine = chosen if is_last else [memory_id for memory_id in chosen if memory_id in result.unclear]
+        if mine:
+            operation = name_operation(opened.message_id, f"chosen {at}")
+            done = forget_chosen(user=user, memory_ids=mine, said=result.said, operation=operation, now=now)
+            left = [memory_id for memory_id in result.unclear if memory_id not in mine]
+            changed[at] = replace(done, unclear=tuple(dict.fromkeys([*done.unclear, *left])))
+        chosen = [memory_id for memory_id in chosen if memory_id not in mine]
+    return changed
