@@ -18,9 +18,9 @@ from tests.support.query_threads import wait_for_queries
 from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 
 pytest_plugins = [
+    "tests.support.emptying",
     "tests.support.fixtures_llm",
     "tests.support.http_server",
-    "tests.support.reference_data",
     "tests.support.spec_report",
 ]
 
