@@ -27,15 +27,19 @@ from apps.memory.retrieval.retrieve import retrieve_relevant_memories
 from apps.memory.types import MemoryKind
 
 KEYED_ATTRIBUTES = (
-    "where the user lives, home, address, moved; 居住地，住址，搬家",
-    "the user's job, employer, work, school; 工作，职业，公司，学校",
-    "the user's partner, spouse, relationship, family; 伴侣，配偶，恋爱，家人",
-    "the user's health, weight, medicine, allergies, pregnancy; 健康，体重，药物，过敏，怀孕",
-    "the user's plans, trips, appointments, goals; 计划，旅行，预约，目标",
+    *("The user lives in", "用户住在"),
+    *("The user works as", "用户的工作是"),
+    *("The user is married; the user's partner", "用户的伴侣；用户单身"),
+    *("The user's health: pregnant, allergic, weighs, takes", "用户的健康：怀孕，过敏，体重，在吃的药"),
+    *("The user plans to", "用户打算"),
+    *("The user eats and drinks", "用户吃，用户喝"),
+    *("The user has, the user owns", "用户有"),
+    *("Every day or week, at what time the user", "用户每天、每周几点"),
 )
-"""What changes in a life and is told in passing: memories about these are shown whatever the messages are about."""
+"""What changes in a life and is told in passing, worded as memories begin: those nearest to it are shown whatever the
+messages are about. In both languages, as neighbours of a half sentence are mostly of its own."""
 
-NEAREST_PER_PROBE = 10
+NEAREST_PER_PROBE = 50
 MAX_PROBES = 40
 """Messages and sentences that are searched with: a long pasted text is searched by its beginning and its end."""
 
@@ -67,10 +71,11 @@ def list_known_memories(
 ) -> list[KnownMemory]:
     """Return the active memories of both kinds that a judge of `said` is shown, numbered from 1, oldest first.
 
-    `said`: texts of messages. `message_ids`: of those messages; long-term memories that came of them are left out, for
-    they are what is to be judged. `budget`: in tokens, as estimated. A list among the long-term memories is one line
-    for each item. Where the budget does not hold all, half of it goes to long-term memories first; the rest to the
-    nearest of each message, each sentence and each of `KEYED_ATTRIBUTES`, the best of each first, until it is full.
+    `said`: texts of messages, with those before that they may answer. `message_ids`: of the messages to be judged;
+    long-term memories that came of them are left out. `budget`: in tokens, as estimated. A list among the long-term
+    memories is one line for each item. Where the budget does not hold all, half of it goes to long-term memories first;
+    the rest to the nearest of each message, each sentence and each of `KEYED_ATTRIBUTES`, the best of each first, until
+    it is full.
     Four queries while all fit, else two more for each text that is searched with, and one call of the embedder.
     """
     long_term = _read_long_term(user, message_ids)

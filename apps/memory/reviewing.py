@@ -18,7 +18,7 @@ from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.selectors import get_atomic_memory
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.history.services import record_changes
-from apps.memory.judging.types import Reason, Relation, Said
+from apps.memory.judging.types import Reason, Relation, Said, Verdict
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 from apps.memory.types import MemoryKind
@@ -83,10 +83,11 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     recorder = _make_recorder(memory, proposal, writer=writer)
     recorder.accept(memory, proposal or HeldVerdict(Reason.UNSURE), operation=operation)
     writer.save()
-    if proposal is not None and proposal.relation is Relation.CONTRADICTS:
+    if proposal is not None:
         said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
+        verdict = Verdict(proposal.relation, left=proposal.left, merged=proposal.merged)
         carry_out_long_term(
-            user=user, targets=proposal.targets, replacement=proposal.left, said=said, operation=operation, now=now
+            user=user, targets=proposal.targets, verdict=verdict, said=said, operation=operation, now=now
         )
     return memory
 

@@ -13,6 +13,7 @@ from apps.memory.long_term.curation import combine_values
 from apps.memory.long_term.previews import Acceptance, preview_acceptances
 from apps.memory.long_term.proposals import reads_as_instruction
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
+from apps.memory.paraphrases import list_paraphrases
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
@@ -60,6 +61,7 @@ __all__ = [
     "list_copies",
     "list_known_memories",
     "list_memories",
+    "list_paraphrases",
     "list_recorded",
     "list_session_contexts",
     "preview_acceptance",

@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from apps.accounts.models import User
+from apps.core.text.grounding import is_grounded, is_said_by
 from apps.memory.atomic.held_verdicts import Target, name_targets
 from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.writing import MemoryWriter
@@ -74,17 +75,47 @@ def record_verdicts(
 
 
 def carry_out_long_term(
-    *, user: User, targets: Sequence[Target], replacement: str | None, said: Said, operation: UUID, now: datetime
+    *, user: User, targets: Sequence[Target], verdict: Verdict, said: Said, operation: UUID, now: datetime
 ) -> None:
-    """End the long-term ones among targets, or put `replacement` in their place."""
-    if named := _name_long_term(targets):
-        end_memories(user=user, named=named, replacement=replacement, said=said, operation=operation, now=now)
+    """Carry out a verdict on the long-term ones among targets: end them, or write what is left or corrected of them."""
+    named = _name_long_term(targets)
+    if verdict.relation is Relation.CONTRADICTS:
+        named = [replace(one, replacement=_find_left(one, verdict.left, targets=targets, said=said)) for one in named]
+    elif verdict.relation is Relation.REFINES:
+        corrected = ((one, _find_correction(one, verdict.merged, said=said)) for one in named)
+        named = [replace(one, replacement=text) for one, text in corrected if text]
+    else:
+        return
+    if named:
+        end_memories(user=user, named=named, said=said, operation=operation, now=now)
 
 
-def _name_long_term(targets: Sequence[Target]) -> list[Named]:
+def _name_long_term(targets: Sequence[Target], *, replacement: str | None = None) -> list[Named]:
     return [
-        Named(target.memory_id, target.text, target.item) for target in targets if target.kind is MemoryKind.LONG_TERM
+        Named(target.memory_id, target.text, target.item, replacement)
+        for target in targets
+        if target.kind is MemoryKind.LONG_TERM
     ]
+
+
+def _find_left(one: Named, left: str | None, *, targets: Sequence[Target], said: Said) -> str | None:
+    """What is left of a long-term memory: of an item of a list nothing where an atomic memory is named beside it."""
+    if not left or not is_grounded(left, said=f"{one.text}\n{said.text}"):
+        return None
+    beside = one.item is not None and any(target.kind is MemoryKind.ATOMIC for target in targets)
+    return None if beside else _drop_key(left, of=one)
+
+
+def _find_correction(one: Named, merged: str | None, *, said: Said) -> str | None:
+    """The text that takes the place of a value which a refinement corrects: one that does not say it all any more."""
+    value = one.text.partition(": ")[2]
+    if not merged or not is_grounded(merged, said=f"{one.text}\n{said.text}") or is_said_by(value, said=merged):
+        return None
+    return _drop_key(merged, of=one)
+
+
+def _drop_key(text: str, *, of: Named) -> str:
+    return text.removeprefix(f"{of.text.partition(': ')[0]}:").strip() or text
 
 
 def _has_text(operation: JudgedOperation) -> bool:
@@ -157,8 +188,14 @@ class _Recording:
             known, statement = [], replace(statement, verdict=Verdict(confidence=verdict.confidence))
         targets = name_targets(known)
         self._recorder.record(statement, targets=targets, operation=operation)
-        if statement.verdict.relation is Relation.CONTRADICTS:
-            self._end_long_term(targets, replacement=verdict.left, said=statement.source, operation=operation)
+        carry_out_long_term(
+            user=self._user,
+            targets=targets,
+            verdict=statement.verdict,
+            said=statement.source,
+            operation=operation,
+            now=self._now,
+        )
 
     def _operate(self, asked: JudgedOperation, targets: Sequence[Target], *, operation: UUID) -> None:
         if asked.operation is Operation.END:
@@ -182,6 +219,5 @@ class _Recording:
     def _end_long_term(
         self, targets: Sequence[Target], *, replacement: str | None, said: Said, operation: UUID
     ) -> None:
-        carry_out_long_term(
-            user=self._user, targets=targets, replacement=replacement, said=said, operation=operation, now=self._now
-        )
+        if named := _name_long_term(targets, replacement=replacement):
+            end_memories(user=self._user, named=named, said=said, operation=operation, now=self._now)

@@ -35,6 +35,13 @@ def is_grounded(text: str, *, said: str) -> bool:
     return any(_is_heard(word, heard=heard, stems=stems, numbers=numbers) for word in content)
 
 
+def is_said_by(text: str, *, said: str) -> bool:
+    """Whether every content word and number of `text` is in `said`, too."""
+    heard = fold(said)
+    stems, numbers = {stem(word) for word in match_words(said)}, set(_NUMBER.findall(heard))
+    return all(_is_heard(word, heard=heard, stems=stems, numbers=numbers) for word in _content_words(text))
+
+
 def _stands_in(text: str, said: str) -> bool:
     """Whether a text stands in another as it is; of letters and digits as whole words."""
     return bool(text) and re.search(rf"(?<![a-z0-9]){re.escape(text)}(?![a-z0-9])", said) is not None

@@ -149,10 +149,12 @@ class AtomicRecorder:
     ) -> None:
         for row in rows:
             self._end(row, by=by, operation=operation)
-        if left and len(rows) == 1 and len(left) <= self._max_length and is_grounded(left, said=rows[0].content):
-            form = normalize_content(left)
-            if form not in self._same and form != normalize_content(by.content if by else ""):
-                self._same[form] = self._writer.keep_left(rows[0], left, operation=operation)
+        if not left or len(left) > self._max_length:
+            return
+        form = normalize_content(left)
+        whole = next((row for row in rows if is_grounded(left, said=row.content)), None)
+        if whole is not None and form not in self._same and form != normalize_content(by.content if by else ""):
+            self._same[form] = self._writer.keep_left(whole, left, operation=operation)
 
     def _create(self, statement: JudgedStatement, *, operation: UUID) -> AtomicMemory:
         memory = self._writer.create(statement, status=Status.ACTIVE, operation=operation)

@@ -40,6 +40,8 @@ class Guards:
     def find_hold(self, judged: JudgedStatement | JudgedOperation) -> Reason | None:
         """Return why it has to wait, None where it may be carried out."""
         if isinstance(judged, JudgedStatement):
+            if judged.verdict.relation is Relation.SAME:
+                return None  # nothing of it is written
             text, confidence, targets = judged.content, judged.verdict.confidence, judged.verdict.targets
             ends = judged.verdict.relation is Relation.CONTRADICTS
         else:

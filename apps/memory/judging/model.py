@@ -22,18 +22,14 @@ class ModelJudge:
 
 
 def check_verdict(verdict: Verdict, *, numbers: Collection[int]) -> Verdict:
-    """Return a verdict without the targets that were not shown; without any, the statement is new.
-
-    A remainder is possible for a single target only; with several, it would be unclear which one it belongs to.
-    """
+    """Return a verdict without the targets that were not shown; without any, the statement is new."""
     targets = check_targets(verdict.targets, numbers=numbers)
     if verdict.relation is Relation.NEW or not targets:
         return Verdict(confidence=verdict.confidence)
-    is_end = verdict.relation is Relation.CONTRADICTS
     return replace(
         verdict,
         targets=targets,
-        left=verdict.left if is_end and len(targets) == 1 else None,
+        left=verdict.left if verdict.relation is Relation.CONTRADICTS else None,
         merged=verdict.merged if verdict.relation is Relation.REFINES else None,
     )
 

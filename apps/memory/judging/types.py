@@ -66,8 +66,9 @@ class Statement:
 class Verdict:
     """How one statement stands to the known memories numbered `targets`.
 
-    `left`: of a memory that ends only in part, what still holds, as a text; `merged`: of a memory that the statement
-    refines, one text that says both. None where the judge gave none. `confidence`: 0 to 1.
+    `left`: of a memory that ends only in part, what still holds, as a text (of several targets, it belongs to the one
+    whose words it has); `merged`: of a memory that the statement refines, one text that says both. None where the judge
+    gave none. `confidence`: 0 to 1.
     """
 
     relation: Relation = Relation.NEW

@@ -19,24 +19,29 @@ from apps.memory.long_term.changes import Decision, apply_mode
 from apps.memory.long_term.ledger import Ledger
 from apps.memory.long_term.proposals import STATED_CONFIDENCE
 from apps.memory.long_term.types import Action, Mode
-from apps.memory.models import LongTermMemory, Source, Status
+from apps.memory.models import LongTermMemory, Source
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A long-term memory that a verdict names. `text`: as it was shown; `item`: the index of an item of a list."""
+    """A long-term memory that a verdict names. `text`: as it was shown; `item`: the index of an item of a list.
+
+    `replacement`: what takes the place of the value, or of the item.
+    """
 
     memory_id: UUID
     text: str
     item: int | None = None
+    replacement: str | None = None
 
 
 @dataclass(slots=True)
 class _Ends:
-    """What ends of one memory: all of it, or single items."""
+    """What ends of one memory: all of it, or single items, and what takes their place."""
 
     whole: bool = False
     items: list[Any] = field(default_factory=list)
+    replacements: list[str] = field(default_factory=list)
 
 
 def list_shown(*, key: str, value: Any) -> Iterator[tuple[int | None, str]]:
@@ -47,10 +52,8 @@ def list_shown(*, key: str, value: Any) -> Iterator[tuple[int | None, str]]:
         yield None, f"{key}: {json_text(value)}"
 
 
-def end_memories(
-    *, user: User, named: Sequence[Named], replacement: str | None, said: Said, operation: UUID, now: datetime
-) -> bool:
-    """End long-term memories, or put `replacement` in the place of what ends of each; whether anything changed.
+def end_memories(*, user: User, named: Sequence[Named], said: Said, operation: UUID, now: datetime) -> bool:
+    """End long-term memories, or put their replacements in the place of what ends; whether anything changed.
 
     Left alone: what says something else by now than the judge was shown, and what was said after this. Five queries.
     """
@@ -58,19 +61,24 @@ def end_memories(
     ends: defaultdict[str, _Ends] = defaultdict(_Ends)
     for one in named:
         row = rows.get(one.memory_id)
-        if row is None or not _is_as_shown(row, one) or ledger.is_overtaken(row.normalized_key, said_at=said.said_at):
+        value = None if row is None else _find_shown(row, one)
+        if row is None or value is None or ledger.is_overtaken(row.normalized_key, said_at=said.said_at):
             continue
+        ended = ends[row.normalized_key]
         if one.item is None:
-            ends[row.normalized_key].whole = True
+            ended.whole = True
         else:
-            ends[row.normalized_key].items.append(row.value[one.item])
+            ended.items.append(value)
+        if one.replacement:
+            ended.replacements.append(one.replacement)
     for key, ended in ends.items():
         active = ledger.get(key).active
         assert active is not None
-        result: Any = replacement
-        if not ended.whole:
+        if ended.whole:
+            result: Any = ended.replacements[0] if ended.replacements else None
+        else:
             result = apply_mode(mode=Mode.REMOVE, current=active.value, proposed=ended.items)
-            if replacement:
+            for replacement in dict.fromkeys(ended.replacements):
                 result = apply_mode(mode=Mode.ADD, current=result, proposed=replacement)
         _apply(ledger, active, result, said=said)
     if ends:
@@ -89,16 +97,19 @@ def add_items(*, user: User, named: Sequence[Named], text: str, said: Said, oper
 
 
 def _read(user: User, named: Sequence[Named], *, now: datetime) -> tuple[Ledger, dict[UUID, LongTermMemory]]:
-    ids = {one.memory_id for one in named}
-    mine = LongTermMemory.objects.filter(user=user, status=Status.ACTIVE, id__in=ids)
-    keys = list(mine.values_list("normalized_key", flat=True))
-    ledger = Ledger(user=user, keys=keys, now=now)
-    found = [row for key in keys if (row := ledger.get(key).active) is not None and row.id in ids]
-    return ledger, {row.id: row for row in found}
+    """The active memory of the key of each that is named: another verdict of the answer may have written it anew."""
+    mine = LongTermMemory.objects.filter(user=user, id__in={one.memory_id for one in named})
+    keys = dict(mine.values_list("id", "normalized_key"))
+    ledger = Ledger(user=user, keys=keys.values(), now=now)
+    return ledger, {row_id: row for row_id, key in keys.items() if (row := ledger.get(key).active) is not None}
 
 
-def _is_as_shown(row: LongTermMemory, named: Named) -> bool:
-    return (named.item, named.text) in list(list_shown(key=row.key, value=row.value))
+def _find_shown(row: LongTermMemory, named: Named) -> Any:
+    """The value, or the item of it, that was shown; None where the memory says something else by now."""
+    for item, text in list_shown(key=row.key, value=row.value):
+        if text == named.text and (item is None) == (named.item is None):
+            return row.value if item is None else row.value[item]
+    return None
 
 
 def _apply(ledger: Ledger, active: LongTermMemory, result: Any, *, said: Said) -> None:

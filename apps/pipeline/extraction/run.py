@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,9 +19,9 @@ from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
-from apps.memory.judging.types import KnownMemory
+from apps.memory.judging.types import JudgedStatement, KnownMemory
 from apps.memory.long_term.types import ProposedEntry
-from apps.memory.selectors import list_known_memories
+from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
     Origin,
     apply_recorded_commands,
@@ -54,8 +54,10 @@ def extract(claim: SessionClaim) -> None:
     _remember_as_asked(claim, now=now)
     batch = _read_batch(claim)
     answer = ExtractionAnswer() if not batch.said else read_answer(ask_for_object(_ask(claim, batch, now=now)))
+    heard = Heard(messages=batch.said, words=batch.words, known=batch.known, zone=batch.settings.zone)
+    statements = _let_paraphrases_pass(read_statements(answer.memories, heard=heard), batch)
     with finish(claim), changed_by(origin=Origin.EXTRACTION, actor=None):
-        _write(claim, batch, answer, now=timezone.now())
+        _write(claim, batch, answer, statements, heard=heard, now=timezone.now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,9 @@ def _read_batch(claim: SessionClaim) -> _Batch:
         if message.role == Role.USER:
             said[number] = message
     first = min((message.position for message in messages), default=0)
-    before = complete.filter(session=claim.session_id, position__lt=first).order_by("-position")[:EARLIER_MESSAGES]
+    before = list(
+        complete.filter(session=claim.session_id, position__lt=first).order_by("-position")[:EARLIER_MESSAGES]
+    )
     return _Batch(
         lines=lines,
         earlier=[_make_line(message) for message in reversed(before)],
@@ -116,7 +120,7 @@ def _read_batch(claim: SessionClaim) -> _Batch:
         recorded=frozenset(item.message_id for item in claim.work if item.recorded),
         known=list_known_memories(
             claim.user,
-            said=[message.content for message in messages],
+            said=[message.content for message in [*messages, *before]],
             message_ids=claim.message_ids,
             budget=django_settings.EXTRACTION_KNOWN_TOKENS,
         ),
@@ -147,13 +151,29 @@ def _ask(claim: SessionClaim, batch: _Batch, *, now: datetime) -> ModelRequest:
     return request
 
 
-def _write(claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, now: datetime) -> None:
-    heard = Heard(messages=batch.said, words=batch.words, known=batch.known, zone=batch.settings.zone)
+def _let_paraphrases_pass(statements: Sequence[JudgedStatement], batch: _Batch) -> list[JudgedStatement]:
+    """A statement that shares no word with what was said is grounded where it is near to it in meaning."""
+    doubtful = [statement.content for statement in statements if not statement.grounded]
+    said = [line.text for line in [*batch.earlier, *batch.lines] if line.role == Role.USER]
+    near = list_paraphrases(doubtful, said=said)
+    release_connections()
+    return [replace(statement, grounded=statement.grounded or statement.content in near) for statement in statements]
+
+
+def _write(
+    claim: SessionClaim,
+    batch: _Batch,
+    answer: ExtractionAnswer,
+    statements: Sequence[JudgedStatement],
+    *,
+    heard: Heard,
+    now: datetime,
+) -> None:
     # Entries first: the value that a message gives a key takes the place of what the same message ends.
     _write_entries(claim, batch, answer, heard=heard, now=now)
     record_verdicts(
         user=claim.user,
-        statements=read_statements(answer.memories, heard=heard),
+        statements=statements,
         operations=read_operations(answer.changes, heard=heard),
         known=batch.known,
         max_length=batch.settings.atomic_content_max_length,
