@@ -24,7 +24,7 @@ from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.queue.services import add_work, claim_rounds
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
-from apps.memory.history.context import changed_by
+from apps.memory.history.authorship import changed_by
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.services import create_memory
 from apps.pipeline.extraction import extract
