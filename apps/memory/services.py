@@ -27,7 +27,7 @@ from apps.memory.history.authorship import changed_by, collect_operations
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.history.undo import undo_operation
-from apps.memory.long_term.curation import bring_back_memory, merge_memories
+from apps.memory.long_term.curation import bring_back_memory, merge_memories, remove_item
 from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.services import (
     accept_memory,
@@ -103,6 +103,7 @@ __all__ = [
     "reject_atomic_memory",
     "reject_memory",
     "remember_statement",
+    "remove_item",
     "run_commands",
     "store_embeddings",
     "supersede_atomic_memory",

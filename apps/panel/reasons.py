@@ -17,6 +17,7 @@ _REASONS = (
     gettext_noop("The value has over 32,000 characters of JSON."),
     gettext_noop("The content has over 32,000 characters."),
     gettext_noop("This memory does not exist."),
+    gettext_noop("This list was changed in the meantime."),
     gettext_noop("This change does not exist."),
     gettext_noop("This was changed again later. Undo the later change first."),
     gettext_noop("Deletions cannot be undone."),

@@ -1,4 +1,4 @@
-"""A memory's value as one types it: plain text is text, what is JSON counts as JSON. Pure: no Django."""
+"""A memory's value as one types it: text is text, lines with a dash are a list, JSON is JSON. Pure: no Django."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any, NoReturn
 
+_DASH = "- "
 _OPENINGS = ('"', "[", "{")
 
 
@@ -20,11 +21,13 @@ class NotJson(ValueError):
 def read_value(text: str) -> Any:
     """Return the JSON value of a typed text.
 
-    Numbers, true, false, null, and what begins with a quote, a bracket or a brace are JSON; all else is a text, without
-    the whitespace around it. Raises `NotJson` for what begins like JSON and is none: quotes make a text of it. Line
-    ends are read as browsers send them.
+    Numbers, true, false, null, and what begins with a quote, a bracket or a brace are JSON. Where every line begins
+    with a dash, it is a list of texts, one a line. All else is a text, without the whitespace around it. Raises
+    `NotJson` for what begins like JSON and is none: quotes make a text of it. Line ends are read as browsers send them.
     """
     stripped = text.replace("\r\n", "\n").strip()
+    if (items := _read_lines(stripped)) is not None:
+        return items
     try:
         return json.loads(stripped, parse_constant=_refuse, parse_float=_read_float)
     except json.JSONDecodeError as error:
@@ -38,6 +41,10 @@ def read_value(text: str) -> Any:
 
 def write_value(value: Any) -> str:
     """Return the text to type for a value: `read_value` makes the same of it. Only where it must, a text has quotes."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        lines = "\n".join(f"{_DASH}{item}" for item in value)
+        if _read_lines(lines) == value:
+            return lines
     if isinstance(value, str):
         try:
             plain = read_value(value) == value
@@ -46,6 +53,14 @@ def write_value(value: Any) -> str:
         return value if plain else json.dumps(value, ensure_ascii=False)
     indented = isinstance(value, dict | list) and bool(value)
     return json.dumps(value, ensure_ascii=False, indent=2 if indented else None)
+
+
+def _read_lines(text: str) -> list[str] | None:
+    """The items of a list typed with a dash before each; None where a line has none."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if not lines or not all(line.startswith(_DASH) for line in lines):
+        return None
+    return [line.removeprefix(_DASH).strip() for line in lines]
 
 
 def _refuse(name: str) -> NoReturn:

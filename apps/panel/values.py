@@ -1,18 +1,23 @@
-"""Remembered values as people read and type them. Pure: no Django."""
+"""Remembered values as people read them. Pure: no Django."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+from apps.core.text.json_text import readable_text
+
+LONG = 60
+"""Characters from which a list or an object is shown with a line for each item."""
 
 
 def show_value(value: Any) -> str:
-    """A JSON value as text to read: texts as they are, null as nothing, the rest as JSON, indented where it is deep."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    flat = json.dumps(value, ensure_ascii=False)
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    deep = len(flat) > 60 or any(isinstance(item, dict | list) for item in items)
-    return json.dumps(value, ensure_ascii=False, indent=2) if items and deep else flat
+    """A JSON value as text to read; a long list or object has a line for each item."""
+    text = readable_text(value)
+    if len(text) <= LONG:
+        return text
+    match value:
+        case dict():
+            return "\n".join(readable_text({key: item}) for key, item in value.items())
+        case list():
+            return "\n".join(map(readable_text, value))
+    return text

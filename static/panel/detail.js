@@ -63,12 +63,13 @@ for (const area of page.querySelectorAll("[data-value]")) {
   show();
 }
 
-/** Whether a typed value is text or JSON, as the server reads it (apps/panel/value_text.py). */
+/** Whether a typed value is text, a list or JSON, as the server reads it (apps/panel/value_text.py). */
 function tellShape(text) {
   try {
     JSON.parse(text);
     return "json";
   } catch {
+    if (/^- /.test(text) && text.split("\n").every((line) => !line.trim() || /^\s*- /.test(line))) return "list";
     return /^["[{]/.test(text) ? "broken" : "text";
   }
 }

@@ -85,6 +85,7 @@ function nameShape(text) {
   try {
     value = JSON.parse(text);
   } catch {
+    if (/^\s*- /.test(text) && text.split("\n").every((line) => !line.trim() || /^\s*- /.test(line))) return "shapeList";
     return /^\s*["[{]/.test(text) ? "shapeBroken" : "shapeText";
   }
   if (value === null) return "shapeNull";

@@ -36,6 +36,9 @@ def test_what_is_written_is_read_as_the_same(value: Any) -> None:
         ("null", None),
         ('"42"', "42"),
         ('["花生", "芒果"]', ["花生", "芒果"]),
+        ("- 花生\r\n\n-  芒果 ", ["花生", "芒果"]),
+        ("- tea\nand jam", "- tea\nand jam"),
+        ("-5", -5),
         ('{"a": [1]}', {"a": [1]}),
         ("0123", "0123"),
         ("NaN", "NaN"),
@@ -61,7 +64,16 @@ def test_what_begins_like_json_and_is_none_is_refused_with_its_place(typed: str,
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [("蓝色", "蓝色"), ("42", '"42"'), (42, "42"), (["茶"], '[\n  "茶"\n]'), ([], "[]"), (" a", '" a"')],
+    [
+        ("蓝色", "蓝色"),
+        ("42", '"42"'),
+        (42, "42"),
+        (["茶", "咖啡"], "- 茶\n- 咖啡"),
+        ([1], "[\n  1\n]"),
+        (["a\nb"], '[\n  "a\\nb"\n]'),
+        ([], "[]"),
+        (" a", '" a"'),
+    ],
 )
 def test_texts_have_quotes_only_where_they_need_them(value: Any, written: str) -> None:
     assert write_value(value) == written

@@ -23,7 +23,7 @@ from apps.chat.context.types import (
 )
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
@@ -163,8 +163,12 @@ def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
     return RecalledMemory(
         id=str(candidate.id),
         kind=LONG_TERM,
-        text=f"{candidate.key}: {json_text(candidate.value)}",
-        line={"category": candidate.category, "key": candidate.key, "value": candidate.value},
+        text=f"{candidate.key}: {readable_text(candidate.value)}",
+        line={
+            "category": candidate.category,
+            "key": candidate.key,
+            "value": readable_text(candidate.value),
+        },
         score=memory.score,
         components={name: getattr(memory, name) for name in COMPONENTS},
     )

@@ -19,7 +19,7 @@ from apps.chat.inspection.types import Piece, State
 from apps.chat.turn.command_record import DELETED
 from apps.conversations.models import Message
 from apps.conversations.types import Line
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (
     WorkingMemoryState,
     find_states_since,
@@ -175,14 +175,14 @@ def _describe(row: Any, kind: str) -> dict[str, Any]:
 def _line(memory: Mapping[str, Any], kind: str, *, zone: ZoneInfo) -> dict[str, Any]:
     """What the prompt says of a memory, from a row or from its audit record."""
     if kind == LONG_TERM:
-        return {name: memory[name] for name in ("category", "key", "value")}
+        return {"category": memory["category"], "key": memory["key"], "value": readable_text(memory["value"])}
     day = memory.get("day") or memory["event_start"] or memory["timestamp"]
     time = datetime.fromisoformat(day) if isinstance(day, str) else day
     return {"text": memory["content"], "day": str(time.astimezone(zone).date())}
 
 
 def _read_out(memory: Mapping[str, Any], kind: str) -> str:
-    return f"{memory['key']}: {json_text(memory['value'])}" if kind == LONG_TERM else str(memory["content"])
+    return f"{memory['key']}: {readable_text(memory['value'])}" if kind == LONG_TERM else str(memory["content"])
 
 
 def _read_out_profile(profile: ProfileSnapshot) -> str:

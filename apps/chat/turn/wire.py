@@ -12,7 +12,7 @@ from apps.chat.models import Turn
 from apps.chat.turn.command_record import DELETED, commands_to_wire, read_commands_now
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.long_term.types import Action
 from apps.memory.selectors import WorkingMemorySnapshot, get_atomic_memories_by_id, get_memories_by_id
 
@@ -31,7 +31,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     updates: list[dict[str, Any]] = turn.memory_updates
     ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") != ATOMIC}
     memories = get_memories_by_id(user, ids) if ids else {}
-    texts = {str(key): f"{memory.key}: {json_text(memory.value)}" for key, memory in memories.items()}
+    texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
     atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
     if atomic_ids:
         atomic = get_atomic_memories_by_id(user, atomic_ids)
@@ -64,7 +64,7 @@ def describe_remembered(updates: Iterable[Mapping[str, Any]]) -> dict[str, list[
     """Return a reply's metadata (L8): what it added to memory, in words; nothing that is pending, gone or old news."""
     return {
         "remembered": [
-            f"{update['key']}: {json_text(update['value'])}"
+            f"{update['key']}: {readable_text(update['value'])}"
             for update in updates
             if update["action"] in (Action.CREATED, Action.SUPERSEDED) and update["value"] not in (None, [])
         ]

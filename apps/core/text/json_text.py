@@ -1,8 +1,11 @@
-"""A JSON value as text to be searched and shown."""
+"""A JSON value as text: to be searched, and to be read by people and models. Pure."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
+
+from apps.core.text.scripts import holds_chinese
 
 
 def json_text(value: Any) -> str:
@@ -27,3 +30,33 @@ def json_text(value: Any) -> str:
             case number:
                 parts.append(str(number))
     return " ".join(parts)
+
+
+def readable_text(value: Any) -> str:
+    """A JSON value as people write it: ["tea", "jam"] → "tea, jam", {"城市": "北京"} → "城市：北京". Null is nothing.
+
+    Where an item holds a comma itself, semicolons separate; what is nested stands in brackets.
+    """
+    return _read_out(value, nested=False)
+
+
+def _read_out(value: Any, *, nested: bool) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case dict():
+            texts = [(str(key), _read_out(item, nested=True)) for key, item in value.items()]
+            parts = [f"{key}{'：' if holds_chinese(key + text) else ': '}{text}" for key, text in texts]
+            separators = ("；", "; ")
+        case list():
+            parts = [_read_out(item, nested=True) for item in value]
+            separators = ("；", "; ") if any("," in part or "、" in part for part in parts) else ("、", ", ")
+        case _:
+            return json.dumps(value)
+    chinese = holds_chinese("".join(parts))
+    text = separators[0 if chinese else 1].join(parts)
+    if not nested:
+        return text
+    return f"（{text}）" if chinese else f"({text})"

@@ -1,4 +1,4 @@
-"""What an owner does with long-term memories that exist: merge two into one, restore an ended one (M2, L7)."""
+"""What an owner does with long-term memories that exist: merge two, restore an ended one, drop an item (M2, L7)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.fold import normalize_value
+from apps.core.text.json_text import readable_text
+from apps.memory.do_not_relearn import record_forgotten
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.audit import describe_change, snapshot
-from apps.memory.long_term.changes import apply_mode
-from apps.memory.long_term.learnable import clear_forgotten
+from apps.memory.long_term.changes import apply_mode, list_items
+from apps.memory.long_term.learnable import clear_forgotten, digest_values
 from apps.memory.long_term.ledger import TEXT_FIELDS, set_text, write_vectors
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Mode
@@ -83,6 +85,32 @@ def bring_back_memory(*, user: User, memory_id: UUID, now: datetime) -> LongTerm
     _record(user, memory, action=Change.Action.UNDO, before=before, ended=ended, now=now)
     write_vectors(user, [memory])
     return memory
+
+
+@transaction.atomic
+def remove_item(*, user: User, memory_id: UUID, index: int, text: str, now: datetime) -> None:
+    """Take an item out of an active list; with its last item the memory ends. Not learned again from what was said.
+
+    `index`, `text`: where the item stands and how it reads (`readable_text`), so that never another one goes. Raises
+    `NotFound`; `Conflict` where the memory is not active, or the item is not there any more.
+    """
+    lock_memories(user)
+    memory = get_memory(user, memory_id)
+    items = list_items(memory.value)
+    if memory.status != Status.ACTIVE or not 0 <= index < len(items) or readable_text(items[index]) != text:
+        raise Conflict("This list was changed in the meantime.")
+    before, left = snapshot(memory), [item for at, item in enumerate(items) if at != index]
+    memory.updated_at = now
+    if left:
+        set_text(memory, key=memory.key, value=left)
+        memory.save(update_fields=["updated_at", *TEXT_FIELDS])
+        write_vectors(user, [memory])
+    else:
+        memory.status, memory.superseded_by = Status.SUPERSEDED, None
+        memory.save(update_fields=["status", "superseded_by", "updated_at"])
+    record_forgotten(user=user, digests=digest_values(user, items[index]), now=now)
+    action = Change.Action.EDIT if left else Change.Action.SUPERSEDE
+    record_changes(user=user, changes=[describe_change(memory, action=action, before=before)], now=now)
 
 
 def _end(memory: LongTermMemory, *, successor: LongTermMemory, now: datetime) -> list[ChangeDraft]:

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.judging.types import Said
 from apps.memory.long_term.changes import Decision, apply_mode
 from apps.memory.long_term.ledger import Ledger
@@ -47,9 +47,9 @@ class _Ends:
 def list_shown(*, key: str, value: Any) -> Iterator[tuple[int | None, str]]:
     """The texts as which a judge is shown a memory: one, or of a list one for each item, with the item's index."""
     if isinstance(value, list) and value:
-        yield from ((index, f"{key}: {json_text(item)}") for index, item in enumerate(value))
+        yield from ((index, f"{key}: {readable_text(item)}") for index, item in enumerate(value))
     else:
-        yield None, f"{key}: {json_text(value)}"
+        yield None, f"{key}: {readable_text(value)}"
 
 
 def end_memories(*, user: User, named: Sequence[Named], said: Said, operation: UUID, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from apps.core.text.fold import normalize_key
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
+from apps.memory.long_term.changes import list_items
 from apps.memory.long_term.types import Mode, ProposedEntry
 from apps.memory.long_term.validation import find_problems, is_share, measure_value
 from apps.memory.models import Source
@@ -72,6 +74,14 @@ def _read_confidence(given: Any, source: Source) -> float:
 def reads_as_instruction(*, key: str, value: Any) -> bool:
     """Whether a memory would tell the assistant what to do with its rules: a person looks at it first (C5)."""
     return is_instruction(f"{key} {json_text(value)}")
+
+
+_FIRST_PERSON = re.compile(r"(?:i|i['’](?:m|ve|d|ll)|my|we|our)\s|我|咱", re.IGNORECASE)
+
+
+def is_first_person(value: Any) -> bool:
+    """Whether a text, or one of a list, begins in the first person: a piece of a sentence rather than a value."""
+    return any(isinstance(item, str) and _FIRST_PERSON.match(item.strip()) for item in list_items(value))
 
 
 def rests_on(proposal: Proposal, *, said: str | None) -> bool:

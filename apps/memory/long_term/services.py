@@ -23,7 +23,8 @@ from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.learnable import clear_forgotten, digest_key, digest_values, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
 from apps.memory.long_term.order import drop_overtaken
-from apps.memory.long_term.proposals import Proposal, read_proposal, reads_as_instruction, rests_on
+from apps.memory.long_term.proposals import Proposal, is_first_person, read_proposal, reads_as_instruction, rests_on
+from apps.memory.long_term.same_keys import list_same_keys
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
@@ -55,8 +56,9 @@ def record_entries(
     """Store what a model proposes to remember, in a turn or in background work (L2, L3, L6).
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
-    by one. Less certain than `auto_accept_confidence`, text that reads as an instruction to the system, or neither key
-    nor value sharing a word with `said` (all that was said there, None where nothing can be compared): pending.
+    by one. Less certain than `auto_accept_confidence`, text that reads as an instruction to the system, a value in the
+    first person, or neither key nor value sharing a word with `said` (all that was said there, None where nothing can
+    be compared): pending. A key that names the attribute of an active one in other words joins it (`same_keys`).
     What was rejected (L1) or deleted (L6) is left out. What was said before the active memory of its key never
     supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
@@ -96,16 +98,29 @@ def record_proposals(
         proposals = _drop_forgotten(user, proposals, said_at=said_at, message_text=message_text)
         if not proposals:
             return []
-        ledger = Ledger(user=user, keys={proposal.normalized_key for proposal in proposals}, now=now)
-        for proposal in proposals:
+        keys = {proposal.normalized_key for proposal in proposals}
+        ledger = Ledger(user=user, keys=keys.union(*map(list_same_keys, keys)), now=now)
+        for proposed in proposals:
+            proposal = _join_same_key(ledger, proposed)
             is_sure = proposal.confidence >= auto_accept_confidence and rests_on(proposal, said=said)
-            accept = is_sure and not reads_as_instruction(key=proposal.key, value=proposal.value)
+            needs_look = is_first_person(proposal.value) or reads_as_instruction(key=proposal.key, value=proposal.value)
+            accept = is_sure and not needs_look
             origin = (session_id, message_id)
             if ledger.is_overtaken(proposal.normalized_key, said_at=said_at):
                 _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)
             else:
                 _record(ledger, proposal, accept=accept, origin=origin)
         return ledger.save(vectors_at_once=False, message_id=message_id)
+
+
+def _join_same_key(ledger: Ledger, proposal: Proposal) -> Proposal:
+    """Return the proposal under the key that is there already for the same attribute, if one is."""
+    if ledger.get(proposal.normalized_key).active is not None:
+        return proposal
+    for name in list_same_keys(proposal.normalized_key):
+        if (active := ledger.get(name).active) is not None:
+            return replace(proposal, key=active.key, normalized_key=name)
+    return proposal
 
 
 def _record(ledger: Ledger, proposal: Proposal, *, accept: bool, origin: tuple[UUID | None, UUID | None]) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.embeddings.queries import embed_query
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.retrieval.recall import recall_memories
@@ -76,7 +76,7 @@ def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRan
         FoundMemory(
             id=item.candidate.id,
             kind="long_term",
-            text=f"{item.candidate.key}: {json_text(item.candidate.value)}",
+            text=f"{item.candidate.key}: {readable_text(item.candidate.value)}",
             time=item.candidate.updated_at,
         )
         for item in found.long_term

@@ -17,7 +17,7 @@ from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPr
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.types import NEUTRAL, StrategyTable
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
 from apps.panel.inspector.words import ACTIONS, KINDS, LAYERS, PHASES
@@ -189,7 +189,7 @@ def _list_updates(turn: Turn, aftermath: Aftermath) -> Iterator[Update]:
         rows |= get_memories_by_id(turn.user, missing)
     for item in turn.memory_updates:
         row = rows.get(uuid.UUID(item["id"]))
-        text = f"{row.key}: {json_text(row.value)}" if row else ""
+        text = f"{row.key}: {readable_text(row.value)}" if row else ""
         action = item["action"]
         yield Update(id=item["id"], action=action, title=str(ACTIONS.get(action, action)), text=text)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
-from django.db.models import Count, F, Func, IntegerField, QuerySet, TextField
-from django.utils.translation import gettext as _
+from django.db.models import Count, F, Func, IntegerField, JSONField, QuerySet, TextField
 
+from apps.core.text.json_text import readable_text
 from apps.panel.highlight import list_needles, split_found
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM, MemoryKind
 from apps.panel.memories.query import ALL, ListQuery
@@ -21,21 +20,28 @@ PER_PAGE = 50
 SHOWN_CHARACTERS = 400
 """Of a text in a list; a value may have 32,000."""
 
+SHOWN_ITEMS, ITEM_CHARACTERS = 12, 80
+"""Of a list in a list, and of each of its items."""
+
 COUNTED = 10_000
 """How far the results of a search are counted."""
+
+
+_STRUCTURED = "CASE WHEN jsonb_typeof(%(expressions)s) IN ('array', 'object') THEN %(expressions)s END"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """A memory as a list shows it. ``title``, ``text``: pieces, each with whether it is a word that was looked for.
 
-    ``shape``: what a long-term memory's value is as JSON, "string" for atomic ones.
+    ``items``: the first of a list, each in pieces, and ``more``: how many there are besides; then ``text`` is empty.
     """
 
     memory: Any
     title: Sequence[tuple[bool, str]]
     text: Sequence[tuple[bool, str]]
-    shape: str
+    items: Sequence[Sequence[tuple[bool, str]]]
+    more: int
     is_cut: bool
     changeable: bool
     made_at: datetime
@@ -116,30 +122,24 @@ def read_rows(kind: MemoryKind, ids: Sequence[UUID], query: ListQuery) -> list[R
         length=Func(F(kind.text), template=f"length({text})", output_field=IntegerField()),
     )
     if kind is LONG_TERM:
-        rows = rows.annotate(shape=Func(F(kind.text), function="jsonb_typeof", output_field=TextField()))
+        rows = rows.annotate(structured=Func(F(kind.text), template=_STRUCTURED, output_field=JSONField()))
     found = rows.in_bulk(ids)
     needles = list_needles(query.q)
     return [_make_row(found[memory_id], kind, needles) for memory_id in ids if memory_id in found]
 
 
 def _make_row(memory: Any, kind: MemoryKind, needles: Sequence[str]) -> Row:
-    shape = getattr(memory, "shape", "string")
-    is_cut = memory.length > SHOWN_CHARACTERS
-    text = memory.shown if shape == "string" or is_cut else _read_aloud(json.loads(memory.shown))
+    value = getattr(memory, "structured", None)
+    items = [readable_text(item) for item in value] if isinstance(value, list) else []
+    text = "" if items else memory.shown if value is None else readable_text(value)[:SHOWN_CHARACTERS]
+    is_cut = not items and memory.length > SHOWN_CHARACTERS
     return Row(
         memory=memory,
         title=split_found(getattr(memory, "key", ""), needles),
         text=split_found(text, needles),
-        shape=shape,
+        items=[split_found(item[:ITEM_CHARACTERS], needles) for item in items[:SHOWN_ITEMS]],
+        more=max(len(items) - SHOWN_ITEMS, 0),
         is_cut=is_cut,
         changeable=memory.status in CHANGEABLE,
         made_at=getattr(memory, kind.made_at),
     )
-
-
-def _read_aloud(value: Any) -> str:
-    """A list of plain items as people write one; anything else as JSON."""
-    if isinstance(value, list) and value and all(isinstance(item, str | int | float) for item in value):
-        items = [item if isinstance(item, str) else json.dumps(item) for item in value]
-        return _(", ").join(items)
-    return json.dumps(value, ensure_ascii=False)

@@ -282,3 +282,35 @@ def test_nothing_crosses_to_another_user(user: User, record: Record) -> None:
     assert update.action is Action.CREATED
     theirs.refresh_from_db()
     assert (theirs.status, theirs.value, theirs.superseded_by_id) == ("active", "Paris", None)
+
+
+@pytest.mark.spec("L3")
+@pytest.mark.parametrize(
+    ("known", "proposed", "joined"),
+    [("allergies", "过敏", True), ("居住地", "home", True), ("Job", "我的职业", True), ("home", "city", False)],
+)
+def test_a_key_in_other_words_joins_the_one_that_is_there(
+    user: User, record: Record, known: str, proposed: str, joined: bool
+) -> None:
+    record(entry(known, "first"))
+    record(entry(proposed, "second"), now=NOW + timedelta(minutes=1))
+    expected = {known: "second"} if joined else {known: "first", proposed: "second"}
+    assert active_values(user) == expected
+
+
+@pytest.mark.spec("L3")
+def test_two_words_for_one_key_in_one_answer_make_one_memory(user: User, record: Record) -> None:
+    record(entry("allergies", ["peanuts"], mode="add"), entry("过敏", ["花粉"], mode="add"))
+    assert active_values(user) == {"allergies": ["peanuts", "花粉"]}
+
+
+@pytest.mark.spec("L2")
+@pytest.mark.parametrize(
+    ("value", "is_held"),
+    [("I like to hike", True), ("我喜欢爬山", True), (["tea", "my cat"], True), ("hiking", False), ("Iceland", False),
+     ("myth", False), (["自我介绍"], False)],
+)  # fmt: skip
+def test_a_value_in_the_first_person_waits_for_review(user: User, record: Record, value: Any, is_held: bool) -> None:
+    (update,) = record(entry("hobby", value))
+    assert update.action is (Action.PENDING if is_held else Action.CREATED)
+    assert bool(active_values(user)) is not is_held

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.chat.models import Turn
@@ -280,7 +281,7 @@ def test_merging_two(client: Client, user: User) -> None:
     found = client.post(path(kept, "merge"), {"q": "花生"})
     assert [row.memory.pk for row in found.context["rows"]] == [other.pk]
     preview = client.post(path(kept, "merge"), {"with": other.pk})
-    assert preview.context["text"] == '[\n  "虾",\n  "花生"\n]'
+    assert preview.context["text"] == "- 虾\n- 花生"
     assert LongTermMemory.objects.filter(status="active").count() == 2
     bad = client.post(path(kept, "merge"), {"with": other.pk, "text": "["})
     assert bad.status_code == 422
@@ -368,3 +369,50 @@ def test_many_uses_and_changes_take_no_more_queries(
     waiting = pending(user, key="谁")
     with django_assert_max_num_queries(20):
         assert client.get(path(waiting)).status_code == 200
+
+
+def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, user: User) -> None:
+    session = SessionFactory(user=user)
+    said = say(session, "I like tea", "Noted", "and jam", "Noted")
+    for message, item, minutes in ((said[0], "tea", 0), (said[2], "jam", 5)):
+        record_entries(
+            user=user, entries=[ProposedEntry(category="preference", key="likes", value=[item], mode="add")],
+            session_id=session.id, message_id=message.id, said_at=NOW + timedelta(minutes=minutes), message_text="",
+            auto_accept_confidence=0.5, now=NOW + timedelta(minutes=minutes),
+        )  # fmt: skip
+        use(session, LongTermMemory.objects.get(user=user, status="active"))
+    memory = LongTermMemory.objects.get(user=user, status="active")
+    update_memory(user=user, memory_id=memory.id, changes={"value": ["tea", "jam", "salt"]}, now=timezone.now())
+    items = client.get(path(memory)).context["items"]
+    assert [item.text for item in items] == ["tea", "jam", "salt"]
+    assert [item.source.message_id for item in items] == [said[0].id, said[2].id, None]
+    assert [item.uses for item in items] == [2, 2, 0]
+    page = show(client, memory)
+    assert "[&quot;" not in page
+    assert 'class="chip chip--item"><bdi>jam' in page
+
+
+def test_an_item_is_removed_and_comes_back_with_undo(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="likes", value=["tea", "jam"])
+    response = client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}, follow=True)
+    memory.refresh_from_db()
+    assert memory.value == ["jam"]
+    assert client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}).status_code == 409
+    operation = response.redirect_chain[-1][0].split("operations=")[1]
+    client.post(path(memory, "undo"), {"operation": operation})
+    memory.refresh_from_db()
+    assert memory.value == ["tea", "jam"]
+
+
+def test_with_its_last_item_a_list_ends(client: Client, user: User) -> None:
+    memory = LongTermMemoryFactory(user=user, key="likes", value=["tea"])
+    client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"})
+    memory.refresh_from_db()
+    assert (memory.value, memory.status, memory.superseded_by_id) == (["tea"], "superseded", None)
+
+
+def test_items_of_another_person_cannot_be_removed(client: Client) -> None:
+    memory = LongTermMemoryFactory(user=UserFactory(), key="likes", value=["tea", "jam"])
+    assert client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}).status_code == 404
+    memory.refresh_from_db()
+    assert memory.value == ["tea", "jam"]

@@ -44,7 +44,7 @@ def test_the_editor_holds_the_memory_and_saves_only_what_changed(log_in: LogIn, 
     client = log_in(mei)
     memory = remember(mei, value=["上海", "北京"], confidence=0.876)
     editor = client.get(f"{LIST}{memory.id}/edit/")
-    assert "[\n  &quot;上海&quot;,\n  &quot;北京&quot;\n]" in editor.content.decode()
+    assert "- 上海\n- 北京" in editor.content.decode()
     data = form(memory, value='["上海",\r\n "北京"]', confidence="0.88", category="preference")
     response = client.post(f"{LIST}{memory.id}/edit/", data)
     assert response.status_code == 200

@@ -39,7 +39,7 @@ def test_a_row_shows_everything_and_text_as_text(log_in: LogIn, mei: User) -> No
     remember(mei, "<b>城市</b>", {"home": "上海 {{ 7 }}"}, confidence=0.876, now=timezone.now() - timedelta(hours=3))
     page = client.get(LIST).content.decode()
     assert "&lt;b&gt;城市&lt;/b&gt;" in page
-    assert "{&quot;home&quot;: &quot;上海 {{ 7 }}&quot;}" in page
+    assert "home：上海 {{ 7 }}" in page
     assert "--share: 0.88" in page
     assert "88%" in page
     assert "3\xa0hours ago" in page
@@ -289,3 +289,17 @@ def test_long_values_are_cut_by_the_database(log_in: LogIn, mei: User) -> None:
     assert (row.is_cut, row.text) == (True, [(False, "茶" * 400)])
     assert "value" in row.memory.get_deferred_fields()
     assert Change.objects.count() == 1
+
+
+def test_a_list_is_shown_as_chips_and_an_object_as_text(log_in: LogIn, mei: User) -> None:
+    remember(mei, "likes", ["tea", "jam"])
+    remember(mei, "many", [f"item {number}" for number in range(20)])
+    remember(mei, "trip", {"to": "Rome", "with": ["Li"]})
+    client = log_in(mei)
+    page = client.get(LIST, {"q": "tea"}).content.decode()
+    assert '<span class="chip chip--item"><bdi><mark class="found">tea</mark></bdi></span>' in page
+    assert page.count("chip--item") == 2
+    everything = client.get(LIST).content.decode()
+    assert "+8" in everything
+    assert "to: Rome; with: (Li)" in everything
+    assert "[&quot;" not in everything

@@ -126,8 +126,8 @@ def test_what_accepting_does_side_by_side(mei: User, browser: Client) -> None:
     found = [item.consequence for item in open_queue(browser).context["items"]]
     assert [(told.sentence, list(told.before), told.after) for told in found] == [
         ("A new memory is created. Nothing is replaced.", [], ""),
-        ("It removes the last item, so nothing remains under this key.", ['["cat"]'], ""),
-        ("It is added to the current value.", ['["cat"]'], '["cat", "dog"]'),
+        ("It removes the last item, so nothing remains under this key.", ["cat"], ""),
+        ("It is added to the current value.", ["cat"], "cat, dog"),
         ("It replaces the current value, which is kept as history.", ["coffee"], "tea"),
     ]
 

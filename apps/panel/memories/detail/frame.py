@@ -27,7 +27,6 @@ class MemoryFrame(EditingPages):
             "title": memory.key if self.kind is LONG_TERM else str(self.opts.verbose_name),
             "memory": memory,
             "shown": shown,
-            "is_structured": self.kind is LONG_TERM and isinstance(memory.value, dict | list),
             "is_large": len(shown) > 80 or "\n" in shown,
             "made_at": getattr(memory, self.kind.made_at),
         }

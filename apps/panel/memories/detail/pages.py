@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -26,15 +26,18 @@ from apps.memory.services import (
     bring_back_memory,
     collect_operations,
     create_memory,
+    remove_item,
     supersede_atomic_memory,
     undo_operation,
 )
 from apps.panel.memories.bulk import BulkPages
+from apps.panel.memories.detail.items import load_list_items
 from apps.panel.memories.detail.merge_pages import MergePages
 from apps.panel.memories.detail.story import list_restorable, load_chain, load_history, load_origin
 from apps.panel.memories.detail.uses import load_uses
 from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
+from apps.panel.memories.rows import Row
 from apps.panel.reasons import translate_reason
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Waiting
@@ -48,6 +51,7 @@ _DONE = {
     "superseded": gettext_lazy("The memory was updated."),
     "merged": gettext_lazy("The memories were merged."),
     "undone": gettext_lazy("Undone."),
+    "removed": gettext_lazy("The item was removed."),
 }
 """What the page says after something was done, by the word in its address."""
 
@@ -72,6 +76,7 @@ class DetailPages(MergePages, BulkPages):
             part("decide", require_POST(self.decide_view)),
             part("restore", require_POST(self.restore_view)),
             part("undo", require_POST(self.undo_view)),
+            part("remove_item", require_POST(self.remove_item_view)),
             part("supersede", require_POST(self.supersede_view)),
             part("merge", self.merge_view),
         ]
@@ -101,6 +106,7 @@ class DetailPages(MergePages, BulkPages):
         """Answer with the page; ``problem``: why what was just asked for cannot be done."""
         is_changeable = memory.status in CHANGEABLE
         now = timezone.now()
+        chain = load_chain(memory, self.kind)
         done = request.GET.get("done", "")
         context = {
             **self.frame(request, memory),
@@ -114,7 +120,8 @@ class DetailPages(MergePages, BulkPages):
             "origin": load_origin(memory, self.kind),
             "uses": load_uses(memory, page=1, now=now),
             "history": load_history(memory, self.kind),
-            "chain": load_chain(memory, self.kind),
+            "chain": chain,
+            "items": load_list_items(memory, earlier=_list_earlier(chain, memory)) if self.kind is LONG_TERM else [],
             "did": _DONE.get(done, "") if request.method == "GET" else "",
             "operations": request.GET.get("operations", "") if done else "",
         }
@@ -180,6 +187,16 @@ class DetailPages(MergePages, BulkPages):
 
         return self._do(request, memory_id, "undone", undo)
 
+    def remove_item_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """Take one item, named by its place and its text, out of a list."""
+        raw = request.POST.get("index", "")
+        if self.kind is not LONG_TERM or not (raw.isascii() and raw.isdecimal() and len(raw) <= 6):
+            raise Http404
+        text = request.POST.get("text", "").replace("\r\n", "\n")
+        return self._do(request, memory_id, "removed", lambda memory, now: remove_item(
+            user=memory.user, memory_id=memory.pk, index=int(raw), text=text, now=now
+        ))  # fmt: skip
+
     def supersede_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Put another value, or content, in the place of an active memory; leads to the page of the new one."""
         memory = self.find(request, memory_id)
@@ -237,10 +254,15 @@ class DetailPages(MergePages, BulkPages):
             messages.success(request, _("The memory was deleted."))
             return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
         copies_found = list_copies(memory.user, [memory]) if self.kind is LONG_TERM else []
-        chain = [row.memory.pk for row in load_chain(memory, self.kind)]
-        history = chain[chain.index(memory.pk) + 1 :] if chain else []
+        history = _list_earlier(load_chain(memory, self.kind), memory)
         context = {**self.frame(request, memory), "copies": copies_found, "history": history}
         return TemplateResponse(request, "panel/detail/delete.html", context)
+
+
+def _list_earlier(chain: Sequence[Row], memory: Any) -> list[UUID]:
+    """The memories that one took the place of, from its chain."""
+    ids = [row.memory.pk for row in chain]
+    return ids[ids.index(memory.pk) + 1 :] if ids else []
 
 
 def _read_id(text: str) -> UUID:
