@@ -215,6 +215,9 @@ CHAT_MODEL = env.str("CHAT_MODEL", default="")
 CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=0) or None
 """Upper bound of one answer; none leaves it to the server."""
 
+OFFLINE_CHAT_MODEL = "apps.offline.model.OfflineModel"
+"""What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`."""
+
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
 

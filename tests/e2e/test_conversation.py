@@ -21,7 +21,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 @pytest.mark.spec("C2", "K2", "L2")
 def test_what_is_said_in_one_session_is_remembered_in_the_next(chat: ChatPage) -> None:
-    chat.say("你好！你喜欢什么并不重要，我喜欢的颜色是蓝色。")
+    chat.say("你好！我喜欢的颜色是蓝色。")
     chat.page.keyboard.press("Control+k")
     expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")
 

@@ -59,8 +59,8 @@ def model(session: Session, scripted_model: ScriptedModel, settings: Any) -> Scr
 @pytest.mark.parametrize(
     ("said", "title", "part"),
     [
-        (["你好", "我想提前退租，房东不退押金"], "我想提前退租，房东不退押金", "用户想提前退租，房东不退押金"),
-        (["Hello!", "I am moving my app to Kubernetes."], "I am moving my app to Kubernetes", "The user is moving"),
+        (["你好", "我想提前退租，房东不退押金"], "我想提前退租，房东不退押金", "我想提前退租，房东不退押金"),
+        (["Hello!", "I am moving my app to Kubernetes."], "I am moving my app to Kubernetes", "I am moving"),
     ],
 )
 def test_it_is_written_after_the_first_reply_in_the_language_spoken(

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.reading import read_json_object
@@ -53,6 +54,5 @@ def _make_chat_model(*, base_url: str, api_key: str, model: str) -> ChatModel:
         from apps.core.llm.openai import OpenAIChatModel
 
         return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model)
-    from apps.core.llm.offline import OfflineModel
-
-    return OfflineModel()
+    offline: type[ChatModel] = import_string(settings.OFFLINE_CHAT_MODEL)
+    return offline()

@@ -114,17 +114,12 @@ def record_proposals(
 
 
 def _join_same_key(ledger: Ledger, proposal: Proposal) -> Proposal:
-    """Return the proposal under the key that is there already for the same attribute, if one is.
-
-    What would replace a list that the model named by another word, and so may not have had in mind, is added to it.
-    """
+    """Return the proposal under the key that is there already for the same attribute, if one is."""
     if ledger.get(proposal.normalized_key).active is not None:
         return proposal
     for name in list_same_keys(proposal.normalized_key):
         if (active := ledger.get(name).active) is not None:
-            replaces_list = proposal.mode is Mode.REPLACE and isinstance(active.value, list)
-            mode = Mode.ADD if replaces_list else proposal.mode
-            return replace(proposal, key=active.key, normalized_key=name, mode=mode)
+            return replace(proposal, key=active.key, normalized_key=name)
     return proposal
 
 

@@ -6,9 +6,9 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.core.llm.client import get_chat_model
-from apps.core.llm.offline import OfflineModel
 from apps.core.llm.openai import OpenAIChatModel
 from apps.core.llm.types import ModelRequest, PromptMessage
+from apps.offline.model import OfflineModel
 from tests.support.scripted_model import TURN_ANSWER, ScriptedModel
 
 REQUEST = ModelRequest(messages=(PromptMessage("user", "你好"),))

@@ -67,10 +67,10 @@ KEPT_FOR_GOOD = {
     "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
     "apps/core/llm/client.py:_make_chat_model": "settings",
     "apps/core/llm/embedding/client.py:_make_embedder": "settings",
-    "apps/core/llm/offline/language.py:_fold_character": "a single character",
-    "apps/core/llm/offline/lexicon.py:load_lexicon": "a language",
-    "apps/core/llm/offline/phrases.py:load_phrases": "a language",
-    "apps/core/text/places.py:_load": "a data file",
+    "apps/offline/attributes.py:_rejects": "a kind of value",
+    "apps/offline/language.py:_fold_character": "a single character",
+    "apps/offline/rules.py:load_rules": "a data file",
+    "apps/offline/rules.py:load_table": "a data file",
     "apps/panel/changes/entries.py:_find_field": "names of tables and columns",
 }
 """Functions that keep results of what they are given, and why that is nobody's text."""

@@ -1,0 +1,202 @@
+"""Attributes of a person that have a name: stated ("I live in York") or asked for ("Where do I live?")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from apps.core.text.fold import normalize_key, normalize_value
+from apps.offline.language import Language, detect_language, fold_in_place
+from apps.offline.rules import load_table, rewrite
+from apps.offline.sentences import Sentence, make_sentence
+
+CONFIDENCE = 0.95
+_PROPER = ("name", "place", "employer")
+
+_CLAUSE = re.compile(r"(?:,|;| - |–|—| and (?=(?:i|my)\b)| but | because |,? so (?=i\b)|[.!:])\s*")
+_WORD = re.compile(r"[a-z0-9]+")
+_ITEM = re.compile(r", | and |、|和|还有")
+_ARTICLE = re.compile(r"^(?:the |a |an |some |my |our )", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a clause says of an attribute. `name`: of "favorite colour", colour. `value`: the person's words.
+
+    `sets`: it takes the place of another value. `whole`: the sentence says nothing else. `removes`: an item of a list.
+    """
+
+    attribute: str
+    name: str
+    value: str
+    language: Language
+    sets: bool
+    whole: bool
+    removes: bool = False
+
+    @property
+    def key(self) -> str:
+        """The key in the person's language."""
+        return str(load_table("attributes")[self.attribute][self.language]).format(name=self.name)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the attribute has one value at a time."""
+        return "mode" not in load_table("attributes")[self.attribute]
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """By which values of the same attribute meet."""
+        return self.attribute, normalize_key(self.name)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the value is a country or a part of a town: it says nothing against a home that is known."""
+        table = load_table("attributes")["wide"]
+        folded = fold_in_place(self.value)
+        return self.attribute == "home" and (folded in table["places"] or bool(re.search(table["parts"], folded)))
+
+
+def read_facts(sentence: Sentence) -> list[Fact]:
+    """Return what a sentence says of attributes, in order: of each clause at most one."""
+    if fact := _read_clause(sentence.plain, sentence, whole=True):
+        return [fact]
+    clauses = [clause for clause in _CLAUSE.split(sentence.plain) if clause]
+    facts = (_read_clause(clause, sentence, whole=False) for clause in clauses)
+    return [fact for fact in facts if fact]
+
+
+def read_remembered(text: str) -> Fact | None:
+    """Return the one fact that a remembered text, or a ``key: value``, is about; None where it says anything else."""
+    key, colon, value = text.partition(": ")
+    if colon and (found := name_attribute(key)):
+        return Fact(*found, value, detect_language(text), sets=True, whole=True)
+    facts = read_facts(make_own(text))
+    return facts[0] if len(facts) == 1 and facts[0].whole else None
+
+
+def make_own(text: str) -> Sentence:
+    """Return a remembered text as its owner would say it: "The user lives in York" as "i live in york"."""
+    sentence = make_sentence(text)
+    return replace(sentence, plain=rewrite(sentence.plain, "own"))
+
+
+def name_attribute(key: str) -> tuple[str, str] | None:
+    """Return the attribute that a remembered key names, with its own name ("favorite colour": colour)."""
+    folded = _spell(fold_in_place(key))
+    named = ((name, found["name"]) for name, pattern in _named_keys() if (found := pattern.fullmatch(folded)))
+    return _keys().get(normalize_key(key)) or next(named, None)
+
+
+def find_asked(question: str) -> list[tuple[str, str]]:
+    """Return the attributes that a question asks for, each with its own name."""
+    folded = _spell(fold_in_place(question))
+    found = {name: next(filter(None, (ask.search(folded) for ask in asks)), None) for name, asks in _asks().items()}
+    return [(name, normalize_key(one.groupdict().get("name") or "")) for name, one in found.items() if one]
+
+
+def make_entry(fact: Fact, *, key: str = "") -> dict[str, Any]:
+    """Return the entry of a fact (E5). `key`: by which the attribute is remembered already."""
+    row = load_table("attributes")[fact.attribute]
+    items = [item for part in _ITEM.split(fact.value) if (item := _ARTICLE.sub("", part.strip()))]
+    return {
+        "category": row["category"],
+        "key": key or fact.key,
+        "value": items if "mode" in row else fact.value,
+        "source": "user_stated",
+        "confidence": CONFIDENCE,
+        "mode": "remove" if fact.removes else row.get("mode", "replace"),
+    }
+
+
+def is_same_value(one: str, other: str) -> bool:
+    """Whether two values are the same, or one only says more ("York" and "York, England")."""
+    left, right = (set(_WORD.findall(fold_in_place(text))) for text in (one, other))
+    if one.isascii() and other.isascii():
+        return left <= right or right <= left
+    return normalize_value(one) in normalize_value(other) or normalize_value(other) in normalize_value(one)
+
+
+def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None:
+    for attribute, pattern, sets, removes in _patterns():
+        found = pattern.fullmatch(clause.strip())
+        if found is None:
+            continue
+        value = found["value"].strip()
+        said = _as_written(value, sentence.text)
+        small = said.islower() and sentence.text[:1].isupper()  # "My wife is pregnant", "I live in fear"
+        if _rejects(attribute).fullmatch(value) or (small and _rows()[attribute]["value"] in _PROPER):
+            continue
+        name = _spell(found.groupdict().get("name") or "")
+        language: Language = "zh" if re.search(r"[\u3400-\u9fff]", clause.replace(value, "")) else "en"
+        return Fact(attribute, name, said, language, sets=sets, whole=whole, removes=removes)
+    return None
+
+
+def _spell(folded: str) -> str:
+    """The text with one spelling where English has two."""
+    return folded.replace("colour", "color").replace("favourite", "favorite")
+
+
+def _as_written(value: str, text: str) -> str:
+    """The value as it stands in the sentence, with its capitals."""
+    at = fold_in_place(text).find(value)
+    return text[at : at + len(value)] if at >= 0 else value
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str], bool, bool]]:
+    # First what ends: what is no longer liked is not what is disliked.
+    return [
+        (attribute, re.compile(_fill(pattern, row["value"])), group == "sets", group == "removes")
+        for group in ("removes", "sets", "states")
+        for attribute, row in _rows().items()
+        for pattern in row.get(group, [])
+    ]
+
+
+@cache
+def _asks() -> Mapping[str, list[re.Pattern[str]]]:
+    return {name: [re.compile(_fill(ask, "thing")) for ask in row["asks"]] for name, row in _rows().items()}
+
+
+@cache
+def _rejects(attribute: str) -> re.Pattern[str]:
+    table = load_table("attributes")
+    return re.compile(table["not"].get(table[attribute]["value"], "^$"))
+
+
+@cache
+def _keys() -> Mapping[str, tuple[str, str]]:
+    return {
+        normalize_key(key): (name, "")
+        for name, row in _rows().items()
+        for key in (row["en"], row["zh"], *row.get("keys", []))
+        if "{" not in key
+    }
+
+
+@cache
+def _named_keys() -> list[tuple[str, re.Pattern[str]]]:
+    return [
+        (name, re.compile(row[language].replace("{name}", "(?P<name>.+)")))
+        for name, row in _rows().items()
+        for language in ("en", "zh")
+        if "{" in row[language]
+    ]
+
+
+def _rows() -> Mapping[str, Any]:
+    return {name: row for name, row in load_table("attributes").items() if "asks" in row}
+
+
+def _fill(pattern: str, kind: str) -> str:
+    table = load_table("attributes")
+    parts = {**table["patterns"], "v": f"(?P<value>{table['values'][kind]})"}
+    while found := re.search(r"\{([a-z_]\w*)\}", pattern):
+        part = parts[found[1]]
+        pattern = pattern.replace(found[0], part if found[1] == "v" else f"(?:{part})")
+    return pattern

@@ -1,0 +1,109 @@
+"""Extraction by rules: which sentences of a batch of messages become memories, and what they end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from apps.core.llm.blocks import read_block
+from apps.core.llm.types import PromptMessage
+from apps.core.text.fold import normalize_value
+from apps.core.text.time_expressions import find_times
+from apps.offline.attributes import CONFIDENCE, Fact, make_entry, name_attribute
+from apps.offline.judging import find_ended
+from apps.offline.language import fold_in_place
+from apps.offline.prompt import read_lines, read_object
+from apps.offline.rules import load_rules
+from apps.offline.sentences import Sentence, list_sentences
+from apps.offline.statements import list_facts, list_statements, read_stated
+
+_MOST_TAGS = 5
+_SHORTEST_CASE = 120
+_RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly|since)\b|生日|周年|每|出生|属")
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+"""Only the words that name a time are given: the core knows when they were said."""
+_GOES_ON = re.compile(r"(?i)今[天年]|这[个]?[周月]|本[周月]|today|this (?:week|month|year)")
+
+
+def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
+    """The answer to an extraction prompt, in the form its pydantic model asks for."""
+    prompt = "\n".join(message.content for message in messages if message.role == "user")
+    wanted = read_object(read_block(prompt, "wanted"))
+    rows = read_lines(read_block(prompt, "known_memories"))
+    known = {row["number"]: str(row.get("text", "")) for row in rows if isinstance(row.get("number"), int)}
+    held = set(map(normalize_value, known.values()))
+    profile = read_object(read_block(prompt, "profile"))
+    answer: dict[str, Any] = {"memories": [], "entries": [], "profile": [], "context": None}
+    for line in read_lines(read_block(prompt, "conversation")):
+        if line.get("role") != "user":
+            continue
+        text, number = str(line.get("text", "")), line.get("number")
+        if case := _read_case(text):
+            # The facts of a case are not those of the person's own life.
+            if wanted.get("context") and answer["context"] is None:
+                answer["context"] = {**case, "about": number}
+            continue
+        for sentence in list_statements(text):
+            if (normal := normalize_value(sentence.text)) not in held:
+                held.add(normal)
+                answer["memories"].append({**_make_memory(sentence, known), "about": number})
+        if wanted.get("entries"):
+            answer["entries"] += [{**entry, "about": number} for entry in list_entries(text, known.values())]
+        answer["profile"] += [{**section, "about": number} for section in _list_wishes(text, profile)]
+    return answer
+
+
+def list_entries(text: str, remembered: Collection[str]) -> list[dict[str, Any]]:
+    """Return the entries that a message states (E5), under the keys by which `remembered` has their attributes."""
+    keys: dict[tuple[str, str], str] = {}
+    for known in remembered:
+        key, colon, _ = known.partition(": ")
+        if colon and (named := name_attribute(key)):
+            keys.setdefault(named, key)
+    return [make_entry(fact, key=keys.get(fact.identity, "")) for fact in list_facts(text)]
+
+
+def _make_memory(sentence: Sentence, known: Mapping[int, str]) -> dict[str, Any]:
+    facts = read_stated(sentence)
+    ended = find_ended(sentence, known)
+    return {
+        "content": sentence.text,
+        "tags": list(dict.fromkeys(fact.key for fact in facts))[:_MOST_TAGS],
+        "event": _find_event(sentence.text, facts),
+        "relation": "contradicts" if ended else "new",
+        "target": ended,
+        "confidence": CONFIDENCE,
+    }
+
+
+def _find_event(text: str, facts: Sequence[Fact]) -> str | None:
+    """The words that say when it happened or will happen, where there is one time; None of what recurs or goes on."""
+    if _RECURS.search(text) or any(fact.attribute == "birthday" for fact in facts):
+        return None
+    times = list(find_times(text, said_at=_ANY_DAY, zone=ZoneInfo("UTC")))
+    return times[0].text if len(times) == 1 and not _GOES_ON.fullmatch(times[0].text) else None
+
+
+def _list_wishes(text: str, profile: dict[str, Any]) -> list[dict[str, str]]:
+    """The section on replies with what the message wishes of them, as it was said; each wish once."""
+    rules = load_rules("wishes")
+    said = [sentence.text for sentence in list_sentences(text) if rules["wish"].search(sentence.plain)]
+    if not said:
+        return []
+    before = str(profile.get("reply_style", "")).splitlines()
+    # A new wish about the same takes the place of the old one: long after short.
+    about = [rule for name, rule in rules.items() if name not in ("wish", "case") and any(map(rule.search, said))]
+    kept = [line for line in before if not any(rule.search(line) for rule in about)]
+    return [{"section": "reply_style", "text": "\n".join(dict.fromkeys([*kept, *said]))}]
+
+
+def _read_case(text: str) -> dict[str, str] | None:
+    """The background of a case that the person sets out: long, and introduced as one (X1)."""
+    if len(text) < _SHORTEST_CASE or not load_rules("wishes")["case"].search(fold_in_place(text[:200])):
+        return None
+    first = next(filter(None, map(str.strip, text.splitlines())), "")
+    title = re.split(r"[。！？!?；;\n]", first, maxsplit=1)[0].strip(" #*：:") or first
+    return {"title": title[:80], "content": text.strip()}

@@ -1,0 +1,50 @@
+"""What a statement ends: another value of the same attribute, or the same statement where it is denied. Nothing else.
+
+Everything that is not plain stays beside it: nothing is ended in part, merged or refined here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from apps.core.text.matching import stem
+from apps.offline.attributes import Fact, is_same_value, make_own, read_facts, read_remembered
+from apps.offline.rules import load_rules
+from apps.offline.sentences import Sentence
+
+_WORD = re.compile(r"[a-z0-9][\w’-]*|[\u3400-\u9fff]")
+_FEWEST_WORDS = 3
+
+
+def find_ended(sentence: Sentence, known: Mapping[int, str]) -> list[int]:
+    """Return which of the `known` memories, texts by number, `sentence` ends."""
+    new = [fact for fact in read_facts(sentence) if fact.sets and fact.is_single and not fact.is_wide]
+    return [
+        number
+        for number, text in known.items()
+        if _is_denied(sentence, text) or any(_is_replaced(text, fact) for fact in new)
+    ]
+
+
+def _is_replaced(text: str, new: Fact) -> bool:
+    old = read_remembered(text)
+    return (
+        old is not None and old.identity == new.identity and not old.is_wide and not is_same_value(old.value, new.value)
+    )
+
+
+def _is_denied(sentence: Sentence, text: str) -> bool:
+    known = make_own(text)
+    denies, denied = (load_rules("talk")["denies"].search(said.plain) for said in (sentence, known))
+    if (denies is None) == (denied is None):
+        return False
+    words = _reduce(sentence.plain)
+    return len(words) >= _FEWEST_WORDS and words == _reduce(known.plain)
+
+
+def _reduce(plain: str) -> list[str]:
+    """The words of a statement without those that affirm, deny or say that it is so now; the -ing of "stopped -ing"."""
+    rules = load_rules("talk")
+    plain = rules["beside"].sub(" ", rules["denies"].sub(" ", plain))
+    return [stem(word) for word in _WORD.findall(plain)]

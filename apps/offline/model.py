@@ -1,0 +1,95 @@
+"""The offline model: a `ChatModel` without a network, deterministic, that reads the prompt a real model would get."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from apps.core.llm.types import ModelRequest, PromptMessage
+from apps.core.text.keywords import extract_keywords
+from apps.offline.emotion import read_emotion
+from apps.offline.extraction import answer_extraction, list_entries
+from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
+from apps.offline.prompt import Prompt, read_prompt
+from apps.offline.reply import Phrases, Reply
+from apps.offline.rules import load_rules
+from apps.offline.summary import answer_conversation_summary, answer_session_summary
+
+_PIECE = 4
+_TOPIC_WORDS = 2
+
+
+class OfflineModel:
+    """A demonstration, and says so: it remembers by rules and quotes what the prompt holds, nothing more."""
+
+    name = "offline"
+
+    def __init__(self) -> None:
+        answer_turn(Prompt(message="I live in York. 我住在上海。"))  # reads the tables: now, not in the first message
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        """Yield the answer to `request` a few characters at a time: JSON if a format is asked for, else text."""
+        text = _answer(request)
+        for start in range(0, len(text), _PIECE):
+            yield text[start : start + _PIECE]
+            await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would
+
+
+_BACKGROUND: dict[str, Callable[[Sequence[PromptMessage]], dict[str, Any]]] = {
+    "extraction": answer_extraction,
+    "session_summary": answer_session_summary,
+    "conversation_summary": answer_conversation_summary,
+}
+"""What answers a request of background work, by the name of its response format."""
+
+
+def _answer(request: ModelRequest) -> str:
+    wanted = request.response_format
+    if wanted is None:
+        return str(answer_turn(read_prompt(request.messages))["response"])
+    answer_background = _BACKGROUND.get(wanted.name)
+    answer = answer_background(request.messages) if answer_background else answer_turn(read_prompt(request.messages))
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def answer_turn(prompt: Prompt) -> dict[str, Any]:
+    """The whole answer to `prompt`, in the shape and order of E5."""
+    # The message after a form only stands in for one; it says nothing of the user.
+    message = "" if prompt.submitted is not None else prompt.message
+    language = _choose_language(prompt)
+    phrases = Phrases(language)
+    excerpt = take_excerpt(message)
+    emotion = read_emotion(excerpt)
+    topic = _read_topic(prompt, excerpt, language, feelings=emotion.indicators)
+    entries = list_entries(message, [memory.text for memory in prompt.memories])
+    return {
+        "response": Reply(replace(prompt, message=excerpt), emotion, topic, phrases).compose(),
+        "emotion": asdict(emotion),
+        "topic": topic,
+        "context_variables": {},
+        "memory_update": {"should_store": bool(entries), "entries": entries},
+    }
+
+
+def _read_topic(prompt: Prompt, excerpt: str, language: Language, *, feelings: Sequence[str]) -> str | None:
+    """One or two of the message's own words; those of `feelings` say how something is, not what."""
+    if prompt.submitted is not None:
+        return prompt.submitted.title
+    folded, felt = fold_in_place(excerpt), fold_in_place(" ".join(feelings))
+    vague = load_rules("talk")["vague"]
+    words = (word for word in extract_keywords(folded, limit=_TOPIC_WORDS + 4) if len(word) > 1 and "’" not in word)
+    telling = [word for word in words if word not in felt and not vague.fullmatch(word)][:_TOPIC_WORDS]
+    joined = ("" if language == "zh" else " ").join(telling)
+    at, phrase = max((folded.find(phrase), phrase) for phrase in ("", joined, *telling[:1]))
+    return excerpt[at : at + len(phrase)] or None
+
+
+def _choose_language(prompt: Prompt) -> Language:
+    if prompt.submitted is None:
+        # "666" and "？" are in no language: the conversation goes on in its own.
+        said = next((text for text in (prompt.message, *reversed(prompt.history)) if any(map(str.isalpha, text))), "")
+        return detect_language(said)
+    return detect_language(" ".join((prompt.submitted.title, *map(str, prompt.submitted.fields.values()))))

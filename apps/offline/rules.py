@@ -1,0 +1,49 @@
+"""The tables in data/: word lists and regular expressions over folded text, compiled once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def load_table(name: str) -> Mapping[str, Any]:
+    """Return data/`name`.toml as it is."""
+    return tomllib.loads(files(__package__).joinpath(f"data/{name}.toml").read_text("utf-8"))
+
+
+@cache
+def load_rules(name: str) -> Mapping[str, re.Pattern[str]]:
+    """Return the patterns of data/`name`.toml by name.
+
+    A list of words is one pattern that finds any of them as a whole word. ``{other}`` in a string stands for the
+    pattern called `other`.
+    """
+    table = load_table(name)
+    sources = {key: value if isinstance(value, str) else join_words(value) for key, value in table.items()}
+    return {key: re.compile(_fill(source, sources)) for key, source in sources.items()}
+
+
+def rewrite(text: str, name: str) -> str:
+    """Return folded `text` as the table `name` of data/rewriting.toml has it read."""
+    for pattern, instead in load_table("rewriting")[name].items():
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def join_words(words: list[str]) -> str:
+    """Return a pattern that finds any of `words`, the longest first; English ones as whole words."""
+    found = "|".join(sorted(words, key=len, reverse=True))
+    return rf"\b(?:{found})\b" if all(word.isascii() or "’" in word for word in words) else f"(?:{found})"
+
+
+def _fill(source: str, sources: Mapping[str, str]) -> str:
+    def insert(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return f"(?:{_fill(sources[name], sources)})" if name in sources else found.group()
+
+    return re.sub(r"\{([a-z_]+)\}", insert, source)

@@ -1,0 +1,58 @@
+"""Prompts as the context layers write them, and the model's answer to them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from apps.core.llm.blocks import render_block
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
+from apps.offline.model import OfflineModel
+
+FORMAT = ResponseFormat(name="turn_answer", schema={"type": "object"})
+
+
+def stream_pieces(*messages: PromptMessage, response_format: ResponseFormat | None = FORMAT) -> list[str]:
+    """The pieces the model streams for `messages`."""
+
+    async def collect() -> list[str]:
+        request = ModelRequest(messages=messages, response_format=response_format)
+        return [piece async for piece in OfflineModel().stream(request)]
+
+    return asyncio.run(collect())
+
+
+def render_system(**blocks: Any) -> PromptMessage:
+    """The system message with `blocks`; a dict becomes JSON, a list one JSON object a line."""
+    return PromptMessage("system", "\n\n".join(render_block(name, _render(body)) for name, body in blocks.items()))
+
+
+def remember(**pairs: Any) -> list[dict[str, Any]]:
+    """The lines of layer 3 for long-term memories; _ in a key stands for a blank."""
+    return [
+        {"kind": "long_term", "category": "fact", "key": key.replace("_", " "), "value": value}
+        for key, value in pairs.items()
+    ]
+
+
+def ask(message: str, *, earlier: tuple[PromptMessage, ...] = (), **blocks: Any) -> dict[str, Any]:
+    """The model's JSON answer to `message` in a prompt with `blocks`."""
+    pieces = stream_pieces(render_system(**blocks), *earlier, PromptMessage("user", message))
+    answer: dict[str, Any] = json.loads("".join(pieces))
+    return answer
+
+
+def reply(message: str, *, earlier: tuple[PromptMessage, ...] = (), **blocks: Any) -> str:
+    """The reply alone."""
+    response = ask(message, earlier=earlier, **blocks)["response"]
+    assert isinstance(response, str)
+    return response
+
+
+def _render(body: Any) -> str:
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "\n".join(json.dumps(line, ensure_ascii=False) for line in body)
+    return json.dumps(body, ensure_ascii=False)

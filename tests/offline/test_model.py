@@ -1,0 +1,104 @@
+"""The offline model as the rest of the system meets it: a prompt in, E5's JSON or plain text out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import apps.offline
+from apps.core.llm.types import PromptMessage
+from apps.offline.model import OfflineModel
+from tests.offline.prompts import ask, remember, render_system, stream_pieces
+
+MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 600
+
+
+@pytest.mark.spec("E5")
+def test_the_answer_is_the_object_of_e5_with_the_response_first() -> None:
+    answer = ask("我住在上海")
+    assert list(answer) == ["response", "emotion", "topic", "context_variables", "memory_update"]
+    assert answer["emotion"] == {"primary": "neutral", "confidence": 0.6, "indicators": []}
+    assert answer["memory_update"] == {
+        "should_store": True,
+        "entries": [
+            {
+                "category": "fact",
+                "key": "居住地",
+                "value": "上海",
+                "source": "user_stated",
+                "confidence": 0.95,
+                "mode": "replace",
+            }
+        ],
+    }
+
+
+def test_a_message_that_tells_nothing_stores_nothing() -> None:
+    assert ask("What is a black hole?")["memory_update"] == {"should_store": False, "entries": []}
+
+
+def test_it_streams_in_small_pieces() -> None:
+    pieces = stream_pieces(render_system(), PromptMessage("user", "我住在上海"))
+    assert len(pieces) > 20
+    assert max(map(len, pieces)) <= 4
+
+
+def test_without_a_format_it_answers_in_plain_text() -> None:
+    system = render_system(memories=remember(喜欢的颜色="蓝色"))
+    pieces = stream_pieces(system, PromptMessage("user", "我喜欢的颜色是什么？"), response_format=None)
+    assert "".join(pieces) == "你说过：「喜欢的颜色: 蓝色」。"
+
+
+def test_it_is_called_offline() -> None:
+    assert OfflineModel.name == "offline"
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        "",
+        "<memories>\nnot json\n[]\n{}\n</memories>",
+        "<strategy>\n[1]\n</strategy><working_memory>\nnull\n</working_memory><form_submitted>\n3\n</form_submitted>",
+        "<memory_actions>\n[]\n</memory_actions><user_profile>\n3\n</user_profile>",
+    ],
+)
+def test_missing_and_unreadable_blocks_count_as_empty(system: str) -> None:
+    pieces = stream_pieces(PromptMessage("system", system), PromptMessage("user", "你好"), response_format=None)
+    assert "".join(pieces) == "你好！"
+
+
+@pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        ("你好", None),
+        ("Thanks a lot!", None),
+        ("我想聊聊人工智能的未来", "人工智能"),
+        ("下周我想去北京旅行", "北京旅行"),
+        ("I'm planning a trip to Tokyo", "planning"),
+    ],
+)
+def test_the_topic_is_in_the_persons_words(message: str, topic: str | None) -> None:
+    assert ask(message)["topic"] == topic
+
+
+@pytest.mark.parametrize("message", ["666", "？", "...", "👍"])
+def test_what_is_in_no_language_is_answered_in_that_of_the_conversation(message: str) -> None:
+    earlier = (PromptMessage("user", "我住在上海"), PromptMessage("assistant", "好"))
+    assert "我在听" in ask(message, earlier=earlier)["response"]
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "我", "，", "i am really ", "my mother's ", "“", '"', ".", "每天", "\n", "I like x, "]
+)
+def test_a_long_message_is_answered(piece: str) -> None:
+    # The time limit of the test is what a quadratic pattern would break.
+    assert ask((piece * 32_000)[:32_000])["response"]
+
+
+def test_it_stays_small() -> None:
+    folder = Path(apps.offline.__path__[0])
+    code = sum(len(path.read_text("utf-8").splitlines()) for path in folder.rglob("*.py"))
+    data = sum(len(path.read_text("utf-8").splitlines()) for path in (folder / "data").iterdir())
+    assert 0 < code <= MAX_CODE_LINES
+    assert 0 < data <= MAX_DATA_LINES
