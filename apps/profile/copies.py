@@ -58,8 +58,12 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
             }
             version.save(update_fields=["document"])
     for proposal in ProfileProposal.objects.filter(user=user):
-        if traces.stand_in(proposal.section) or traces.stand_in(proposal.text):
+        left = "" if traces.stand_in(proposal.section) else traces.cut_from(proposal.text).text
+        if not left:
             proposal.delete()
+        elif left != proposal.text:
+            proposal.text = left
+            proposal.save(update_fields=["text"])
     profile.edited_at, profile.learned_at = (
         {name: time for name, time in times.items() if not traces.stand_in(name)}
         for times in (profile.edited_at, profile.learned_at)

@@ -92,12 +92,9 @@ def _refuse(field: str, reason: str) -> InvalidInput:
 
 
 def find_section(name: str, *, among: Iterable[str]) -> str | None:
-    """Return which section a machine means by `name`, a new one under this name too, or None when it is no name.
+    """Return which section a model means by `name`: one of `TEXT_SECTIONS` or of those there are, else None.
 
     Case, spaces and underscores make no difference, so that "Reply style" is `reply_style`.
     """
-    stripped = name.strip()
-    if not stripped or len(stripped) > MAX_NAME_CHARACTERS:
-        return None
-    wanted = normalize_key(stripped)
-    return next((known for known in (*TEXT_SECTIONS, *among) if normalize_key(known) == wanted), stripped)
+    wanted = normalize_key(name.strip())
+    return next((known for known in (*TEXT_SECTIONS, *among) if normalize_key(known) == wanted), None)

@@ -14,7 +14,6 @@ from apps.accounts.models import User
 from apps.core.db import fetch_prepared
 from apps.profile.document import read_document
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.statements import merge_statement
 from apps.profile.types import ProfileSnapshot
 
 _DOCUMENT = """
@@ -100,6 +99,6 @@ def _preview(proposal: ProfileProposal, profile: UserProfile | None) -> SectionC
     edited_at = profile.edited_at.get(proposal.section) if profile else None
     return SectionChange(
         before=before,
-        after=merge_statement(before, proposal.text),
+        after=proposal.text,
         edited_at=datetime.fromisoformat(edited_at) if edited_at else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,9 @@ from apps.accounts.selectors import get_settings
 from apps.accounts.services import keep_account
 from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated
 from apps.core.text.clean import clean_text, normalize_line_ends
+from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
+from apps.core.text.sentences import cut_at_sentence
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
 from apps.memory.services import forget_history, record_changes
@@ -29,11 +31,9 @@ from apps.profile.document import (
 )
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.selectors import to_snapshot
-from apps.profile.statements import drop_oldest, is_said, merge_statement, split_statements
 from apps.profile.types import (
     MAX_PENDING_PROPOSALS,
     MAX_SECTION_CHARACTERS,
-    MAX_SECTIONS,
     TEXT_SECTIONS,
     ProfileSnapshot,
     ProposedSection,
@@ -79,10 +79,10 @@ def restore_version(*, user: User, version: int, now: datetime) -> ProfileSnapsh
 def propose_sections(*, user: User, proposals: Sequence[ProposedSection], now: datetime) -> None:
     """Take up what messages show about the person, in background work (U3); nothing while the profile is off.
 
-    A section nobody edited is written: a statement that is there already is left alone, one that contradicts another
-    takes its place if it was said later. For a section edited by hand, and for what reads as an instruction to the
-    system, the statement becomes a proposal. Left out: what was said before the document was deleted or the section
-    edited, what was rejected, and what is no name or text of a section. The same again changes nothing.
+    Each is the whole new text of a section: of one of `TEXT_SECTIONS`, or of one that the person has made. It takes the
+    place of what stood there, unless that was said later. For a section edited by hand, and for what reads as an
+    instruction to the system, it becomes a proposal. Left out: other sections, what was said before the document was
+    deleted or the section edited, and what was rejected. The same again changes nothing.
     """
     if proposals and get_settings(user).enable_user_profile:
         with transaction.atomic():
@@ -95,24 +95,18 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     queue = _ProposalQueue(user)
     for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
         section = find_section(_clean(proposal.section), among=document.keys() | profile.edited_at.keys())
-        if section is None or (profile.forgotten_at and proposal.said_at <= profile.forgotten_at):
+        text = cut_at_sentence(_clean(proposal.text), MAX_SECTION_CHARACTERS)
+        if section is None or not text or queue.was_rejected(text) or _is_same(text, document.get(section, "")):
             continue
-        edited_at = _read_time(profile.edited_at, section)
-        if edited_at and proposal.said_at <= edited_at:
+        learned, edited_at = _read_time(learned_at, section), _read_time(profile.edited_at, section)
+        if (learned and proposal.said_at < learned) or any(
+            time and proposal.said_at <= time for time in (edited_at, profile.forgotten_at)
+        ):
             continue
-        for statement in split_statements(_clean(proposal.text)):
-            if len(statement) > MAX_SECTION_CHARACTERS or queue.was_rejected(statement):
-                continue
-            text = document.get(section, "")
-            newest = _read_time(learned_at, section)
-            merged = merge_statement(text, statement, replaces=newest is None or proposal.said_at >= newest)
-            if merged == text:
-                continue
-            if edited_at or is_instruction(f"{section} {statement}"):
-                queue.add(section=section, text=statement, message_id=proposal.message_id, now=now)
-            elif text or section in TEXT_SECTIONS or _count_others(document) < MAX_SECTIONS:
-                document[section] = drop_oldest(merged, limit=MAX_SECTION_CHARACTERS)
-                learned_at[section] = max(proposal.said_at, newest or proposal.said_at).isoformat()
+        if edited_at or is_instruction(text):
+            queue.add(section=section, text=text, message_id=proposal.message_id, now=now)
+        else:
+            document[section], learned_at[section] = text, proposal.said_at.isoformat()
     queue.save()
     if document != read_document(profile):
         profile.learned_at = learned_at
@@ -122,12 +116,12 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
 
 @transaction.atomic
 def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str | None = None) -> ProfileSnapshot:
-    """Write a proposal into its section, in the place of what it contradicts; the version counts as by hand.
+    """Make a proposal the text of its section; the version counts as by hand.
 
     Both are one operation of the audit record: undoing it (L7) lets the proposal wait again, too.
 
     `text`: in words of the person's own. Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` for a blank
-    text and where there is no room for another section, `TooLarge` where there is none for the text.
+    text and where there is no room for another section, `TooLarge` for a text over 2,000 characters.
     """
     profile = lock_profile(user)
     proposal = _get_pending(user, proposal_id)
@@ -137,15 +131,13 @@ def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str |
             raise InvalidInput("text: Must not be blank.", fields={"text": ["Must not be blank."]})
         proposal.text = normalize_line_ends(text).strip()
     document = read_document(profile)
-    merged = merge_statement(document.get(proposal.section, ""), proposal.text)
-    check_size(proposal.section, merged, field="text")
-    sections = (
-        {proposal.section: merged} if proposal.section in TEXT_SECTIONS else {"sections": {proposal.section: merged}}
-    )
+    check_size(proposal.section, proposal.text, field="text")
+    written = {proposal.section: proposal.text}
+    sections = written if proposal.section in TEXT_SECTIONS else {"sections": written}
     action = Change.Action.ACCEPT
-    written = _write(profile, apply_changes(document, sections), action=action, by_hand=True, now=now)
+    changes = _write(profile, apply_changes(document, sections), action=action, by_hand=True, now=now)
     decided = _decide(proposal, status="accepted", before=before, action=action)
-    record_changes(user=user, changes=[*written, decided], now=now)
+    record_changes(user=user, changes=[*changes, decided], now=now)
     return to_snapshot(profile)
 
 
@@ -289,32 +281,46 @@ def _read_time(times: Mapping[str, str], section: str) -> datetime | None:
     return datetime.fromisoformat(times[section]) if section in times else None
 
 
-def _count_others(document: Iterable[str]) -> int:
-    return sum(name not in TEXT_SECTIONS for name in document)
+def _is_same(text: str, other: str) -> bool:
+    return normalize_value(text) == normalize_value(other)
 
 
 class _ProposalQueue:
-    """What is proposed to a person and was rejected before; new proposals are written at once by `save`."""
+    """What is proposed to a person and was rejected before; `save` writes what is new.
+
+    A proposal is the whole text of a section: a newer one takes the place of what waits for the same section.
+    """
 
     def __init__(self, user: User) -> None:
         self._user = user
-        self._pending: list[str] = []
-        self._rejected: list[str] = []
+        rows = list(ProfileProposal.objects.filter(user=user).exclude(status="accepted"))
+        self._pending = {row.section: row for row in rows if row.status == "pending" and not is_instruction(row.text)}
+        self._said = {normalize_value(row.text) for row in rows}
+        self._rejected = {normalize_value(row.text) for row in rows if row.status == "rejected"}
+        self._room = MAX_PENDING_PROPOSALS - sum(row.status == "pending" for row in rows)
         self._new: list[ProfileProposal] = []
-        rows = ProfileProposal.objects.filter(user=user).exclude(status="accepted")
-        for status, text in rows.values_list("status", "text"):
-            (self._pending if status == "pending" else self._rejected).append(text)
+        self._changed: list[ProfileProposal] = []
 
-    def was_rejected(self, statement: str) -> bool:
-        return is_said(statement, by=self._rejected)
+    def was_rejected(self, text: str) -> bool:
+        return normalize_value(text) in self._rejected
 
     def add(self, *, section: str, text: str, message_id: UUID | None, now: datetime) -> None:
         """Propose `text`, unless it is proposed already or too much waits for a decision."""
-        if len(self._pending) < MAX_PENDING_PROPOSALS and not is_said(text, by=self._pending):
-            self._pending.append(text)
-            self._new.append(
-                ProfileProposal(user=self._user, section=section, text=text, message_id=message_id, created_at=now)
-            )
+        if normalize_value(text) in self._said:
+            return
+        self._said.add(normalize_value(text))
+        row = None if is_instruction(text) else self._pending.get(section)
+        if row is not None:
+            row.text, row.message_id = text, message_id
+            self._changed += [] if row in self._new else [row]
+        elif self._room > 0:
+            self._room -= 1
+            row = ProfileProposal(user=self._user, section=section, text=text, message_id=message_id, created_at=now)
+            self._new.append(row)
+            if not is_instruction(text):
+                self._pending[section] = row
 
     def save(self) -> None:
         ProfileProposal.objects.bulk_create(self._new)
+        for row in self._changed:
+            row.save(update_fields=["text", "message"])

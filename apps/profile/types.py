@@ -43,10 +43,11 @@ class ProfileSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class ProposedSection:
-    """What a message shows about the person, for a section of the profile (U3): one or a few statements.
+    """The whole new text of a section of the profile, with what a message shows about the person (U3).
 
-    `section` is one of `TEXT_SECTIONS` or any other name. `said_at` is when the message was said: what is older than a
-    deletion or an edit by hand does not come back, and what is older than the section's text does not replace it.
+    `section` is one of `TEXT_SECTIONS` or one that the person has made. `said_at` is when the message was said: what is
+    older than a deletion or an edit by hand does not come back, and what is older than the section's text does not
+    replace it.
     """
 
     section: str

@@ -40,7 +40,7 @@ def read_style(user: User) -> str:
 @pytest.mark.spec("M6")
 def test_a_preview_says_what_accepting_writes(user: User, proposal: ProfileProposal) -> None:
     change = preview_proposals([proposal])[proposal.id]
-    assert change == SectionChange(before="Long replies.\nNo emoji.", after="No emoji.\nShort replies.", edited_at=NOW)
+    assert change == SectionChange(before="Long replies.\nNo emoji.", after="Short replies.", edited_at=NOW)
     assert read_style(user) == change.before
     accept_proposal(user=user, proposal_id=proposal.id, now=LATER)
     assert read_style(user) == change.after
@@ -54,7 +54,7 @@ def test_a_proposal_can_be_accepted_in_other_words(user: User, proposal: Profile
             accept_proposal(user=user, proposal_id=proposal.id, text=text, now=LATER)
     assert ProfileProposal.objects.get().text == "Short replies."
     accept_proposal(user=user, proposal_id=proposal.id, text=" Brief replies, please. ", now=LATER)
-    assert read_style(user) == "No emoji.\nBrief replies, please."
+    assert read_style(user) == "Brief replies, please."
     assert (ProfileProposal.objects.get().status, ProfileProposal.objects.get().text) == (
         "accepted",
         "Brief replies, please.",

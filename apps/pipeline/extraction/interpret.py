@@ -45,7 +45,7 @@ class Heard:
         message = self.messages.get(about)
         return None if message is None else _cite(message)
 
-    def grounds(self, text: str, *, targets: Sequence[int]) -> bool:
+    def grounds(self, text: str, *, targets: Sequence[int] = ()) -> bool:
         """Whether a text shares a word with what was said, or with the memories that it is a verdict on.
 
         Between two scripts words cannot be compared: that is let through.

@@ -53,9 +53,10 @@ replace and add: the text of the memory from now on, or what is added), "about",
 same), "value" (short, never a sentence in the first person), "source" (user_stated, or inferred), \
 "confidence", "mode" (replace; add or remove one item of a list such as likes, allergies, pets, \
 children, languages), "about".
-- "profile": the sections that change, each as a whole: "section" is "reply_style" (how the person likes to be \
-answered), "language_habits" (which languages they use and how) or "background" (their situation in a \
-few sentences); "text" is the new text of all of it, with what of the old one still holds; "about".
+- "profile": the sections that change, each once and as a whole: "section" is "reply_style" (how the person \
+likes to be answered), "language_habits" (which languages they use and how) or "background" (their situation in \
+a few sentences, no year where they gave none); "text" is the new text of all of it: what of the old one still \
+holds, and what is new; "about". A section without an entry stays as it is.
 - "context": only if <wanted> asks for it and the person sets out the background of a case or project \
 for others to work with, at length: "title", "content" (all the facts, nothing left out), "about". Else \
 null.

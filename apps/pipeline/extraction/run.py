@@ -183,7 +183,9 @@ def _write(
     proposals = [
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
-        if (message := batch.said.get(item.about)) is not None and not copies_example(item.text, said=heard.shown)
+        if (message := batch.said.get(item.about)) is not None
+        and heard.grounds(item.text)
+        and not copies_example(item.text, said=heard.shown)
     ]
     propose_sections(user=claim.user, proposals=proposals, now=now)
     if answer.context is not None and batch.settings.auto_context and answer.context.about in batch.said:

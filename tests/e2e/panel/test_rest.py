@@ -17,7 +17,7 @@ from apps.memory.do_not_relearn import digest_text, record_forgotten
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory
 from apps.memory.services import append_entry, create_context, record_form, update_working_memory
-from apps.profile.models import UserProfile
+from apps.profile.models import ProfileProposal, UserProfile
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
 
@@ -105,9 +105,9 @@ def test_of_many_proposals_the_next_comes_where_one_was_decided(
     open_panel: Callable[..., Page], mei: User, profile: UserProfile
 ) -> None:
     names = [f"第{number}座城市" for number in range(2, 12)]
-    for name in names:
-        said = ProposedSection("background", f"去过{name}", None, timezone.now())
-        propose_sections(user=mei, proposals=[said], now=timezone.now())
+    ProfileProposal.objects.bulk_create(
+        ProfileProposal(user=mei, section="background", text=f"去过{name}", created_at=timezone.now()) for name in names
+    )
     page = open_panel(mei, "/admin/profile/")
     proposals = page.get_by_role("group", name="提议")
     expect(proposals).to_have_count(10)

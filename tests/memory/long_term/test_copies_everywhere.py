@@ -121,18 +121,17 @@ def test_proposals_go_and_the_section_is_not_written_from_what_was_said_before(
     user: User, memory: LongTermMemory
 ) -> None:
     update_profile(user=user, changes={"background": "住在北京。"}, now=BEFORE - timedelta(minutes=1))
-    propose(user, "background", "喜欢紫罗兰", said_at=BEFORE)
-    propose(user, "background", "养猫", said_at=BEFORE)
-    assert [copy[2:] for copy in found(user, memory)] == [("background", "喜欢紫罗兰")]
+    propose(user, "background", "住在北京。喜欢紫罗兰。养猫。", said_at=BEFORE)
+    assert [copy[2:] for copy in found(user, memory)] == [("background", "喜欢紫罗兰。")]
     forget(user, memory)
-    assert list(ProfileProposal.objects.values_list("text", flat=True)) == ["养猫"]
-    for section in ("background", "爱好"):
+    assert list(ProfileProposal.objects.values_list("text", flat=True)) == ["住在北京。养猫。"]
+    for section in ("background", "reply_style"):
         propose(user, section, "很喜欢紫罗兰", said_at=NOW)
     assert not holds_word(user)
-    propose(user, "爱好", "又喜欢紫罗兰了", said_at=AFTER)
+    propose(user, "reply_style", "又喜欢紫罗兰了", said_at=AFTER)
     profile = get_user_profile(user=user)
     assert profile is not None
-    assert profile.sections == {"爱好": "又喜欢紫罗兰了"}
+    assert profile.reply_style == "又喜欢紫罗兰了"
 
 
 def test_the_words_of_a_proposal_that_was_accepted_in_others_go_from_its_record(

@@ -262,6 +262,21 @@ def test_wishes_go_into_the_profile(answering: Callable[[Any], StandInModel]) ->
     assert UserProfile.objects.get(user=session.user).reply_style == "回答要简短。"
 
 
+@pytest.mark.spec("U3")
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [("background", "lotsa"), ("wanted", "The user likes short answers."), ("background", "The user has a ferret.")],
+)
+def test_a_profile_says_nothing_that_nobody_said_and_has_no_sections_of_a_models_making(
+    answering: Callable[[Any], StandInModel], section: str, text: str
+) -> None:
+    answering({"profile": [{"section": section, "text": text, "about": 1}]})
+    session = SessionFactory()
+    say(session, "I like short answers")
+    extract(claim())
+    assert not UserProfile.objects.filter(user=session.user, version__gt=0).exists()
+
+
 @pytest.mark.spec("X1", "G1")
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_case_becomes_a_shared_context_if_that_is_on(wanted: bool, answering: Callable[[Any], StandInModel]) -> None:
