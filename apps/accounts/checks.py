@@ -1,4 +1,4 @@
-"""System checks: what is wrong in the environment is told at the start, not at each turn."""
+"""System checks: errors in the environment are reported at the start, not at each turn."""
 
 from __future__ import annotations
 

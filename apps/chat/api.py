@@ -304,7 +304,7 @@ async def _answer_earlier(outcome: Callable[[], Any], *, stream: bool) -> HttpRe
         try:
             result = await outcome()
         except Exception as error:
-            # The status is out already: whatever happens now, a lost database too, is told as an event.
+            # The status was sent already: whatever happens now, a lost database too, is reported as an event.
             answer = handle_exception(error, {})
             yield "error", answer.data if answer else error_body("internal_error", "Something went wrong on our side.")
             return

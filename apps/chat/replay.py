@@ -47,7 +47,7 @@ class RecordedConversation:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The message was a turn now. `actions`: what became of the memories the model proposed (L2)."""
+    """The message was a turn now. `actions`: what happened to the memories the model proposed (L2)."""
 
     started_session: bool
     actions: tuple[str, ...]
@@ -101,7 +101,7 @@ def _read_message(row: CorpusRow, *, folder: Path) -> RecordedMessage:
 async def replay_conversation(
     *, user: User, conversation: RecordedConversation, title: str
 ) -> AsyncGenerator[tuple[RecordedMessage, Outcome], None]:
-    """Send each message that was not answered yet as a turn, one after the other; yield what became of each.
+    """Send each message that was not answered yet as a turn, one after the other; yield the outcome of each.
 
     A message that failed in an earlier run is taken up where it stands. One that fails now does not keep the next from
     being sent. Whoever stops reading stops the replay between two turns; the session is as a user's who left it there.

@@ -66,7 +66,7 @@ def _fetch_prepared(
 async def in_database(func: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Run `func` in a worker thread with a database connection of its own, released when it returns or raises.
 
-    Not thread-sensitive on purpose: a turn goes on in a task of its own after its client has left, where Django's
+    Not thread-sensitive on purpose: a turn continues in a task of its own after its client has left, where Django's
     per-request thread no longer exists.
     """
 

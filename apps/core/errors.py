@@ -29,7 +29,7 @@ class InvalidInput(JiyiError):
 
 
 class NotFound(JiyiError):
-    """404: no such object, or it belongs to someone else: the two are not told apart."""
+    """404: no such object, or it belongs to someone else: the answer is the same."""
 
     status, code = 404, "not_found"
 

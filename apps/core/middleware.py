@@ -95,7 +95,7 @@ class PrometheusAfterMiddleware(Inline, prometheus.PrometheusAfterMiddleware):
 
 
 class RequestLogMiddleware(structlog.RequestMiddleware):
-    """A log line for each request that tells what happened, without the query string: searches stand there (R3)."""
+    """A log line for each request that tells what happened, without the query string, which may hold searches (R3)."""
 
     async def __acall__(self, request: HttpRequest) -> Any:
         self.prepare(request)

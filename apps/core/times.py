@@ -1,4 +1,4 @@
-"""Which moments can be told in every time zone."""
+"""Which moments exist in every time zone."""
 
 from __future__ import annotations
 

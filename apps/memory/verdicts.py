@@ -184,7 +184,7 @@ class _Recording:
     def _state(self, statement: JudgedStatement, known: Sequence[KnownMemory], *, operation: UUID) -> None:
         verdict = statement.verdict
         if verdict.relation is Relation.REFINES and any(memory.by_owner for memory in known):
-            # What its owner wrote is not rewritten: more of it stands beside it.
+            # What its owner wrote is not rewritten: what is new is stored beside it.
             known, statement = [], replace(statement, verdict=Verdict(confidence=verdict.confidence))
         targets = name_targets(known)
         self._recorder.record(statement, targets=targets, operation=operation)

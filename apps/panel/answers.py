@@ -1,4 +1,4 @@
-"""What htmx is told beside the page: a toast with the way back, and that the list has changed."""
+"""What htmx gets beside the page: a toast with Undo, and the news that the list has changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tell(
 ) -> HttpResponse:
     """Let the page show a toast; with ``operations`` it offers to undo them. ``reload``: the list is to be read again.
 
-    ``together``: each stands for all that was done in its request. This is told in a header, and proxies refuse long
+    ``together``: each covers all that was done in its request. This is sent in a header, and proxies refuse long
     ones: thousands of IDs do not belong there. ``close``: the dialog is done with.
     """
     events: dict[str, Any] = {

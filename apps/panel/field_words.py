@@ -1,4 +1,4 @@
-"""The fields of memories and what stands in them, in words."""
+"""The fields of memories and their values, in words."""
 
 from __future__ import annotations
 

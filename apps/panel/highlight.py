@@ -1,4 +1,4 @@
-"""Where the words of a search stand in a text, whatever their case, script and inflection. Pure: no Django."""
+"""Where the words of a search occur in a text, whatever their case, script and inflection. Pure: no Django."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
         return self._for(request, super().get_readonly_fields(request, obj))
 
     def _for(self, request: HttpRequest, names: Any) -> tuple[Any, ...]:
-        """`names` without the person, whom only staff need to be told."""
+        """`names` without the owner, which only staff need to see."""
         return tuple(name for name in names if sees_everybody(request) or name != self.owner)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -147,7 +147,7 @@ class ReadOnlyAdmin(OwnedAdmin):
 
 
 class PartAdmin(ReadOnlyAdmin):
-    """Can be looked at, and goes only with what it is part of: the pages of that may delete it, its own may not."""
+    """Read-only; it is deleted only with the object it is part of."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         page = getattr(request.resolver_match, "url_name", None) or ""

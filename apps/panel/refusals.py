@@ -25,7 +25,7 @@ def add_refusal(form: BaseForm, error: JiyiError) -> None:
 
 
 class RefusalsShown:
-    """Mixed into a page before its base: what a service refuses is told.
+    """Mixed into a page before its base: shows why a service refused.
 
     Django's pages call services where they save and delete, and expect nothing to fail there.
     """

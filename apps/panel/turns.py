@@ -1,4 +1,4 @@
-"""Past turns in the panel: the list, and one turn looked into, from the prompt to what came of it (M6)."""
+"""Past turns in the panel: the list, and one turn in detail, from the prompt to its results (M6)."""
 
 from __future__ import annotations
 

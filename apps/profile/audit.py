@@ -43,7 +43,7 @@ def describe_decision(proposal: ProfileProposal, *, action: Change.Action, befor
 
 
 def list_decided_texts(user: User) -> Iterator[tuple[str, str]]:
-    """The sections and texts of proposals that stand in the records of their decisions, in whatever words they were."""
+    """The sections and texts of proposals in the records of their decisions."""
     decisions = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL, before__isnull=False).order_by("id")
     for states in decisions.values_list("before", "after"):
         yield from ((state["section"], state["text"]) for state in states if state)

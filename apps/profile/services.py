@@ -118,7 +118,7 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
 def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str | None = None) -> ProfileSnapshot:
     """Make a proposal the text of its section; the version counts as by hand.
 
-    Both are one operation of the audit record: undoing it (L7) lets the proposal wait again, too.
+    Both are one operation of the audit record: undoing it (L7) reopens the proposal, too.
 
     `text`: in words of the person's own. Raises `NotFound`; `Conflict` unless it is pending; `InvalidInput` for a blank
     text and where there is no room for another section, `TooLarge` for a text over 2,000 characters.
@@ -154,7 +154,7 @@ def reject_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileP
 
 @transaction.atomic
 def reopen_proposal(*, user: User, proposal_id: UUID, now: datetime) -> ProfileProposal:
-    """Let a decided proposal wait for a decision again. What accepting it wrote stays.
+    """Reopen a decided proposal. What accepting it wrote stays.
 
     Raises `NotFound`; `Conflict` when it is pending.
     """

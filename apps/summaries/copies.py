@@ -1,4 +1,4 @@
-"""Copies of a deleted memory in summaries (L6): of sessions, and of conversations, which are messages of theirs.
+"""Copies of a deleted memory in summaries (L6): of sessions, and of conversations, which are messages of them.
 
 What was said stays as it was said: other messages are the record, not what is remembered of it.
 """
@@ -35,7 +35,7 @@ def _find(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
 
 
 def _remove(*, user: User, traces: Traces, now: datetime) -> None:
-    """Cut them under their sessions' locks; a session's summary goes on from what is said after `now`.
+    """Cut them under their sessions' locks; a session's summary continues from what is said after `now`.
 
     Work first, then sessions, as a run does that stores its summaries; one that has read the old text starts again.
     """

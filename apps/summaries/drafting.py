@@ -183,7 +183,7 @@ def _ask(request: ModelRequest, kind: type[Answer]) -> Answer:
 
 
 def _repeats_example(answer: BaseModel, *, instructions: str) -> bool:
-    """Whether a sentence of the answer stands in the instructions: small models like to, and it would be remembered."""
+    """Whether a sentence of the answer is copied from the instructions, as small models do: it would be remembered."""
     sentences = (sentence.strip() for text in answer.model_dump().values() for sentence in split_sentences(text))
     return any(len(sentence) >= _TELLING_CHARACTERS and sentence in instructions for sentence in sentences)
 

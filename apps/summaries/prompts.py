@@ -48,7 +48,7 @@ one, the one that carries the sentences). Say only what was said: no guesses, no
 
 Answer with one JSON object and nothing else:
 - "title": what it is about, in at most 30 characters of Chinese or 60 of English, without a full stop.
-- "snippet": one to three sentences, at most 200 characters: what the person wanted, and what came of it.
+- "snippet": one to three sentences, at most 200 characters: what the person wanted, and the result.
 
 {{"title": "押金退还与解约", "snippet": "用户想提前退租，房东拒绝退押金。讨论了合同的解约条款，用户决定先发书面通知。"}}
 {{"title": "Moving a Django app to Kubernetes", "snippet": "The user is moving a Django app to Kubernetes by June. \

@@ -32,7 +32,7 @@ export class FormDialog {
     });
   }
 
-  /** Open with a form `{title, fields: {name: value}}` to be mended, or with the first template. */
+  /** Open with a form `{title, fields: {name: value}}` to be corrected, or with the first template. */
   open(form = null) {
     if (form) this.#fill({ title: form.title, fields: Object.keys(form.fields), values: form.fields });
     else this.#fill(TEMPLATES[0]);

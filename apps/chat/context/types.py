@@ -30,7 +30,7 @@ LONG_TERM, ATOMIC = "long_term", "atomic"
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory as it stands in layer 3; `line` is what the prompt says of it."""
+    """A memory as layer 3 shows it; `line` is what the prompt says of it."""
 
     id: str
     kind: str

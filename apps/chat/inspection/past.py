@@ -37,7 +37,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[V]):
-    """Something as it was: its value for the prompt, and what became of it."""
+    """Something as it was: its value for the prompt, and how it has changed since."""
 
     value: V
     piece: Piece
@@ -80,7 +80,7 @@ def read_session_notes(
     days: Mapping[str, date],
     otherwise: date,
 ) -> dict[str, Found[SessionNote]]:
-    """Return the summaries of other sessions, by ID; `days`: as they were told, `otherwise` where that is not known."""
+    """Return the summaries of other sessions, by ID; `days`: as the prompt had them, else `otherwise`."""
     rows = list_session_summaries(user).in_bulk(list(ids)) if ids else {}
     found = {}
     for key in ids:

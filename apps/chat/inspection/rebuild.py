@@ -33,7 +33,7 @@ _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a turn kept, with what stands in for it in turns from before it was kept."""
+    """What a turn kept; turns from before it was kept get the closest values there are."""
 
     turn: Turn
     settings: MemorySettings

@@ -1,4 +1,4 @@
-"""The one engine of a turn (DESIGN, rule 6): open, ask the model, store; told as typed events while it happens.
+"""The one engine of a turn (DESIGN, rule 6): open, ask the model, store; reported as typed events while it runs.
 
 A turn runs in a task of its own: a client that leaves does not stop it, and no database connection or lock is held
 while the model answers (C6).
@@ -144,13 +144,13 @@ class TurnRun:
         return "".join(pieces), read_analysis(decoded.raw, table=turn.table)
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
-        """Keep the message as failed and return what the client is told; one that cannot be marked has its lease."""
+        """Mark the message as failed and return the error; if that is impossible, its lease runs out."""
         fields: dict[str, Any] = {}
         if turn.round is not None:
             fields["message_id"] = str(turn.round.message_id)
             try:
                 await in_database(fail_round, opened=turn.round)
-            except Exception as fault:  # whatever it is: who waits for this turn must hear of its end
+            except Exception as fault:  # whatever it is: the client must learn that the turn has ended
                 logger.warning("turn.not_marked_failed", exc_info=fault, **fields)
         if isinstance(error, ModelUnavailable):
             # What the model's server said is for who runs this, not for who chats.

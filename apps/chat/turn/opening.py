@@ -100,7 +100,7 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
 def open_form_turn(
     *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime
 ) -> OpenTurn:
-    """Keep a submitted form and prepare the reply that goes on from it; no message of the user is made (H1, H2).
+    """Keep a submitted form and prepare the reply that continues from it; no message of the user is made (H1, H2).
 
     Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
     """

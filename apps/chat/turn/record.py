@@ -37,7 +37,7 @@ def describe_sources(
 ) -> dict[str, Any]:
     """Return under what the context was made, and the revisions of what it was made from.
 
-    `opened_at`: when that was read. `now`, `zone`: the time as the model was told it. `settings`: those that were not
+    `opened_at`: when that was read. `now`, `zone`: the time as the model saw it. `settings`: those that were not
     at their default. `profile`: its version. `entries`: how many each shared context had. `days`: of each session's
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text.

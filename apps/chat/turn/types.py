@@ -20,7 +20,7 @@ from apps.memory.services import CommandResult
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The user's message is stored; `user_message` is it on the wire, None when a form stands in its place."""
+    """The user's message is stored; `user_message` is it on the wire, None when a form was sent instead."""
 
     user_message: Mapping[str, Any] | None
 

@@ -1,4 +1,4 @@
-"""What a run of a job has claimed, and how it writes what came of it: all of it once, or nothing."""
+"""What a run of a job has claimed, and how it writes the results: all of them once, or nothing."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
         job(claim)
     except ClaimLost:
         return_claims(token=claim.token)
-    except Exception as error:  # whatever a job trips over, the queue goes on
+    except Exception as error:  # whatever a job trips over, the queue continues
         if is_database_away(error):
             raise
         name, blame = name_error(error), get_blame(error)

@@ -23,7 +23,7 @@ class BacklogCollector(Collector):
         yield GaugeMetricFamily("jiyi_work_oldest_seconds", "Age of the oldest that has not failed", labels=["kind"])
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Count; without a database there are no gauges, and the other metrics are told all the same."""
+        """Count; without a database the gauges are missing, and the other metrics are reported all the same."""
         try:
             backlog = count_backlog()
         except DatabaseError as error:

@@ -114,7 +114,7 @@ def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
 def keep_sessions(user: User) -> None:
     """Keep all of the person's sessions from being deleted until the transaction ends.
 
-    For whoever writes below several of them in no order of theirs: a deletion locks its session before anything in it.
+    For services that write to several sessions in no fixed order: a deletion locks its session before anything in it.
     """
     keep_account(user)
     with connection.cursor() as cursor:

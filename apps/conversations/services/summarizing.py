@@ -1,4 +1,4 @@
-"""What a conversation's summaries cover (S3–S5): finding what is to be summarised, storing what came of it."""
+"""What a conversation's summaries cover (S3–S5): finding what is to be summarised, storing the summary."""
 
 from __future__ import annotations
 

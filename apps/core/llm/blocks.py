@@ -10,7 +10,7 @@ import re
 
 
 def escape(text: str) -> str:
-    """Make `text` unable to end the block it stands in."""
+    """Make `text` unable to end the block that holds it."""
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -20,7 +20,7 @@ def unescape(text: str) -> str:
 
 
 def render_block(name: str, body: str) -> str:
-    """Return the block as it stands in the prompt; `body` is escaped here."""
+    """Return the block as the prompt holds it; `body` is escaped here."""
     return f"<{name}>\n{escape(body)}\n</{name}>"
 
 

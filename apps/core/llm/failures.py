@@ -1,4 +1,4 @@
-"""What can go wrong with a model server, told so that whoever runs this can act on it (C6).
+"""What can go wrong with a model server, reported so that whoever runs this can act on it (C6).
 
 Every failure becomes one `apps.core.errors.ModelUnavailable` with ``fields["reason"]``, and ``fields["status"]`` where
 the server answered with one.

@@ -87,12 +87,12 @@ _LEAD_WORD = re.compile(
 
 
 def find_citations(text: str) -> list[str]:
-    """The distinct citations in `text` in order of first occurrence, each as it stands there."""
+    """The distinct citations in `text` in order of first occurrence, word for word."""
     return list(dict.fromkeys(text[start:end] for start, end in find_citation_spans(text)))
 
 
 def find_citation_spans(text: str) -> list[Span]:
-    """Where citations stand in `text`, in order; such as overlap are one."""
+    """Where citations occur in `text`, in order; overlapping ones count as one."""
     spans: list[Span] = []
     for start, end in sorted(
         _trim(found, name) for name, pattern in _PATTERNS.items() for found in pattern.finditer(text)
@@ -105,7 +105,7 @@ def find_citation_spans(text: str) -> list[Span]:
 
 
 def _trim(found: re.Match[str], name: str) -> Span:
-    """The span of a match without the words before a name that stands in no 《》: 根据民法典第三条 → 民法典第三条."""
+    """The span of a match without the words before a name without 《》: 根据民法典第三条 → 民法典第三条."""
     start, end = found.span()
     match name:
         case "untitled" | "document":
@@ -122,7 +122,7 @@ def _trim(found: re.Match[str], name: str) -> Span:
 
 
 def holds(text: str, citation: str) -> bool:
-    """Whether `citation` stands in `text` as itself, not as the beginning of another: Article 1 not in Article 12."""
+    """Whether `citation` occurs in `text` as itself, not as the beginning of another: Article 1 not in Article 12."""
     if citation not in text:  # most are not, and this is a hundred times quicker
         return False
     before = "(?<![0-9A-Za-z])" if _is_latin(citation[:1]) else ""
@@ -141,7 +141,7 @@ def list_missing(text: str, citations: Iterable[str]) -> list[str]:
 
 
 def drop_contained(citations: Sequence[str]) -> list[str]:
-    """`citations` without those that stand in a longer one of them."""
+    """`citations` without those that are part of a longer one."""
     return [
         citation
         for citation in citations

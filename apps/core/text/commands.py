@@ -74,7 +74,7 @@ _TRIGGER = re.compile(
     r"|add|learn"
     r"|[记記忘删刪清抹去移知了存保列顯显展掌]"
 )
-"""Without any of these a text holds no command: most messages are told by that."""
+"""Without any of these a text holds no command, which settles most messages."""
 
 _QUOTED = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|《[^》]*》"
@@ -413,7 +413,7 @@ def _is_greeting(text: str) -> bool:
 
 
 def _read_line(text: str) -> tuple[Command, bool] | None:
-    """The command that a sentence is, and whether it goes on with what follows (after a colon)."""
+    """The command that a sentence is, and whether what follows (after a colon) belongs to it."""
     plain = _plain(text)
     if _LIST.match(plain) or _LIST_ZH.match(plain):
         return Command(CommandKind.LIST), False

@@ -24,7 +24,7 @@ def is_grounded(text: str, *, said: str) -> bool:
     """Whether `text` shares a content word, or a number, with `said`.
 
     English words meet by their stem; of Chinese, two neighbouring characters or a word of one character are enough.
-    A text without any content word is grounded only where it stands in `said` as it is.
+    A text without any content word is grounded only where it occurs in `said` as it is.
     """
     content = _content_words(text)
     if not content:
@@ -43,7 +43,7 @@ def is_said_by(text: str, *, said: str) -> bool:
 
 
 def _stands_in(text: str, said: str) -> bool:
-    """Whether a text stands in another as it is; of letters and digits as whole words."""
+    """Whether a text occurs in another as it is; of letters and digits as whole words."""
     return bool(text) and re.search(rf"(?<![a-z0-9]){re.escape(text)}(?![a-z0-9])", said) is not None
 
 

@@ -35,7 +35,7 @@ def json_text(value: Any) -> str:
 def readable_text(value: Any) -> str:
     """A JSON value as people write it: ["tea", "jam"] → "tea, jam", {"城市": "北京"} → "城市：北京". Null is nothing.
 
-    Where an item holds a comma itself, semicolons separate; what is nested stands in brackets.
+    Where an item holds a comma itself, semicolons separate; what is nested is put in brackets.
     """
     return _read_out(value, nested=False)
 

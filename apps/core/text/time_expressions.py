@@ -1,4 +1,4 @@
-"""When something happened, from the words it was told in: 上周六, 三天前, last Saturday, on May 5th (A1, C8). Pure.
+"""When something happened, from the words that say so: 上周六, 三天前, last Saturday, on May 5th (A1, C8). Pure.
 
 Only expressions that name one stretch of time are read. What recurs (每周六, every Saturday), a bare weekday and "a few
 days ago" could be many stretches, and name none.

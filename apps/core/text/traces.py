@@ -1,4 +1,4 @@
-"""Where values stand in running text, and that text without them (L6)."""
+"""Where values occur in running text, and that text without them (L6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person makes of atomic memories that are there: one of two, another in its place, history that holds again."""
+"""What an owner does with atomic memories that exist: merge two, replace one, restore an ended one (M2, L7)."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _end(memory: AtomicMemory, *, successor: AtomicMemory, now: datetime) -> Cha
 
 
 def _record(user: User, memory: AtomicMemory, *, draft: ChangeDraft, ended: list[ChangeDraft], now: datetime) -> None:
-    """Record what became of a memory and of those it ended as one operation."""
+    """Record the changes of a memory and of those it ended as one operation."""
     changes = [replace(change, group=str(memory.id)) for change in [*ended, draft]]
     record_changes(user=user, changes=changes, now=now)
 

@@ -211,6 +211,6 @@ def _delete(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
     contents = list(rows.values_list("content", flat=True))
     rows.delete()
     forget_history(user=user, kind=Change.Kind.ATOMIC, object_ids=ids, now=now)
-    # A merged memory holds what several messages told: each of its sentences may come from one of its own.
+    # A merged memory holds what several messages said: each of its sentences may come from one of its own.
     told = {part.strip() for content in contents for part in (content, *split_sentences(content))}
     record_forgotten(user=user, digests={digest_content(user, part) for part in told if part}, now=now)

@@ -1,8 +1,8 @@
-"""Another embedding model in place of the active one, while search goes on (V2).
+"""Replacing the active embedding model while search keeps working (V2).
 
 The new model is first *building*: whatever is written from then on gets vectors of both. What is there already gets
-them here, a batch at a time; what is done stays done, so that a run that was stopped goes on where it was. When nothing
-is missing, one transaction makes the new model the active one. Only then do the old vectors go.
+them here, a batch at a time; what is done stays done, so that a run that was stopped continues. When nothing is missing,
+one transaction makes the new model the active one. Only then do the old vectors go.
 
 What is embedded anew is what has a vector: a message whose vector its owner's retention deleted gets none (R1).
 """

@@ -31,7 +31,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
 
     A change that names its operation joins that one.
 
-    Who did it stands in `apps.memory.history.authorship`. What is as it was before is no change. One INSERT, or none.
+    `apps.memory.history.authorship` knows who did it. What is as it was before is no change. One INSERT, or none.
     """
     author = get_author(user)
     operations: defaultdict[str, UUID] = defaultdict(uuid4)

@@ -39,7 +39,7 @@ def digest_content(user: User, content: str) -> str:
 def clean_statements(statements: Sequence[JudgedStatement], *, max_length: int) -> list[JudgedStatement]:
     """Return the statements as they can be stored, without the empty ones.
 
-    Contents of over `max_length` characters are cut where a sentence ends: only a model that was told the limit and
+    Contents of over `max_length` characters are cut where a sentence ends: only a model that was given the limit and
     passed it writes such.
     """
     cleaned = (

@@ -129,7 +129,7 @@ def _record(
     ended: list[ChangeDraft],
     now: datetime,
 ) -> None:
-    """Record what became of a memory and of those it ended as one operation."""
+    """Record the changes of a memory and of those it ended as one operation."""
     drafts = [*ended, describe_change(memory, action=action, before=before)]
     group = str(memory.id)
     # A merge that changes nothing about the memory kept is one still: the record of the other one says so.

@@ -54,7 +54,7 @@ def keep_learnable(
 ) -> Any:
     """Return what of `value` may be learned, None when nothing may; of a list the items that may.
 
-    Of what was forgotten: nothing said before that. What was said since must stand in the message itself, as a model
+    Of what was forgotten: nothing said before that. What was said since must occur in the message itself, as a model
     still sees earlier messages in its window and repeats from them.
     """
     key_forgotten_at = forgotten.get(digest_key(user, normalized_key))

@@ -10,7 +10,7 @@ _MAX_WORDS = 50
 
 
 def names_same_case(one: str, other: str) -> bool:
-    """Whether all that one title says stands in the other.
+    """Whether one title says all that the other does.
 
     合同纠纷 and 张三合同纠纷案 do; 李四合同纠纷案 and 张三合同纠纷案 are two cases.
     """

@@ -1,4 +1,4 @@
-"""Accounts in the panel: who there is, how much is remembered of them, and the way to everything of theirs (M7)."""
+"""Accounts in the panel: who there is, how much is remembered of them, and links to all their data (M7)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ChangeAdmin(ReadOnlyAdmin):
     list_select_related = ("user", "actor", "message")
     list_filter = ("action", "kind", "origin", "created_at")
     search_fields = ("=object_id", "=operation")
-    search_help_text = _("ID of an object or of an operation.")
+    search_help_text = _("Search by object or operation ID")
     actions = ("undo_selected",)
     fields = readonly_fields = (
         "created_at", "user", "author", "origin", "action", "kind", "object_id", "differences", "operation",

@@ -1,4 +1,4 @@
-"""A conversation as its page shows it: a portion of its messages, with what came of each, and what it has in mind."""
+"""A conversation as its page shows it: a portion of its messages, with the results of each, and its current context."""
 
 from __future__ import annotations
 

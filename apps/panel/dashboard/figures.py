@@ -173,6 +173,6 @@ def _read_texts(scope: Scope, ids: list[UUID]) -> dict[UUID, tuple[type[Model], 
     long_term = scope.rows(LongTermMemory).filter(id__in=ids).values_list("id", "key", "value")
     atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
     named: dict[UUID, tuple[type[Model], str]] = {
-        memory: (LongTermMemory, f"{key} = {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term
+        memory: (LongTermMemory, f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term
     }
     return named | {memory: (AtomicMemory, content) for memory, content in atomic}

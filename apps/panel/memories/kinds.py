@@ -1,4 +1,4 @@
-"""The two kinds of memories, told apart by names of fields and by the services that write them."""
+"""The two kinds of memories: the names of their fields and the services that write them."""
 
 from __future__ import annotations
 

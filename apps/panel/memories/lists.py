@@ -25,7 +25,7 @@ NOBODY = "0"
 """The ID of no account."""
 
 MAX_NEWS = 100
-"""Changes told at once; with more, the page says that there are many."""
+"""Changes reported one by one; with more, the page says that there are many."""
 
 
 class ListPages(OwnedAdmin):
@@ -52,7 +52,7 @@ class ListPages(OwnedAdmin):
             there = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
             return HttpResponseRedirect(there + query.encode(user=str(person.pk) if person else NOBODY))
         memories = self.get_queryset(request)
-        # First: what comes after it is told as news.
+        # First: what comes after it is reported as news.
         cursor = self._get_cursor(request, query)
         counts = count_choices(narrow_owner(memories, query), self.kind)
         total = sum(sum_choices(counts, query, self.kind).values()) if query.counts_everything else None

@@ -85,7 +85,7 @@ def narrow(
 ) -> QuerySet[Any]:
     """Return those of `memories` that the list shows, in its order. Looking for words takes a query of its own.
 
-    `by_index`: whether the index of words answers, where that was told before.
+    `by_index`: whether the index of words answers, where that is known already.
     """
     chosen = narrow_owner(memories, query)
     for name in kind.choices:

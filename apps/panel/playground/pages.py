@@ -187,7 +187,7 @@ def _show(tries: Sequence[Try]) -> list[Column]:
 
 
 def _explain_words(message: str, *, limit: int) -> list[tuple[str, str, str]]:
-    """Each word of the message with what became of it, as a name and in words."""
+    """Each word of the message with how retrieval used it, as a name and in words."""
     told = {
         Fate.KEYWORD: _("keyword"),
         Fate.PRONOUN: _("pronoun"),

@@ -1,4 +1,4 @@
-"""What the playground shows of each memory: its place, the parts of its score as a bar, and what became of it (M6)."""
+"""What the playground shows of each memory: its place, the parts of its score as a bar, and its outcome (M6)."""
 
 from __future__ import annotations
 

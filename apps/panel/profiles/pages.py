@@ -140,7 +140,7 @@ class SectionPage(DocumentPage):
 
 
 class ProposalPage(DocumentPage):
-    """POST: accept a proposal, perhaps in other words (``text``), reject it, or let it wait again (``reopen``)."""
+    """POST: accept a proposal, perhaps in other words (``text``), reject it, or reopen it (``reopen``)."""
 
     http_method_names = ["post"]
 

@@ -152,7 +152,7 @@ class Control:
         return gettext("Enter a number from %(minimum)s to %(maximum)s.") % limits
 
     def show(self, value: Any) -> str:
-        """A value in words, as the default is told."""
+        """A value in words, as the default is shown."""
         match value:
             case None:
                 return self.empty

@@ -46,7 +46,7 @@ class TransferPage(PanelPage):
         return self.show(request, owner_problem=problem)
 
     def show(self, request: HttpRequest, **context: Any) -> HttpResponse:
-        """Answer with the page, or for htmx with what came of the file."""
+        """Answer with the page, or for htmx with the outcome."""
         counts = {
             "long_term": LongTermMemory.objects.filter(user=self.owner).count(),
             "atomic": AtomicMemory.objects.filter(user=self.owner).count(),

@@ -1,1 +1,1 @@
-"""What live sessions keep in mind, and the digests of what was deleted."""
+"""The current context of live sessions, and the do-not-relearn list."""

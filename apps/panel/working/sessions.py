@@ -1,4 +1,4 @@
-"""What live sessions keep in mind (W1): the topic, the variables as a tree, and the forms people filled in."""
+"""The current context of live sessions (W1): the topic, the variables as a tree, and the forms people filled in."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WorkingCard:
 
 @admin.register(WorkingMemory)
 class WorkingMemoryAdmin(CardList, ReadingPage, ReadOnlyAdmin):
-    """What live sessions keep in mind; a variable or form of it can be removed, or all of it deleted."""
+    """The current context of live sessions; a variable or form of it can be removed, or all of it deleted."""
 
     card_template = "panel/working/card.html"
     empty_template = "panel/working/empty.html"

@@ -36,7 +36,7 @@ INTERRUPTED = 130
 
 @dataclass
 class Tally:
-    """What the turns of one run came to. `actions` counts what became of proposed memories (L2)."""
+    """The results of one run's turns. `actions` counts what happened to proposed memories (L2)."""
 
     sessions: int = 0
     answered: int = 0

@@ -1,4 +1,4 @@
-"""``manage.py reembed [--model NAME]``: another embedding model in place, while search goes on (V2)."""
+"""``manage.py reembed [--model NAME]``: change the embedding model in place, while search keeps working (V2)."""
 
 from __future__ import annotations
 

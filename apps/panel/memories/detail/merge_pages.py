@@ -38,7 +38,7 @@ QUERY_CHARACTERS = 500
 class MergePages(MemoryFrame):
     """`merge_view`: GET suggests what is near to the memory; POST ``q`` searches, ``with`` chooses, ``text`` confirms.
 
-    What is searched for is posted, so that it stands in no address and no log.
+    The search is posted, so that no address and no log holds it.
     """
 
     def merge_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:

@@ -156,7 +156,7 @@ class DetailPages(MergePages, BulkPages):
         ))  # fmt: skip
 
     def restore_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """Make a memory what it was after an earlier ``change``; without one, let history hold again."""
+        """Make a memory what it was after an earlier ``change``; without one, restore an ended memory."""
         raw = request.POST.get("change", "")
         if not raw:
             bring_back = bring_back_memory if self.kind is LONG_TERM else bring_back_atomic_memory

@@ -1,4 +1,4 @@
-"""Where a memory came from, what became of it, and what it took the place of (M2)."""
+"""Where a memory came from, its history, and what it replaced (M2)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class History:
 
 
 def load_history(memory: Any, kind: MemoryKind) -> History:
-    """Return what became of a memory: who, when, what. One query."""
+    """Return the history of a memory: who, when, what. One query."""
     changes = Change.objects.filter(user=memory.user_id, kind=kind.change_kind, object_id=memory.pk)
     found = list(changes.select_related("actor").order_by("-id")[: MAX_STEPS + 1])
     return History(
