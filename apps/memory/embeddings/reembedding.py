@@ -1,7 +1,7 @@
 """Replacing the active embedding model while search keeps working (V2).
 
 The new model is first *building*: whatever is written from then on gets vectors of both. What is there already gets
-them here, a batch at a time; what is done stays done, so that a run that was stopped continues. When nothing is missing,
+them here, a batch at a time; what is done stays done, so that a stopped run continues. When nothing is missing,
 one transaction makes the new model the active one. Only then do the old vectors go.
 
 What is embedded anew is what has a vector: a message whose vector its owner's retention deleted gets none (R1).

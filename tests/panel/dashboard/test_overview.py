@@ -120,8 +120,8 @@ def test_use_emotions_and_latency_come_from_the_turns_of_the_period(client: Clie
     emotions = chart(context, "emotions")
     assert [(series.label, sum(series.numbers)) for series in emotions.series] == [("Happy", 3), ("Sad", 1)]
     assert [(row["text"], row["uses"]) for row in context["most_used"]] == [
-        (f"{favourite.key} = value", 4),
-        (f"{other.key} = value", 3),
+        (f"{favourite.key}: value", 4),
+        (f"{other.key}: value", 3),
     ]
     assert tile(context, "timer").value == "500 ms"
     assert tile(context, "manage_search").value == "7"
