@@ -212,8 +212,11 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 OPENAI_API_KEY = env.str("OPENAI_API_KEY", default="")
 OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 CHAT_MODEL = env.str("CHAT_MODEL", default="")
-CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=0) or None
-"""Upper bound of one answer; none leaves it to the server."""
+CHAT_MAX_TOKENS = env.int("CHAT_MAX_TOKENS", default=2_000) or None
+"""Upper bound of one reply, so that a model in a loop ends; 0 leaves it to the server."""
+
+BACKGROUND_MAX_TOKENS = env.int("BACKGROUND_MAX_TOKENS", default=2_000) or None
+"""The same for one answer in background work; one that is cut off gets twice as many."""
 
 OFFLINE_CHAT_MODEL = "apps.offline.model.OfflineModel"
 """What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`."""

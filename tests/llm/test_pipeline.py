@@ -26,7 +26,7 @@ from tests.support.factories import SessionFactory
 
 pytestmark = [pytest.mark.llm, pytest.mark.django_db(transaction=True)]
 
-NAMED = "model_unavailable: bad_answer"
+NAMED = {"model_unavailable: bad_answer", "model_unavailable: cut_off"}
 """What this model is good for: an answer that is no answer, or one of which something is left."""
 
 SAID = [
@@ -42,7 +42,7 @@ SAID = [
 @pytest.fixture(autouse=True)
 def _model(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
-    settings.CHAT_MAX_TOKENS = 100
+    settings.CHAT_MAX_TOKENS = settings.BACKGROUND_MAX_TOKENS = 100
 
 
 @pytest.mark.spec("A2", "S1")
@@ -68,7 +68,8 @@ def test_whatever_it_answers_nothing_invalid_is_stored_and_nothing_is_stuck() ->
     check_stored(session.user, messages=len(SAID))
     assert not rows.filter(kind="embed").exists()
     for work in rows.all():
-        assert (work.state, work.claim, work.attempts, work.error) == ("due", None, 1, NAMED)
+        assert (work.state, work.claim, work.attempts) == ("due", None, 1)
+        assert work.error in NAMED
     # The last attempt, of one piece of each kind.
     rows.update(due_at=timezone.now() + timedelta(days=1))
     last = [work.pk for kind in ("extract", "summarize") for work in rows.filter(kind=kind)[:1]]
@@ -76,7 +77,8 @@ def test_whatever_it_answers_nothing_invalid_is_stored_and_nothing_is_stuck() ->
     run_tasks()
     check_stored(session.user, messages=len(SAID))
     for work in rows.filter(pk__in=last):
-        assert (work.state, work.claim, work.attempts, work.error) == ("failed", None, MAX_ATTEMPTS, NAMED)
+        assert (work.state, work.claim, work.attempts) == ("failed", None, MAX_ATTEMPTS)
+        assert work.error in NAMED
     call_command("replay_work", "--all", stdout=StringIO())
     assert {*rows.values_list("state", flat=True)} <= {"due"}
 

@@ -24,7 +24,7 @@ STATUTE = "Article 15 of the GDPR"
 @pytest.fixture(autouse=True)
 def _model(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
-    settings.CHAT_MAX_TOKENS = 300
+    settings.CHAT_MAX_TOKENS = settings.BACKGROUND_MAX_TOKENS = 300
 
 
 def say(session: Session, content: str, reply: str) -> None:
@@ -54,7 +54,8 @@ def test_whatever_it_answers_what_is_stored_is_sound(content: str):
         Work.objects.filter(kind="summarize").update(due_at=timezone.now())
         tasks.summarize.apply().get()
     for work in Work.objects.filter(kind="summarize"):
-        assert (work.claim, work.attempts, work.error) == (None, 2, "model_unavailable: bad_answer")
+        assert (work.claim, work.attempts) == (None, 2)
+        assert work.error in {"model_unavailable: bad_answer", "model_unavailable: cut_off"}
     for message in session.messages.filter(role=Role.SUMMARY):
         assert 0 < len(message.content) <= 500
         assert STATUTE in message.content

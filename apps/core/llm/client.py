@@ -32,19 +32,34 @@ def get_chat_model() -> ChatModel:
 def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     """Return the JSON object that the model answers `request` with: for background work, outside any event loop.
 
-    A request that does not say how long the answer may be has the limit of replies (``CHAT_MAX_TOKENS``). Raises
-    `ModelUnavailable` as `ChatModel.stream` does, and with the reason ``bad_answer`` for anything but valid JSON: what
-    had to be guessed must not be remembered (E5).
+    The answer may have ``BACKGROUND_MAX_TOKENS`` tokens; one that was cut off there is asked for once more, with twice
+    as many, so that nothing is lost without a word. Raises `ModelUnavailable` as `ChatModel.stream` does, with the
+    reason ``cut_off`` where that was not enough either, and with ``bad_answer`` for anything but valid JSON: what had
+    to be guessed must not be remembered (E5).
     """
-    request = replace(request, max_tokens=request.max_tokens or settings.CHAT_MAX_TOKENS)
-    result = read_json_object(asyncio.run(_complete(request)))
-    if result.value is None or result.repaired:
-        raise ModelUnavailable("The model's answer is not the requested JSON.", fields={"reason": "bad_answer"})
-    return result.value
+    limit = request.max_tokens or settings.BACKGROUND_MAX_TOKENS
+    for tokens in (limit, limit and limit * 2):
+        text, cut_off = asyncio.run(_complete(replace(request, max_tokens=tokens, whole=True)))
+        result = read_json_object(text)
+        if result.value is not None and not result.repaired:
+            return result.value
+        if cut_off is None:
+            raise ModelUnavailable("The model's answer is not the requested JSON.", fields={"reason": "bad_answer"})
+    assert cut_off is not None
+    raise cut_off
 
 
-async def _complete(request: ModelRequest) -> str:
-    return "".join([piece async for piece in get_chat_model().stream(request)])
+async def _complete(request: ModelRequest) -> tuple[str, ModelUnavailable | None]:
+    """Return the answer and, where it reached its limit, the error that says so."""
+    pieces: list[str] = []
+    try:
+        async for piece in get_chat_model().stream(request):
+            pieces.append(piece)  # noqa: PERF401 - what came before an error is wanted, too
+    except ModelUnavailable as error:
+        if error.fields.get("reason") != "cut_off":
+            raise
+        return "".join(pieces), error
+    return "".join(pieces), None
 
 
 @lru_cache(maxsize=8)

@@ -25,6 +25,7 @@ Reason = Literal[
     "dropped",  # the stream ended before the model said that it was done
     "bad_answer",  # this is not a chat completion
     "no_model",  # no CHAT_MODEL, and the server lists none
+    "cut_off",  # the answer reached its limit of tokens, and only a whole one is of use
 ]
 
 _MAX_DETAIL = 300

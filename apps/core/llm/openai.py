@@ -23,6 +23,7 @@ from apps.core.llm.failures import Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
 from apps.core.llm.types import ModelRequest
 from apps.core.llm.wire import (
+    CUT_OFF,
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
     FormatLevel,
@@ -113,7 +114,7 @@ class OpenAIChatModel:
             begun = False
             parameters = render_request(request, model=model, level=level, base_url=self._base_url)
             try:
-                async with aclosing(self._attempt(parameters, deadline)) as pieces:
+                async with aclosing(self._attempt(parameters, deadline, whole=request.whole)) as pieces:
                     async for piece in pieces:
                         begun = True
                         yield piece
@@ -161,11 +162,13 @@ class OpenAIChatModel:
             self.name = names[0]
         return self.name
 
-    async def _attempt(self, parameters: dict[str, Any], deadline: float) -> AsyncGenerator[str, None]:
+    async def _attempt(self, parameters: dict[str, Any], deadline: float, *, whole: bool) -> AsyncGenerator[str, None]:
         """Ask once. Raises `Failure` for everything that is the server's or the network's fault."""
         answer = await self._open(parameters, deadline)
-        if isinstance(answer, str):
-            yield answer
+        if isinstance(answer, tuple):
+            text, finished = answer
+            yield text
+            _check_whole(finished, whole=whole)
             return
         async with answer:
             silence, length = self._timeouts.first_event, 0
@@ -178,10 +181,11 @@ class OpenAIChatModel:
                     yield text
                 if finished:
                     await _drain(answer)
+                    _check_whole(finished, whole=whole)
                     return
 
-    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | str:
-        """Send the request; return the stream, or the text where the server answers without streaming."""
+    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | tuple[str, str]:
+        """Send the request; return the stream, or text and finish reason where the server does not stream."""
         try:
             async with self._limit(self._timeouts.first_event, deadline):
                 client = await self._clients.get()
@@ -196,8 +200,8 @@ class OpenAIChatModel:
         except Exception as error:
             raise self._describe(error) from None
 
-    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> tuple[str, bool]:
-        """Return the next event's text, often empty, and whether the model is done."""
+    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> tuple[str, str]:
+        """Return the next event's text, often empty, and the finish reason once the model is done."""
         try:
             async with self._limit(silence, deadline):
                 chunk = await anext(stream, None)
@@ -237,6 +241,11 @@ class OpenAIChatModel:
         logger.info("The model call failed (%s); trying again in %.1f s.", failure.reason, delay)
         await self._sleep(delay)
         return True
+
+
+def _check_whole(finished: str, *, whole: bool) -> None:
+    if whole and finished == CUT_OFF:
+        raise Failure("cut_off", "The model's answer reached its limit of tokens.")
 
 
 async def _drain(stream: AsyncStream[object]) -> None:

@@ -34,12 +34,14 @@ class ModelRequest:
     """One call of a chat model.
 
     ``messages``: the prompt, system message first. ``response_format``: None asks for plain text.
-    ``max_tokens``: upper bound of the answer, None leaves it to the server.
+    ``max_tokens``: upper bound of the answer, None leaves it to the server. ``whole``: an answer that reached it is a
+    failure of the reason ``cut_off``, after what there is of it.
     """
 
     messages: tuple[PromptMessage, ...]
     response_format: ResponseFormat | None = None
     max_tokens: int | None = None
+    whole: bool = False
 
 
 class ChatModel(Protocol):

@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from apps.core.llm.types import ModelRequest, ResponseFormat
 
+CUT_OFF = "length"
+"""The finish reason of an answer that reached its limit of tokens."""
+
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 MAX_ANSWER_CHARS = 1_000_000
@@ -42,16 +45,16 @@ def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]
     }
 
 
-def read_chunk(chunk: object) -> tuple[str, bool]:
-    """Return a stream event's text and whether it has a finish reason; what is not as expected counts as no text.
+def read_chunk(chunk: object) -> tuple[str, str]:
+    """Return a stream event's text and its finish reason, or ""; what is not as expected counts as no text.
 
     `chunk` is any JSON value. Usage events have no choices, role and reasoning events no content.
     """
     match chunk:
         case {"choices": [dict() as choice, *_]}:
-            finished = bool(choice.get("finish_reason"))
+            finished = str(choice.get("finish_reason") or "")
         case _:
-            return "", False
+            return "", ""
     match choice:
         case {"delta": {"content": str() as text}}:
             return text, finished
@@ -59,13 +62,14 @@ def read_chunk(chunk: object) -> tuple[str, bool]:
             return "", finished
 
 
-def read_completion(body: bytes) -> str:
-    """Return the text of a completion that came as one JSON body. Raises ValueError if it is none."""
+def read_completion(body: bytes) -> tuple[str, str]:
+    """Return the text and the finish reason of a completion that came as one JSON body. Raises ValueError if none."""
     completion = json.loads(body)
     try:
-        content = completion["choices"][0]["message"]["content"]
+        choice = completion["choices"][0]
+        content = choice["message"]["content"]
     except (LookupError, TypeError):
         raise ValueError("This is not a chat completion.") from None
     if not isinstance(content, str) or len(content) > MAX_ANSWER_CHARS:
         raise ValueError("The completion has no text of acceptable length.")
-    return content
+    return content, str(choice.get("finish_reason") or "")

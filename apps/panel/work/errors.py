@@ -72,6 +72,10 @@ def _explain_model(reason: str, status: str) -> Explanation:
             return Explanation(
                 _("The model server cut off its answer."), _("Check the model server's log, then try again.")
             )
+        case "cut_off":
+            return Explanation(
+                _("The model's answer reached its limit of tokens."), _("Raise BACKGROUND_MAX_TOKENS, then try again.")
+            )
         case "refused":
             return Explanation(
                 _("The model server refused the request."),

@@ -9,7 +9,7 @@ import pytest
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
-from tests.support.scripted_model import ScriptedModel, refuse_with
+from tests.support.scripted_model import Reply, ScriptedModel, refuse_with
 
 REQUEST = ModelRequest(
     messages=(PromptMessage("user", "你好"),), response_format=ResponseFormat(name="test", schema={"type": "object"})
@@ -40,3 +40,36 @@ def test_a_failure_of_the_server_keeps_its_reason(scripted_model: ScriptedModel)
     with pytest.raises(ModelUnavailable) as caught:
         ask_for_object(REQUEST)
     assert caught.value.fields == {"reason": "refused", "status": 401}
+
+
+def cut(*pieces: str, streamed: bool = True) -> Reply:
+    return Reply(pieces, finish_reason="length", streamed=streamed)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_answer_that_was_cut_off_is_asked_for_again_with_more_room(
+    scripted_model: ScriptedModel, settings: Any, streamed: bool
+) -> None:
+    settings.BACKGROUND_MAX_TOKENS = 50
+    scripted_model.script(cut('{"summary": "他住在', streamed=streamed), '{"summary": "他住在上海。"}')
+    assert ask_for_object(REQUEST) == {"summary": "他住在上海。"}
+    assert [request.body["max_tokens"] for request in scripted_model.chat_requests] == [50, 100]
+
+
+@pytest.mark.spec("E5")
+def test_an_answer_that_is_cut_off_twice_is_never_used_in_part(scripted_model: ScriptedModel) -> None:
+    scripted_model.script(cut('{"summary": "他住在'), cut('{"summary": "他住在上'))
+    with pytest.raises(ModelUnavailable) as caught:
+        ask_for_object(REQUEST)
+    assert caught.value.fields == {"reason": "cut_off"}
+
+
+def test_an_object_that_is_whole_when_the_limit_is_reached_is_used(scripted_model: ScriptedModel) -> None:
+    scripted_model.script(cut('{"summary": "他住在上海。"}', "   "))
+    assert ask_for_object(REQUEST) == {"summary": "他住在上海。"}
+
+
+@pytest.mark.spec("E5")
+def test_without_a_setting_every_answer_has_a_limit(settings: Any) -> None:
+    assert (settings.CHAT_MAX_TOKENS, settings.BACKGROUND_MAX_TOKENS) == (2_000, 2_000)
