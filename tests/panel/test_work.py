@@ -88,7 +88,7 @@ def test_people_replay_their_own_work_only(client: Client, make_work: Callable[.
         ("model_unavailable: rate_limited 429", "too many requests"),
         ("model_unavailable: timeout", "took too long"),
         ("model_unavailable: dropped", "cut off its answer"),
-        ("model_unavailable: cut_off", "Raise BACKGROUND_MAX_TOKENS"),
+        ("model_unavailable: cut_off", "reached its limit of tokens"),
         ("model_unavailable: bad_answer", "could not be used"),
         ("worker_lost", "The worker was killed each time"),
         ("invalid", "was not a valid memory"),
