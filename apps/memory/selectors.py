@@ -1,7 +1,7 @@
 """What other apps may read of memory."""
 
 from apps.memory.atomic.curation import combine_contents
-from apps.memory.atomic.selectors import get_atomic_memories_by_id
+from apps.memory.atomic.selectors import get_atomic_memories_by_id, list_atomic_memories
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
@@ -56,6 +56,7 @@ __all__ = [
     "get_memory",
     "get_relevant_memories",
     "get_working_memory",
+    "list_atomic_memories",
     "list_changes",
     "list_contexts",
     "list_copies",

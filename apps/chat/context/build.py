@@ -30,7 +30,8 @@ SYSTEM, PROFILE, WORKING, MEMORIES, SUMMARIES, CONVERSATION, MESSAGE = range(7)
 def build_context(given: ContextInput) -> Context:
     """Return the context of a turn: whole rounds that fit the window (C3), then what fits the budget (C4)."""
     rounds = fit_window(given.rounds, limit=given.context_limit)
-    memories = given.memories if given.strategy is None or given.strategy.use_memory else ()
+    uses_memory = given.strategy is None or given.strategy.use_memory or given.everything
+    memories = given.memories if uses_memory else ()
     kept, cut = _trim(replace(given, rounds=rounds, memories=tuple(memories)))
     return assemble(kept, cut=cut)
 
@@ -118,7 +119,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
             cases=given.cases,
             actions=given.actions,
         ),
-        MEMORIES: render_memories(given.memories),
+        MEMORIES: render_memories(given.memories, everything=given.everything),
         SUMMARIES: render_session_notes(given.session_notes),
         CONVERSATION: render_conversation(summary=given.summary, rounds=given.rounds),
         MESSAGE: given.message,

@@ -73,9 +73,11 @@ def render_memory(memory: RecalledMemory, *, number: int) -> str:
     return _json({"number": number, "kind": memory.kind, **memory.line})
 
 
-def render_memories(memories: Iterable[RecalledMemory]) -> str:
-    """Layer 3: one memory a line, best first."""
+def render_memories(memories: Iterable[RecalledMemory], *, everything: bool = False) -> str:
+    """Layer 3: one memory a line, best first; `everything`: under another name, all there are (L9)."""
     lines = [render_memory(memory, number=number) for number, memory in enumerate(memories, start=1)]
+    if everything:
+        return render_block("everything_remembered", "\n".join(lines))
     return render_block("memories", "\n".join(lines)) if lines else ""
 
 

@@ -23,18 +23,25 @@ from apps.chat.context.types import (
 )
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
+from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
+from apps.memory.models import AtomicMemory
 from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
     WorkingMemorySnapshot,
+    list_atomic_memories,
+    list_memories,
     list_session_contexts,
     recall_memories,
     start_embedding,
 )
-from apps.memory.types import ScoredAtomicMemory, ScoredMemory
+from apps.memory.types import AtomicCandidate, ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
 from apps.summaries.selectors import get_recent_session_summaries
+
+MAX_EVERYTHING = 500
+"""Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""
 
 COMPONENTS = (
     "keyword_score",
@@ -74,7 +81,8 @@ def read_context(
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
-    if recalled is not None or not uses_memory:
+    everything = remembers and recalled is None and asks_for_everything(message)
+    if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
         wait_for_embedding = start_embedding(message)  # it continues while PostgreSQL reads the layers before it
@@ -90,6 +98,7 @@ def read_context(
             working_memory=working,
             now=now,
         )
+    memories = _list_recalled(recalled, settings=settings) if uses_memory and recalled else []
     return build_context(
         ContextInput(
             message=message,
@@ -106,11 +115,47 @@ def read_context(
             profile=profile,
             cases=cases,
             session_notes=session_notes,
-            memories=_list_recalled(recalled, settings=settings) if uses_memory and recalled else [],
+            memories=_list_everything(user, settings=settings) if everything else memories,
+            everything=everything,
             rounds=window.rounds,
             summary=window.summary,
         )
     )
+
+
+def asks_for_everything(message: str) -> bool:
+    """Whether a message asks what is remembered, among other things (L9)."""
+    return any(command.kind is CommandKind.LIST for command in read_commands(message))
+
+
+def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
+    """All that is remembered, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
+    entries = list_memories(user).filter(status="active")[:MAX_EVERYTHING]
+    contents = list_atomic_memories(user).filter(status="active")[:MAX_EVERYTHING]
+    return [
+        *(
+            RecalledMemory(
+                id=str(row.id),
+                kind=LONG_TERM,
+                text=f"{row.key}: {readable_text(row.value)}",
+                line={"category": row.category, "key": row.key, "value": row.value},
+                score=0.0,
+                components=dict.fromkeys(COMPONENTS, 0.0),
+            )
+            for row in entries
+        ),
+        *(
+            RecalledMemory(
+                id=str(row.id),
+                kind=ATOMIC,
+                text=row.content,
+                line=_write_atomic(row, settings=settings),
+                score=0.0,
+                components=dict.fromkeys(("keyword_score", "semantic_score"), 0.0),
+            )
+            for row in contents
+        ),
+    ]
 
 
 def _read_profile(user: User) -> Profile | None:
@@ -176,15 +221,19 @@ def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
 
 def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> RecalledMemory:
     candidate = memory.candidate
-    day = (candidate.event_start or candidate.timestamp).astimezone(settings.zone).date()
     return RecalledMemory(
         id=str(candidate.id),
         kind=ATOMIC,
         text=candidate.content,
-        line={"text": candidate.content, "day": str(day)},
+        line=_write_atomic(candidate, settings=settings),
         score=memory.score,
         components={"keyword_score": memory.keyword_score, "semantic_score": memory.semantic_score},
     )
+
+
+def _write_atomic(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySettings) -> dict[str, str]:
+    day = (memory.event_start or memory.timestamp).astimezone(settings.zone).date()
+    return {"text": memory.content, "day": str(day)}
 
 
 def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:

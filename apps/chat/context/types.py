@@ -86,7 +86,8 @@ class ContextInput:
 
     `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
     is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
-    `actions`: what the message told the memory to do, by what became of it (L9).
+    `actions`: what the message told the memory to do, by what became of it (L9). `everything`: `memories` are all there
+    are, as the message asks for them.
     `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -104,6 +105,7 @@ class ContextInput:
     profile: Profile | None = None
     cases: Sequence[CaseNotes] = ()
     memories: Sequence[RecalledMemory] = ()
+    everything: bool = False
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None
     rounds: Sequence[Round] = ()

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import assemble
-from apps.chat.context.types import ATOMIC, LONG_TERM, ContextInput, CutKind, Form
+from apps.chat.context.types import ATOMIC, LONG_TERM, Context, ContextInput, CutKind, Form
 from apps.chat.inspection import past
 from apps.chat.inspection.past import Found
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
@@ -24,7 +24,7 @@ from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.turn.command_record import DELETED, restore_prompted
 from apps.chat.turn.commands import describe_actions
-from apps.chat.turn.record import digest_layer
+from apps.chat.turn.record import COMPOSED, digest_layer
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.core.text.json_text import json_text
 
@@ -114,11 +114,13 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(_WORKING)],
         memories=memories,
+        everything=record.sources.get("everything", False),
         session_notes=[found[ref].value for ref in record.refs(_SUMMARIES)],
         summary=next((line for line in lines if line.role == "summary"), None),
         rounds=[(line,) for line in lines if line.role != "summary"],
     )
-    context = assemble(given)
+    sent = record.sources.get("answer") != COMPOSED
+    context = assemble(given) if sent else Context(layers=(), messages=(), given=given)
     pieces = _list_pieces(record, found)
     if working is not None or working_state != State.SAME:
         text = json_text({"topic": given.topic, **variables, **{form.title: form.fields for form in forms}})
@@ -145,6 +147,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         budget=record.sources.get("budget"),
         settings=record.sources.get("settings", {}),
         working=working,
+        sent=sent,
     )
 
 

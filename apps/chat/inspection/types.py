@@ -64,6 +64,8 @@ class RebuiltPrompt:
     """The whole prompt. `recorded`: whether the turn kept the revisions of what it was made from; turns from before
     that was so are rebuilt from what there is now.
 
+    `sent` False: the turn composed its reply itself and asked no model.
+
     `settings`: those that were not at their default. `budget` in tokens, None where it was not kept. `working`: topic
     and variables as the turn found them.
     """
@@ -76,6 +78,7 @@ class RebuiltPrompt:
     budget: int | None
     settings: Mapping[str, object]
     working: WorkingMemoryState | None = None
+    sent: bool = True
 
     @property
     def exact(self) -> bool | None:

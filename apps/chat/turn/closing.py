@@ -145,9 +145,10 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
 def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
-    return close_round(
-        opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=turn.remembers and turn.strategy is not None
-    )
+    # A message that only asks what is remembered says nothing to learn from.
+    says_something = turn.reply is None or bool(turn.commands)
+    remembers = turn.remembers and turn.strategy is not None and says_something
+    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=remembers)
 
 
 def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:

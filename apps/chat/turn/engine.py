@@ -87,11 +87,14 @@ class TurnRun:
             raise
 
     async def _answer(self, turn: OpenTurn) -> Any:
-        model = get_chat_model()
-        start = time.perf_counter()
         timings = dict(turn.opening)
-        reply, analysis = await self._stream(turn, model=model, start=start, timings=timings)
-        timings["model_ms"] = milliseconds_since(start)
+        reply: str | None = turn.reply
+        analysis: Analysis | None = NO_ANALYSIS
+        model = ""
+        if reply is None:
+            reply, analysis, model = await self._ask(turn, timings=timings)
+        else:
+            self._events.put_nowait(Delta(reply))
         if not reply.strip():
             raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
         for attempt in range(1, STORE_ATTEMPTS + 1):
@@ -101,7 +104,7 @@ class TurnRun:
                     turn,
                     reply=reply,
                     analysis=analysis,
-                    model=model.name,
+                    model=model,
                     timings=timings,
                     now=timezone.now(),
                 )
@@ -110,6 +113,14 @@ class TurnRun:
                     raise
                 await asyncio.sleep(0.05 * 4**attempt)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> tuple[str, Analysis | None, str]:
+        """Return the model's reply, which was sent as it came, the analysis and the model's name."""
+        model = get_chat_model()
+        start = time.perf_counter()
+        reply, analysis = await self._stream(turn, model=model, start=start, timings=timings)
+        timings["model_ms"] = milliseconds_since(start)
+        return reply, analysis, model.name
 
     async def _stream(
         self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]

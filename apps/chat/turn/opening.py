@@ -14,16 +14,18 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.read import read_context
-from apps.chat.context.types import Context, Form
+from apps.chat.context.types import Context, ContextInput, Form
 from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.commands import describe_actions, obey_message
+from apps.chat.turn.recounting import recount
 from apps.chat.turn.types import OpenTurn
-from apps.chat.types import StrategyTable
+from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import fail_round, open_round, reopen_round
 from apps.conversations.types import OpenRound, Window
+from apps.core.text.commands import is_only_list
 from apps.memory.selectors import QueryEmbedding, WorkingMemorySnapshot, find_working_memory, start_embedding
 from apps.memory.services import archive_working_memory, count_turn, record_form
 
@@ -180,21 +182,26 @@ def _prepare(
         obeys = strategy is not None and not opened.temporary
         commands = obey_message(user=user, opened=opened, settings=settings, now=now) if obeys else []
         reading = time.perf_counter()
-        context = read_context(
-            user,
-            session_id=opened.session_id,
-            message=opened.content,
-            window=window,
-            strategy=strategy,
-            table=table,
-            working=working,
-            settings=settings,
-            now=now,
-            said_at=opened.create_time,
-            actions=describe_actions(commands),
-            recalls=not opened.temporary,
-            wait_for_embedding=wait_for_embedding,
-        )
+        reply = None
+        if strategy is not None and is_only_list(opened.content):
+            reply = recount(user=user, message=opened.content, settings=settings, results=commands, recalls=obeys)
+            context = _make_unsent(opened, strategy=strategy, settings=settings, now=now)
+        else:
+            context = read_context(
+                user,
+                session_id=opened.session_id,
+                message=opened.content,
+                window=window,
+                strategy=strategy,
+                table=table,
+                working=working,
+                settings=settings,
+                now=now,
+                said_at=opened.create_time,
+                actions=describe_actions(commands),
+                recalls=not opened.temporary,
+                wait_for_embedding=wait_for_embedding,
+            )
     except Exception:
         fail_round(opened=opened)
         raise
@@ -211,7 +218,20 @@ def _prepare(
         opened_at=now,
         opening=_measure(start, reading=reading),
         commands=commands,
+        reply=reply,
     )
+
+
+def _make_unsent(opened: OpenRound, *, strategy: ReplyStrategy, settings: MemorySettings, now: datetime) -> Context:
+    """The context of a turn that asks no model: nothing was sent."""
+    given = ContextInput(
+        message=opened.content,
+        now=now.astimezone(settings.zone),
+        budget=settings.token_budget,
+        context_limit=settings.context_limit,
+        strategy=strategy,
+    )
+    return Context(layers=(), messages=(), given=given)
 
 
 def _measure(start: float, *, reading: float) -> dict[str, float]:

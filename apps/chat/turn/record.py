@@ -14,6 +14,9 @@ from apps.chat.answer import NO_ANALYSIS, Analysis
 from apps.chat.turn.types import OpenTurn
 from apps.memory.selectors import WorkingMemorySnapshot
 
+COMPOSED = "composed"
+"""The answer of a turn that composed its reply itself."""
+
 DIGEST_CHARS = 32
 """128 bits: what is compared with it was made by us."""
 
@@ -40,7 +43,8 @@ def describe_sources(
     `opened_at`: when that was read. `now`, `zone`: the time as the model saw it. `settings`: those that were not
     at their default. `profile`: its version. `entries`: how many each shared context had. `days`: of each session's
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
-    it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text.
+    it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
+    no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
     """
     given = turn.context.given
     return {
@@ -57,8 +61,17 @@ def describe_sources(
         "working": _describe_working(turn.working),
         "working_after": _describe_working(working),
         "cut": [{"kind": cut.kind, "tokens": cut.tokens, "refs": list(cut.refs)} for cut in turn.context.cut],
-        "answer": None if analysis is None else "text" if analysis is NO_ANALYSIS else "json",
+        "answer": _describe_answer(turn, analysis),
+        "everything": given.everything,
     }
+
+
+def _describe_answer(turn: OpenTurn, analysis: Analysis | None) -> str | None:
+    if turn.reply is not None:
+        return COMPOSED
+    if analysis is None:
+        return None
+    return "text" if analysis is NO_ANALYSIS else "json"
 
 
 def digest_layer(*, user_id: int, content: str) -> str:

@@ -56,7 +56,7 @@ class OpenTurn:
     `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off (E6).
     `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opened_at`: when what
     is remembered was read; `opening`: the milliseconds that took, by phase. `commands`: what the message told the
-    memory to do, and what was done (L9).
+    memory to do, and what was done (L9). `reply`: the reply, where the turn composed it itself and asks no model.
     """
 
     user: User
@@ -71,3 +71,4 @@ class OpenTurn:
     opened_at: datetime
     opening: Mapping[str, float]
     commands: Sequence[CommandResult] = ()
+    reply: str | None = None
