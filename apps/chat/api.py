@@ -21,6 +21,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.serializers import (
+    CandidateRequest,
     ContextSerializer,
     FormReplySerializer,
     FormRequest,
@@ -243,6 +244,18 @@ class TurnView(APIView):
     def get(self, request: Request, message_id: str) -> Response:
         turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
+
+
+class CandidateView(APIView):
+    """A memory that a request to forget may have meant."""
+
+    @extend_schema(request=CandidateRequest, responses=TurnSerializer)
+    def post(self, request: Request, message_id: str) -> Response:
+        """Forget one of the memories in `commands[].unclear`; returns the turn. Undone like any change (L9)."""
+        user, message = get_user(request), read_uuid(message_id)
+        body = _read(CandidateRequest, request)
+        services.forget_candidate(user=user, message_id=message, memory_id=body["memory_id"], now=timezone.now())
+        return Response(services.get_stored_turn(user, message, now=timezone.now()))
 
 
 # Helpers of the above

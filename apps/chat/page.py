@@ -41,6 +41,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
     context = {
         "page": {
             "sessionId": str(session_id) if session_id else None,
+            "reviewUrl": reverse("admin:review"),
             "inspectorUrl": reverse("admin:chat_turn_change", args=[uuid.UUID(int=0)]),
             # C8: the browser's zone is taken once; a person's own choice, UTC included, is left alone.
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]

@@ -307,12 +307,12 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
 
 @transaction.atomic
 def forget_chosen(
-    *, user: User, memory_ids: Sequence[UUID], said: str, operation: UUID, now: datetime
+    *, user: User, memory_ids: Sequence[UUID], said: str, operation: UUID, now: datetime, whole: bool = False
 ) -> CommandResult:
     """End memories that a model, or their owner, chose for what a message said is to be forgotten (L9).
 
-    IDs of long-term and atomic memories. Of a list only the items that `said` names end, and all of them only where it
-    names their key. What is left out is in the result as unclear.
+    IDs of long-term and atomic memories. Unless `whole`, of a list only the items that `said` names end, and all of
+    them only where it names their key. What is left out is in the result as unclear.
     """
     lock_memories(user)
     if Change.objects.filter(user=user, operation=operation).exists():
@@ -321,7 +321,7 @@ def forget_chosen(
     for one in _list_known(user):
         if one.row_id is not None and one.row_id in memory_ids:
             rows.setdefault(one.row_id, []).append(one)
-    ended = {row_id: _choose_parts(parts, said=said) for row_id, parts in rows.items()}
+    ended = {row_id: parts if whole else _choose_parts(parts, said=said) for row_id, parts in rows.items()}
     unclear = tuple(row_id for row_id, parts in ended.items() if not parts)
     if not any(ended.values()):
         return CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=unclear, said=said)

@@ -105,6 +105,8 @@ export const api = {
   streamRetry: (messageId) => stream(`/chat/messages/${messageId}/retry`, {}),
   setFavourite: (id, value) => requestJson("PATCH", `/chat/messages/${id}`, { body: { is_collected: value } }),
   getTurn: (messageId) => requestJson("GET", `/chat/messages/${messageId}/turn`),
+  forgetCandidate: (messageId, memoryId) =>
+    requestJson("POST", `/chat/messages/${messageId}/forget`, { body: { memory_id: memoryId } }),
   getContext: (id, message) => requestJson("GET", `/chat/sessions/${id}/context`, { query: { message } }),
   submitForm: (id, form, key) => requestJson("POST", `/chat/sessions/${id}/hitl-forms`, { body: form, key }),
 
@@ -114,5 +116,6 @@ export const api = {
   listCopies: (id) => requestJson("GET", `/memory/long-term/${id}/copies`),
   forgetMemory: (id, { copies }) => requestJson("DELETE", `/memory/long-term/${id}`, { query: { copies } }),
   forgetAtomicMemory: (id) => requestJson("DELETE", `/memory/atomic/${id}`),
+  undo: (operation) => requestJson("POST", `/memory/changes/${operation}/undo`),
   updateSettings: (changes) => requestJson("PATCH", "/memory/settings", { body: changes }),
 };

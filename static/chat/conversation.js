@@ -149,13 +149,30 @@ export class Conversation extends EventTarget {
   /** Return what happened in the turn of a stored reply, or null where nothing is recorded (an imported one). */
   async loadTurn(row) {
     if (row.turn === undefined) {
-      row.turn = await api.getTurn(row.id).catch((error) => {
+      row.loading ??= api.getTurn(row.id).finally(() => (row.loading = null));
+      const turn = await row.loading.catch((error) => {
         if (error.status === 404) return null;
         throw error;
       });
-      this.#emit("turn", row);
+      if (row.turn === undefined) {
+        row.turn = turn;
+        this.#emit("turn", row);
+      }
     }
     return row.turn;
+  }
+
+  /** Undo what a message told the memory to do (L7). */
+  async undoCommand(row, command) {
+    await api.undo(command.operation);
+    command.status = "undone";
+    this.#emit("turn", row);
+  }
+
+  /** Forget a memory that a message may have meant (L9). */
+  async forgetCandidate(row, memory) {
+    row.turn = { ...row.turn, ...(await api.forgetCandidate(row.id, memory.id)) };
+    this.#emit("turn", row);
   }
 
   #deliver(row) {

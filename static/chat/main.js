@@ -45,6 +45,7 @@ const messages = new MessagesView({
   container: byId("messages"),
   scroller: byId("scroller"),
   jump: byId("jump"),
+  reviewUrl: page.reviewUrl,
   actions: {
     onDetails: (row) => {
       panels.openDetails();
@@ -91,8 +92,14 @@ function open(id, { temporary = false } = {}) {
   showState();
   showDetails(opened.newestReply);
   if (id && !running.has(id)) {
-    run(opened.load().then(() => opened === conversation && showDetails(opened.newestReply)));
+    run(opened.load().then(() => opened === conversation && showNewest(opened)));
   }
+}
+
+/** Its turn says what to confirm under the newest reply, whether or not the panel is open. */
+async function showNewest(opened) {
+  showDetails(opened.newestReply);
+  if (opened.newestReply) await opened.loadTurn(opened.newestReply);
 }
 
 /** Follow a conversation for as long as it lives: its reply may come while another one is open. */

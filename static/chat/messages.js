@@ -1,5 +1,6 @@
 // The conversation in the middle: rows of a Conversation as elements, kept up with as they change.
 
+import { commandNotes } from "./commands.js";
 import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
 import { skeleton, thinking } from "./loading.js";
@@ -18,11 +19,12 @@ export class MessagesView {
   #grown = new Set();
   #selected = null;
 
-  constructor({ container, scroller, jump, actions }) {
+  constructor({ container, scroller, jump, actions, reviewUrl }) {
     this.container = container;
     this.scroller = scroller;
     this.jump = jump;
     this.actions = actions;
+    this.reviewUrl = reviewUrl;
     this.onlyFavourites = false;
     this.sentinel = el("div", { class: "older", "aria-hidden": "true" });
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.#showOlder(), {
@@ -172,7 +174,17 @@ export class MessagesView {
     if (row.status === "unsent" || row.status === "failed") return [this.#failure(row)];
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
-    return [rememberedNote(row.turn), this.#toolbar(row)].filter(Boolean);
+    return [this.#commandNotes(row), rememberedNote(row.turn), this.#toolbar(row)].filter(Boolean);
+  }
+
+  #commandNotes(row) {
+    if (row.role !== "assistant") return null;
+    const conversation = this.#conversation;
+    const actions = {
+      undo: (command) => conversation.undoCommand(row, command).catch(this.actions.onProblem),
+      forget: (memory) => conversation.forgetCandidate(row, memory).catch(this.actions.onProblem),
+    };
+    return commandNotes(row.turn, { actions, reviewUrl: this.reviewUrl });
   }
 
   #hasReply(row) {

@@ -21,18 +21,29 @@ DELETED = "(deleted)"
 
 def record_commands(results: Sequence[CommandResult], *, prompted: Sequence[CommandResult]) -> list[dict[str, Any]]:
     """Return what is kept. `prompted`: the results as the prompt had them, before the model's answer."""
-    return [
-        {
-            "kind": str(result.kind),
-            "status": str(result.status),
-            "prompted": str(before.status),
-            "said": result.said if result.kind is CommandKind.FORGET else "",
-            "operation": str(result.operation) if result.operation else None,
-            "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
-            "unclear": [str(memory_id) for memory_id in result.unclear],
-        }
-        for result, before in zip(results, prompted, strict=True)
-    ]
+    return [_record(result, prompted=before.status) for result, before in zip(results, prompted, strict=True)]
+
+
+def record_choice(
+    kept: Sequence[Mapping[str, Any]], *, at: int, result: CommandResult, chosen: uuid.UUID
+) -> list[dict[str, Any]]:
+    """Return what is kept after the person chose, of what the command `at` may mean, what to forget."""
+    changed = [dict(item) for item in kept]
+    changed[at]["unclear"] = [memory_id for memory_id in changed[at]["unclear"] if memory_id != str(chosen)]
+    # The prompt knew nothing of it.
+    return [*changed, _record(result, prompted=Outcome.LEFT_OUT)]
+
+
+def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
+    return {
+        "kind": str(result.kind),
+        "status": str(result.status),
+        "prompted": str(prompted),
+        "said": result.said if result.kind is CommandKind.FORGET else "",
+        "operation": str(result.operation) if result.operation else None,
+        "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
+        "unclear": [str(memory_id) for memory_id in result.unclear],
+    }
 
 
 def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Mapping[str, str]) -> list[CommandResult]:

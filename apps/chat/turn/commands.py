@@ -16,8 +16,12 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import RecalledMemory
+from apps.chat.models import Turn
+from apps.chat.selectors import get_turn
+from apps.chat.turn.command_record import record_choice
 from apps.conversations.services import lock_session
 from apps.conversations.types import OpenRound
+from apps.core.errors import NotFound
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.services import CommandResult, Outcome, forget_chosen, name_operation, run_commands
@@ -51,6 +55,30 @@ def obey_message(*, user: User, opened: OpenRound, settings: MemorySettings, now
             zone=settings.zone,
             now=now,
         )
+
+
+@transaction.atomic
+def forget_candidate(*, user: User, message_id: uuid.UUID, memory_id: uuid.UUID, now: datetime) -> None:
+    """End a memory that a request to forget may have meant, as its owner chose it: all of it, undone as any (L9).
+
+    `message_id`: of the request, or of its reply. Raises `NotFound` without such a turn, and where the memory is none
+    of its candidates or has ended since.
+    """
+    turn = get_turn(user, message_id)
+    lock_session(user=user, session_id=turn.session_id)
+    turn = Turn.objects.select_for_update(of=("self",)).get(pk=turn.pk)
+    for at, item in enumerate(turn.commands):
+        if str(memory_id) in item["unclear"]:
+            operation = name_operation(turn.pk, f"candidate {memory_id}")
+            result = forget_chosen(
+                user=user, memory_ids=[memory_id], said=item["said"], operation=operation, now=now, whole=True
+            )
+            if result.status is not Outcome.FORGOTTEN:
+                break
+            turn.commands = record_choice(turn.commands, at=at, result=result, chosen=memory_id)
+            turn.save(update_fields=["commands"])
+            return
+    raise NotFound("This memory is not one that the message may have meant.")
 
 
 def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
