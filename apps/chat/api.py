@@ -21,7 +21,6 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.serializers import (
-    CandidateRequest,
     ContextSerializer,
     FormReplySerializer,
     FormRequest,
@@ -249,12 +248,11 @@ class TurnView(APIView):
 class CandidateView(APIView):
     """A memory that a request to forget may have meant."""
 
-    @extend_schema(request=CandidateRequest, responses=TurnSerializer)
-    def post(self, request: Request, message_id: str) -> Response:
+    @extend_schema(request=None, responses=TurnSerializer)
+    def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget one of the memories in `commands[].unclear`; returns the turn. Undone like any change (L9)."""
         user, message = get_user(request), read_uuid(message_id)
-        body = _read(CandidateRequest, request)
-        services.forget_candidate(user=user, message_id=message, memory_id=body["memory_id"], now=timezone.now())
+        services.forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
         return Response(services.get_stored_turn(user, message, now=timezone.now()))
 
 

@@ -45,12 +45,6 @@ class RetryRequest(KnownFieldsSerializer):
     stream = StrictBooleanField(required=False, default=False)
 
 
-class CandidateRequest(KnownFieldsSerializer):
-    """One of a command's `unclear` memories."""
-
-    memory_id = serializers.UUIDField()
-
-
 class RecordedMessageSerializer(KnownFieldsSerializer):
     """A message of a past conversation; `create_time` defaults to now."""
 

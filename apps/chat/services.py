@@ -1,6 +1,7 @@
 """The turn, for every door: REST, SSE and the OpenAI-compatible endpoint only encode what these yield."""
 
 from apps.chat.turn.closing import get_outcome, get_stored_turn
+from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
 from apps.chat.turn.engine import TurnRun, start_turn, stop_turns
 from apps.chat.turn.opening import open_form_turn, open_message_turn, open_retry_turn, preview_context
@@ -14,6 +15,7 @@ __all__ = [
     "Started",
     "TurnEvent",
     "TurnRun",
+    "describe_commands",
     "forget_candidate",
     "get_outcome",
     "get_stored_turn",

@@ -1,4 +1,4 @@
-"""Emotions and the strategies they lead to, as values (E1, E2). No Django."""
+"""Emotions, the strategies they lead to, and other values of a turn (E1, E2). No Django."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any
 
 UNKNOWN = "unknown"
 NEUTRAL = "neutral"
+
+COMPOSED = "composed"
+"""The answer of a turn that composed its reply itself: no model was asked (L9)."""
 
 
 @dataclass(frozen=True, slots=True)

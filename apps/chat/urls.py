@@ -13,6 +13,10 @@ urlpatterns = [
     path("sessions/<str:session_id>/hitl-forms", api.FormsView.as_view(), name="forms"),
     path("messages/<str:message_id>", api.MessageView.as_view(), name="message"),
     path("messages/<str:message_id>/retry", api.RetryView.as_view(), name="retry"),
-    path("messages/<str:message_id>/forget", api.CandidateView.as_view(), name="forget"),
+    path(
+        "messages/<str:message_id>/candidates/<str:candidate_id>/forget",
+        api.CandidateView.as_view(),
+        name="forget-candidate",
+    ),
     path("messages/<str:message_id>/turn", api.TurnView.as_view(), name="turn"),
 ]

@@ -106,7 +106,7 @@ export const api = {
   setFavourite: (id, value) => requestJson("PATCH", `/chat/messages/${id}`, { body: { is_collected: value } }),
   getTurn: (messageId) => requestJson("GET", `/chat/messages/${messageId}/turn`),
   forgetCandidate: (messageId, memoryId) =>
-    requestJson("POST", `/chat/messages/${messageId}/forget`, { body: { memory_id: memoryId } }),
+    requestJson("POST", `/chat/messages/${messageId}/candidates/${memoryId}/forget`),
   getContext: (id, message) => requestJson("GET", `/chat/sessions/${id}/context`, { query: { message } }),
   submitForm: (id, form, key) => requestJson("POST", `/chat/sessions/${id}/hitl-forms`, { body: form, key }),
 

@@ -143,6 +143,7 @@ def test_the_tests_above_cover_every_endpoint():
         ("profile-proposal-reject", "post"),
         ("atomic-accept", "post"),
         ("atomic-reject", "post"),
+        ("forget-candidate", "post"),
     }
     assert {
         ("sessions", "get"),

@@ -11,13 +11,18 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
+from apps.chat.models import Turn
+from apps.chat.turn.command_record import record_commands
 from apps.conversations.services import create_session, fail_round, open_round
+from apps.core.text.commands import CommandKind
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import Change
 from apps.memory.services import (
+    CommandResult,
+    Outcome,
     append_entry,
     create_atomic_memory,
     create_context,
@@ -67,11 +72,12 @@ class World:
             "proposal_id": self.proposal,
             "summary_id": self.summary,
             "atomic_id": self.atomic,
+            "candidate_id": self.atomic,
         }
 
     def values(self, route: Route) -> dict[str, str]:
         """What to fill into the route's path, so that its owner is served."""
-        known = self.ids | ({"message_id": self.reply} if route.name == "turn" else {})
+        known = self.ids | ({"message_id": self.reply} if route.name in ("turn", "forget-candidate") else {})
         if route.name in ("atomic-accept", "atomic-reject"):
             known["atomic_id"] = self.pending_atomic
         return {name: known[name] for name in route.parameters}
@@ -111,6 +117,8 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     atomic, _created = create_atomic_memory(
         user=user, content=secret, tags=[secret[:50]], session_id=session.id, now=now
     )
+    unclear = CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=(atomic.id,), said=secret)
+    Turn.objects.filter(pk=reply).update(commands=record_commands([unclear], prompted=[unclear]))
     guess = AtomicDraft(content=f"{secret} guess", session_id=session.id, status="pending")
     (pending_atomic,) = create_atomic_memories(user=user, drafts=[guess], now=now)
     context = create_context(user=user, title=secret, content=secret, session_id=session.id, now=now)

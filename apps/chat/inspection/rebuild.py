@@ -24,8 +24,8 @@ from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.turn.command_record import DELETED, restore_prompted
 from apps.chat.turn.commands import describe_actions
-from apps.chat.turn.record import COMPOSED, digest_layer
-from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.chat.turn.record import digest_layer
+from apps.chat.types import COMPOSED, ReplyStrategy, StrategyTable
 from apps.core.text.json_text import json_text
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apps.accounts.models import User
+from apps.chat.models import Turn
 from apps.core.text.commands import CommandKind
 from apps.core.text.json_text import json_text
 from apps.memory.selectors import get_atomic_memories_by_id, get_memories_by_id
@@ -90,6 +91,11 @@ def _restore(item: Mapping[str, Any], *, user: User, texts: Mapping[str, str]) -
         unclear=tuple(map(uuid.UUID, item["unclear"])),
         said=item["said"],
     )
+
+
+def describe_commands(turn: Turn) -> list[dict[str, Any]]:
+    """Return a stored turn's commands on the wire, with what has become of them since."""
+    return commands_to_wire(read_commands_now(turn.commands, user=turn.user), user=turn.user)
 
 
 def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[dict[str, Any]]:

@@ -12,10 +12,8 @@ from django.utils.crypto import salted_hmac
 
 from apps.chat.answer import NO_ANALYSIS, Analysis
 from apps.chat.turn.types import OpenTurn
+from apps.chat.types import COMPOSED
 from apps.memory.selectors import WorkingMemorySnapshot
-
-COMPOSED = "composed"
-"""The answer of a turn that composed its reply itself."""
 
 DIGEST_CHARS = 32
 """128 bits: what is compared with it was made by us."""

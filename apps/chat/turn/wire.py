@@ -9,7 +9,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.chat.context.types import ATOMIC
 from apps.chat.models import Turn
-from apps.chat.turn.command_record import DELETED, commands_to_wire, read_commands_now
+from apps.chat.turn.command_record import DELETED, describe_commands
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import readable_text
@@ -50,7 +50,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
             {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item} for item in used
         ],
         "memory_updates": [{**item, **known.get(item["id"], gone)} for item in updates],
-        "commands": commands_to_wire(read_commands_now(turn.commands, user=user), user=user),
+        "commands": describe_commands(turn),
         "working_memory": working.to_wire() if working else None,
     }
 

@@ -18,9 +18,12 @@ from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.types import NEUTRAL, StrategyTable
 from apps.core.text.json_text import readable_text
+from apps.chat.services import describe_commands
+from apps.chat.types import COMPOSED, NEUTRAL, StrategyTable
+from apps.core.text.json_text import json_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
-from apps.panel.inspector.words import ACTIONS, KINDS, LAYERS, PHASES
+from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, PHASES
 from apps.panel.labels import label_emotion, label_formality, label_tone
 from apps.panel.scores import TITLES, list_kept
 from apps.panel.values import show_value
@@ -69,6 +72,16 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What the message told the memory to do (L9), and what has become of it."""
+
+    status: str
+    title: str
+    texts: Sequence[str]
+    operation: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class VariableChange:
     name: str
     before: str
@@ -86,6 +99,7 @@ class TurnPage:
     budget_share: float | None
     used: Sequence[UsedMemory]
     updates: Sequence[Update]
+    commands: Sequence[CommandLine]
     topic: tuple[str, str]
     variables: Sequence[VariableChange]
     why_strategy: str
@@ -116,6 +130,7 @@ def describe_turn(turn: Turn) -> TurnPage:
         budget_share=prompt.total_tokens / prompt.budget if prompt.budget else None,
         used=_list_used(turn, prompt),
         updates=list(_list_updates(turn, aftermath)),
+        commands=_list_commands(turn),
         topic=topic,
         variables=variables,
         why_strategy=_explain_strategy(turn, neighbours, prompt),
@@ -192,6 +207,18 @@ def _list_updates(turn: Turn, aftermath: Aftermath) -> Iterator[Update]:
         text = f"{row.key}: {readable_text(row.value)}" if row else ""
         action = item["action"]
         yield Update(id=item["id"], action=action, title=str(ACTIONS.get(action, action)), text=text)
+
+
+def _list_commands(turn: Turn) -> list[CommandLine]:
+    return [
+        CommandLine(
+            status=item["status"],
+            title=str(COMMANDS.get(item["status"], item["status"])),
+            texts=item["texts"],
+            operation=item["operation"],
+        )
+        for item in describe_commands(turn)
+    ]
 
 
 def _compare_working(turn: Turn, prompt: RebuiltPrompt) -> tuple[tuple[str, str], list[VariableChange]]:
@@ -300,6 +327,7 @@ def _list_phases(timings: Mapping[str, float]) -> Iterator[Segment]:
 _ANSWERS = {
     "json": gettext_lazy("The model answered with a JSON object. These values were read from it."),
     "text": gettext_lazy("The model's answer was not JSON, so all of it was used as the reply."),
+    COMPOSED: gettext_lazy("No model was asked: the reply lists what is stored."),
 }
 
 

@@ -33,6 +33,16 @@ ACTIONS = {
     "pending": _("Waiting for review"),
 }
 
+COMMANDS = {
+    "stored": _("Stored"),
+    "known": _("Already remembered"),
+    "waiting": _("Waiting for review"),
+    "left_out": _("Not stored: deleted since"),
+    "forgotten": _("Forgotten"),
+    "not_found": _("No matching memory"),
+    "undone": _("Undone"),
+}
+
 PHASES = {
     "storing": _("Storing the message"),
     "context": _("Retrieving memories"),

@@ -231,16 +231,15 @@ def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiCl
     other, _new = create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
     turn = say(alice, "Forget the thing with Tom.")
     sent = model.chat_requests[-1].messages
-    path = f"/chat/messages/{turn['user_message']['id']}/forget"
+    path = f"/chat/messages/{turn['user_message']['id']}/candidates"
     friends = next(item["id"] for item in turn["commands"][0]["unclear"] if item["kind"] == "long_term")
     for memory_id, client in ((str(other.id), alice), (str(uuid.uuid4()), alice), (friends, bob)):
-        assert client.post(path, json={"memory_id": memory_id}).status_code == 404
-    assert alice.post(path, json={"memory_id": "none"}).status_code == 400
-    changed = alice.post(path, json={"memory_id": friends}).raise_for_status().json()
+        assert client.post(f"{path}/{memory_id}/forget").status_code == 404
+    changed = alice.post(f"{path}/{friends}/forget").raise_for_status().json()
     asked, done = changed["commands"]
     assert [item["text"] for item in asked["unclear"]] == ["I had lunch with Tom in May."]
     assert (done["status"], done["texts"]) == ("forgotten", ["friends: Tom", "friends: Lee"])
-    assert alice.post(path, json={"memory_id": friends}).status_code == 404
+    assert alice.post(f"{path}/{friends}/forget").status_code == 404
     alice.post(f"/memory/changes/{done['operation']}/undo").raise_for_status()
     assert LongTermMemory.objects.get(user=alice.user).status == "active"
     kept = get_turn(alice.user, uuid.UUID(turn["assistant_message"]["id"]))

@@ -165,3 +165,24 @@ def test_hostile_text_is_text(alice: ApiClient, model: ScriptedModel, browse: Ca
     assert "<script>alert" not in text
     assert "<i>" not in text
     assert "&lt;script&gt;alert(1)" in text
+
+
+@pytest.mark.spec("L9")
+def test_what_the_message_asked_of_the_memory_is_shown_with_what_became_of_it(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    turn = alice.say(alice.new_session(), "Remember that I ski. Forget my spaceship.").raise_for_status().json()
+    page = browse(alice.user).get(url(turn["assistant_message"]["id"]))
+    lines = page.context["page"].commands
+    assert [(line.status, line.texts) for line in lines] == [("stored", ["I ski."]), ("not_found", ["my spaceship"])]
+    assert f"?q={turn['commands'][0]['operation']}" in page.content.decode()
+
+
+@pytest.mark.spec("L9")
+def test_a_reply_that_no_model_made_has_no_prompt(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    turn = alice.say(alice.new_session(), "What do you remember about me?").raise_for_status().json()
+    content = browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()
+    assert content.count("No model was asked") == 2
+    assert "Full prompt as messages" not in content
