@@ -21,7 +21,7 @@ from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind, read_commands
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import json_text, readable_text
 from apps.core.text.meant import Statement, find_meant
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.segment import pieces
@@ -434,6 +434,8 @@ def _describe(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) ->
             ]
         case Change.Kind.LONG_TERM:
             left = [] if ended else list_items(after["value"])
-            return [f"{before['key']}: {json_text(item)}" for item in list_items(before["value"]) if item not in left]
+            return [
+                f"{before['key']}: {readable_text(item)}" for item in list_items(before["value"]) if item not in left
+            ]
         case _:
             return _holders[kind].describe(before, after)

@@ -13,7 +13,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.core.text.commands import CommandKind
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.selectors import get_atomic_memories_by_id, get_memories_by_id
 from apps.memory.services import CommandResult, Outcome, describe_forgotten
 
@@ -118,7 +118,7 @@ def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[di
 def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[str, str]]:
     """The active memories of these IDs, of both kinds."""
     found = {
-        key: {"id": str(key), "kind": "long_term", "text": f"{row.key}: {json_text(row.value)}"}
+        key: {"id": str(key), "kind": "long_term", "text": f"{row.key}: {readable_text(row.value)}"}
         for key, row in get_memories_by_id(user, ids).items()
         if row.status == "active"
     }

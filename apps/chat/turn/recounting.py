@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 from django.urls import reverse
 from django.utils import translation
@@ -16,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.core.text.scripts import holds_chinese
 from apps.memory.models import LongTermMemory
 from apps.memory.selectors import list_atomic_memories, list_memories
@@ -110,15 +109,7 @@ def _count_more(count: int, *, page: str) -> Iterator[str]:
 
 
 def _describe(memory: LongTermMemory) -> str:
-    return f"{memory.key}: {_show(memory.value)}"
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, list):
-        return _(", ").join(map(_show, value))
-    if isinstance(value, bool):
-        return _("yes") if value else _("no")
-    return json_text(value)
+    return f"{memory.key}: {readable_text(memory.value)}"
 
 
 def _write_group(title: str, lines: Sequence[str]) -> str:

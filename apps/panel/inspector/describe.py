@@ -16,11 +16,9 @@ from apps.chat.inspection.selectors import read_working, rebuild_prompt
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
-from apps.chat.types import NEUTRAL, StrategyTable
-from apps.core.text.json_text import readable_text
 from apps.chat.services import describe_commands
 from apps.chat.types import COMPOSED, NEUTRAL, StrategyTable
-from apps.core.text.json_text import json_text
+from apps.core.text.json_text import readable_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
 from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, PHASES
