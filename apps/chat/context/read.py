@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +26,7 @@ from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.types import Window
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
-from apps.memory.models import AtomicMemory
+from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
@@ -36,7 +37,7 @@ from apps.memory.selectors import (
     recall_memories,
     start_embedding,
 )
-from apps.memory.types import AtomicCandidate, ScoredAtomicMemory, ScoredMemory
+from apps.memory.types import AtomicCandidate, Candidate, ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
 from apps.summaries.selectors import get_recent_session_summaries
 
@@ -132,30 +133,7 @@ def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMe
     """All that is remembered, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
     entries = list_memories(user).filter(status="active")[:MAX_EVERYTHING]
     contents = list_atomic_memories(user).filter(status="active")[:MAX_EVERYTHING]
-    return [
-        *(
-            RecalledMemory(
-                id=str(row.id),
-                kind=LONG_TERM,
-                text=f"{row.key}: {readable_text(row.value)}",
-                line={"category": row.category, "key": row.key, "value": row.value},
-                score=0.0,
-                components=dict.fromkeys(COMPONENTS, 0.0),
-            )
-            for row in entries
-        ),
-        *(
-            RecalledMemory(
-                id=str(row.id),
-                kind=ATOMIC,
-                text=row.content,
-                line=_write_atomic(row, settings=settings),
-                score=0.0,
-                components=dict.fromkeys(("keyword_score", "semantic_score"), 0.0),
-            )
-            for row in contents
-        ),
-    ]
+    return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
 
 
 def _read_profile(user: User) -> Profile | None:
@@ -204,36 +182,39 @@ def _list_recalled(found: RecalledMemories, *, settings: MemorySettings) -> list
 
 
 def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
-    candidate = memory.candidate
+    components = {name: getattr(memory, name) for name in COMPONENTS}
+    return replace(_from_entry(memory.candidate), score=memory.score, components=components)
+
+
+def _from_entry(entry: LongTermMemory | Candidate) -> RecalledMemory:
+    """A long-term memory that nothing was scored of."""
+    value = readable_text(entry.value)
     return RecalledMemory(
-        id=str(candidate.id),
+        id=str(entry.id),
         kind=LONG_TERM,
-        text=f"{candidate.key}: {readable_text(candidate.value)}",
-        line={
-            "category": candidate.category,
-            "key": candidate.key,
-            "value": readable_text(candidate.value),
-        },
-        score=memory.score,
-        components={name: getattr(memory, name) for name in COMPONENTS},
+        text=f"{entry.key}: {value}",
+        line={"category": entry.category, "key": entry.key, "value": value},
+        score=0.0,
+        components=dict.fromkeys(COMPONENTS, 0.0),
     )
 
 
 def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> RecalledMemory:
-    candidate = memory.candidate
-    return RecalledMemory(
-        id=str(candidate.id),
-        kind=ATOMIC,
-        text=candidate.content,
-        line=_write_atomic(candidate, settings=settings),
-        score=memory.score,
-        components={"keyword_score": memory.keyword_score, "semantic_score": memory.semantic_score},
-    )
+    components = {"keyword_score": memory.keyword_score, "semantic_score": memory.semantic_score}
+    return replace(_from_content(memory.candidate, settings=settings), score=memory.score, components=components)
 
 
-def _write_atomic(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySettings) -> dict[str, str]:
+def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySettings) -> RecalledMemory:
+    """An atomic memory that nothing was scored of."""
     day = (memory.event_start or memory.timestamp).astimezone(settings.zone).date()
-    return {"text": memory.content, "day": str(day)}
+    return RecalledMemory(
+        id=str(memory.id),
+        kind=ATOMIC,
+        text=memory.content,
+        line={"text": memory.content, "day": str(day)},
+        score=0.0,
+        components=dict.fromkeys(("keyword_score", "semantic_score"), 0.0),
+    )
 
 
 def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:
