@@ -101,15 +101,21 @@ def find_asked(question: str) -> list[tuple[str, str]]:
 def make_entry(fact: Fact, *, key: str = "") -> dict[str, Any]:
     """Return the entry of a fact (E5). `key`: by which the attribute is remembered already."""
     row = load_table("attributes")[fact.attribute]
-    items = [item for part in _ITEM.split(fact.value) if (item := _ARTICLE.sub("", part.strip()))]
     return {
         "category": row["category"],
         "key": key or fact.key,
-        "value": items if "mode" in row else fact.value,
+        "value": _split_items(fact.value) if "mode" in row else fact.value,
         "source": "user_stated",
         "confidence": CONFIDENCE,
         "mode": "remove" if fact.removes else row.get("mode", "replace"),
     }
+
+
+def _split_items(value: str) -> list[str]:
+    """The items of an enumeration without articles; what is one phrase ("reading in bed and in the bath") stays one."""
+    items = [_ARTICLE.sub("", part.strip()) for part in _ITEM.split(value)]
+    noun = load_table("attributes")["values"]["noun"]
+    return items if all(re.fullmatch(noun, item) for item in items) else [value]
 
 
 def is_same_value(one: str, other: str) -> bool:

@@ -22,11 +22,7 @@ class Emotion:
 
 
 def read_emotion(text: str) -> Emotion:
-    """The emotion of `text`, a message of the user.
-
-    A feeling that is named outweighs what is sought: "I'm so anxious, what should I do" is anxious. "Thanks" alone is
-    gratitude, but before a question it is manners.
-    """
+    """The emotion of `text`: a named feeling outweighs what is sought, but thanks before a question are manners."""
     folded = fold_in_place(text)
     table = load_table("emotions")
     emotions = {word: name for name, row in table["words"].items() for each in LANGUAGES for word in row[each]}

@@ -26,6 +26,8 @@ def is_lasting(plain: str, text: str) -> bool:
     if found is None:
         return False
     rest = plain[found.end() :].strip()
+    if _has("pointing_lead", found["lead"] or "") or rest.startswith(("all ", "both ", "each ")):
+        return False
     match found["who"]:
         case "i":
             return _says_of_me(rest, lead=found["lead"] or "", text=text)
@@ -84,11 +86,11 @@ def _says_what_i_have(rest: str, *, timed: bool, named: bool) -> bool:
     if _has("having_now", rest):
         return timed and rest.startswith(("to ", "got to ")) and len(rest.split()) > 2
     first = rest.partition(" ")[0]
+    lived = first in ("lived", "worked", "known", "decided")
+    if first not in ("got", "had") and _begins("verbs_of_the_moment", rest) and not lived:
+        return False
     if first in ("got", "had") or not (_is_past(first) or _begins("participles", first)):
         return True
-    lived = first in ("lived", "worked", "known", "decided")
-    if _begins("verbs_of_the_moment", rest) and not lived:
-        return False
     return (bool(_begins("events", rest)) or timed or named or lived) and _has_object(rest)
 
 
@@ -109,9 +111,8 @@ def _says_of_mine(rest: str) -> bool:
     found = load_rules("english")["mine"].match(rest)
     if found is None or _begins("no_matter", rest) or _has("moods", found["said"]):
         return False
-    if _has("relatives", found["noun"]):
-        return not _points(load_rules("english")["persons"].sub("", rest))
-    return not _points(rest) and not _begins("verbs_of_the_moment", found["said"])
+    is_person = _has("relatives", found["noun"])
+    return not _points(rest) and (is_person or not _begins("verbs_of_the_moment", found["said"]))
 
 
 def _has(rule: str, text: str) -> bool:
@@ -126,7 +127,10 @@ def _begins(rule: str, text: str) -> int:
 
 def _points(rest: str) -> bool:
     """Whether the first clause needs what was said before to be understood."""
-    return _has("pointing", _first_clause(rest))
+    clause = _first_clause(rest)
+    if _has("relatives", clause):
+        clause = load_rules("english")["persons"].sub("", clause)  # "my sister lost her job"
+    return _has("pointing", clause)
 
 
 def _has_object(rest: str, *, fewest: int = 2) -> bool:

@@ -42,10 +42,9 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
             continue
         text, number = str(line.get("text", "")), line.get("number")
         if case := _read_case(text):
-            # The facts of a case are not those of the person's own life.
             if wanted.get("context") and answer["context"] is None:
                 answer["context"] = {**case, "about": number}
-            continue
+            continue  # its facts are not those of the person's own life
         for sentence in list_statements(text):
             if (normal := normalize_value(sentence.text)) not in held:
                 held.add(normal)

@@ -56,8 +56,7 @@ class Form:
 class Prompt:
     """What the offline model knows in one call. `history`: what the user said before, oldest first.
 
-    `actions`: what was done to the memory because the message said so, texts by what became of them (L9); `filled`: the
-    fields of forms, newest first.
+    `actions`: texts by what was done with them because the message said so (L9); `filled`: fields of forms.
     """
 
     message: str

@@ -18,11 +18,7 @@ def load_table(name: str) -> Mapping[str, Any]:
 
 @cache
 def load_rules(name: str) -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns of data/`name`.toml by name.
-
-    A list of words is one pattern that finds any of them as a whole word. ``{other}`` in a string stands for the
-    pattern called `other`.
-    """
+    """Return the patterns of data/`name`.toml: of a list, any of its words; ``{other}`` stands for another pattern."""
     table = load_table(name)
     sources = {key: value if isinstance(value, str) else join_words(value) for key, value in table.items()}
     return {key: re.compile(_fill(source, sources)) for key, source in sources.items()}

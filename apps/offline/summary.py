@@ -27,10 +27,8 @@ from apps.offline.sentences import make_sentence
 _SUMMARY_CHARACTERS, _LEAST_CHARACTERS = 490, 150
 _SNIPPET_CHARACTERS = 200
 _TITLE_CHARACTERS: dict[Language, int] = {"zh": 30, "en": 60}
-_EARLIER_SHARE = 0.6
-"""Of the room that the summary so far may take: it must not crowd out what is new."""
-_SAME = 0.6
-"""Share of common keywords from which two sentences say the same."""
+_EARLIER_SHARE, _SAME = 0.6, 0.6
+"""Of the room, what the summary so far may take; of their keywords, what two sentences share that say the same."""
 _LONGEST_SENTENCE = 180
 _WEIGHTS = {"user": 1.0, "assistant": 0.7}
 _LABELS = {"user": ("用户：", "User: "), "assistant": ("助手：", "Assistant: ")}
