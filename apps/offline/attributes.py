@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from apps.core.text.fold import normalize_key, normalize_value
+from apps.core.text.scripts import holds_chinese
 from apps.offline.language import Language, detect_language, fold_in_place
 from apps.offline.rules import load_table, rewrite
 from apps.offline.sentences import Sentence, make_sentence
@@ -119,9 +120,11 @@ def _split_items(value: str) -> list[str]:
 
 
 def is_same_value(one: str, other: str) -> bool:
-    """Whether two values are the same, or one only says more ("York" and "York, England")."""
+    """Whether two values are, or may be, the same, or one only says more ("York" and "York, England")."""
+    if holds_chinese(one) != holds_chinese(other):
+        return True  # York and 约克: who knows?
     left, right = (set(_WORD.findall(fold_in_place(text))) for text in (one, other))
-    if one.isascii() and other.isascii():
+    if left and right:
         return left <= right or right <= left
     return normalize_value(one) in normalize_value(other) or normalize_value(other) in normalize_value(one)
 
@@ -138,7 +141,8 @@ def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None
             continue
         name = _spell(found.groupdict().get("name") or "")
         language: Language = "zh" if re.search(r"[\u3400-\u9fff]", clause.replace(value, "")) else "en"
-        return Fact(attribute, name, said, language, sets=sets, whole=whole, removes=removes)
+        alone = whole and not found.groupdict().get("more")
+        return Fact(attribute, name, said, language, sets=sets, whole=alone, removes=removes)
     return None
 
 

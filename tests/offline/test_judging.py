@@ -43,8 +43,9 @@ BACKGROUND = [
 
 ENDED = [
     ("I moved to York last week.", ["I live in Leeds.", "home: Leeds", "The user lives in Leeds."]),
+    ("I moved to Porto in March with my dog.", ["I live in Leeds."]),
     ("I live in York now.", ["I've lived in Leeds since 2019."]),
-    ("I live in York.", ["居住地: 北京"]),
+    ("I live in York.", ["居住地: Leeds"]),
     ("Actually, my name is Sara.", ["My name is Sarah."]),
     ("I work for Bosch now.", ["I work at Siemens.", "employer: Siemens"]),
     ("I started working as a teacher.", ["I work as a nurse.", "I'm a nurse."]),
@@ -66,6 +67,12 @@ ENDED = [
 ]
 
 LEFT = [
+    ("I live in York.", ["我住在约克。", "居住地: 北京"]),
+    ("My birthday is on 14 November.", ["我的生日是11月14号。", "My birthday is on 14 November 1990."]),
+    ("I moved to York in March.", ["I live in Aberdeen with my two sons."]),
+    ("I live in York in the summer.", ["I live in Leeds."]),
+    ("我在一家小博物馆上班。", ["我在院子里养了四只鸡。", "我在业余乐团拉大提琴。"]),
+    ("I work as a nurse.", ["I'm a runner.", "I'm a vegetarian.", "I'm a mother.", "我是色盲。"]),
     ("I live in Berlin.", ["I live in Germany.", "My parents live in Leeds.", "I live in Berlin, Mitte."]),
     ("I live in Germany.", ["I live in Berlin."]),
     ("I'm visiting York next week.", ["I live in Leeds."]),

@@ -2,8 +2,8 @@
 
 A judge compares new statements with the memories it is shown, by number, and says of each statement whether it is new,
 known already, a refinement, or the end of something. `model.ModelJudge` gives the verdicts that the connected model
-wrote into its extraction answer; `apps.offline` has a judge for running without a model. What a verdict may do without
-its owner's consent is decided by `guards`, never by the judge.
+wrote into its extraction answer; the offline model answers the same call. What a verdict may do without its owner's
+consent is decided by `guards`, never by the judge.
 """
 
 from __future__ import annotations
