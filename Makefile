@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OPTIONS)
 RESULTS := .test-output/spec
+RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
 SOURCES := $(shell find apps project tests templates static locale docs requirements manage.py pyproject.toml \
              -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-unit test-e2e test-llm check lint types schema spec lock browser messages pictures
+.PHONY: help run test test-long test-unit test-e2e test-llm check lint types schema spec lock browser messages pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,23 +21,22 @@ help: ## list the targets
 run: $(VENV)/.installed ## start everything (PORT and HOST choose the address) until Ctrl-C
 	@exec $(BIN)/python manage.py up
 
-test: test-unit test-e2e test-llm ## run every test
+# Besides a passing run each target leaves a stamp, for `make spec`; a part of a run takes it away.
+test: $(VENV)/.installed-dev messages ## run the tests: unit, browser and model tests beside each other
+	@rm -f .test-output/tested
+	$(RUN_TESTS)
 	@touch .test-output/tested
 
-# Three processes: the browser's driver and the model server each leave an event loop or threads that disturb others.
-test-unit: $(VENV)/.installed-dev messages ## run the unit and integration tests, in random order, on WORKERS processes
-	@rm -f .test-output/tested
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not e2e and not llm" --spec-results=$(RESULTS)/unit.json
+test-long: $(VENV)/.installed-dev messages ## run the long tests: killed processes, large data, whole benchmarks
+	@rm -f .test-output/tested-long
+	$(RUN_TESTS) --long
+	@touch .test-output/tested-long
 
-test-e2e: $(VENV)/.installed-dev messages browser ## run the browser tests
+test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
 	@rm -f .test-output/tested
-	$(BIN)/python -m pytest -m e2e --spec-results=$(RESULTS)/e2e.json
+	$(RUN_TESTS) --group $*
 
-test-llm: $(VENV)/.installed-dev messages ## run whole turns against a real llama.cpp server
-	@rm -f .test-output/tested
-	$(BIN)/python -m pytest -m llm --spec-results=$(RESULTS)/llm.json
-
-check: lint types schema test ## lint, types, imports, migrations, API schema, and every test
+check: lint types schema test ## lint, types, imports, migrations, API schema, and `make test`
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -50,15 +50,19 @@ schema: $(VENV)/.installed-dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
 
-# Uses the results of the last `make test` if they are complete and nothing has changed since; a failing run still
-# gets its table, which then fails.
+# Uses the results of the last `make test` and `make test-long` if nothing has changed since; a failing run still gets
+# its table, which then fails.
 spec: $(VENV)/.installed-dev ## print which tests prove which requirement
-	@$(MAKE) --no-print-directory --keep-going .test-output/tested || true
+	@$(MAKE) --no-print-directory --keep-going .test-output/tested .test-output/tested-long || true
 	@$(BIN)/python -m tests.support.spec_report $(RESULTS)
 
 .test-output/tested: $(SOURCES)
-	@rm -rf $(RESULTS)
-	@$(MAKE) --no-print-directory --keep-going test
+	@rm -f $(addprefix $(RESULTS)/,unit.json e2e.json llm.json)
+	@$(MAKE) --no-print-directory test
+
+.test-output/tested-long: $(SOURCES)
+	@rm -f $(RESULTS)/long-*.json
+	@$(MAKE) --no-print-directory test-long
 
 pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py

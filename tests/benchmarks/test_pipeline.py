@@ -62,6 +62,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=170, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)  # a whole system with its workers, on a machine that may do other things
 def test_it_replays_the_folder_and_judges_what_was_remembered(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"

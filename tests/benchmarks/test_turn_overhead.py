@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -15,6 +17,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=100, check=False)
 
 
+@pytest.mark.long
 def test_it_measures_turns_against_the_same_calls_without_us(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = run("--memories", "3", "40", "--turns", "2", "--json", str(file))

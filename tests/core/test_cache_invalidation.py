@@ -162,7 +162,9 @@ print("remembered" if stem.cache_info().currsize else "forgotten", flush=True)
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("begin", [BEGIN_WORKER, BEGIN_WEB], ids=["worker", "web"])
+@pytest.mark.parametrize(
+    "begin", [pytest.param(BEGIN_WORKER, id="worker", marks=pytest.mark.long), pytest.param(BEGIN_WEB, id="web")]
+)
 def test_an_idle_process_clears_what_was_erased(begin: str):
     cache.delete(MARK)
     environment = {**os.environ, "REDIS_URL": settings.REDIS_URL, "DJANGO_SETTINGS_MODULE": "project.settings"}

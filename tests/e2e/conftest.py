@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.support.scripted_model import ScriptedModel
 
 PASSWORD = "correct horse battery staple"
 SCREENSHOTS = Path(".test-output/screenshots")
+_failed = pytest.StashKey[bool]()
 TIMEOUT_MS = 20_000  # of one expectation; ordinarily they are met at once, on a busy machine later
 CHROMIUM_FLAGS = (
     "--no-sandbox",
@@ -37,6 +38,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+
+
+def keeps_pictures(config: pytest.Config) -> bool:
+    """Whether pictures are asked for (``--screenshot=on``)."""
+    return bool(config.getoption("--screenshot") == "on")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[_failed] = True
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,7 +92,8 @@ def mei(http_server: HttpServer) -> User:
 def new_context(
     browser: Browser, http_server: HttpServer, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., BrowserContext]]:
-    """Make browser contexts; at the end each page's picture is kept, and no script may have failed or been blocked."""
+    """Make browser contexts; no script may have failed or been blocked. The picture of each page is kept at the end
+    where the test failed, and always with ``--screenshot=on``."""
     contexts: list[BrowserContext] = []
     mistakes: list[str] = []
 
@@ -105,8 +120,9 @@ def new_context(
 
     yield make
     name = re.sub(r"[^\w-]+", "-", request.node.name).strip("-")
+    kept = keeps_pictures(request.config) or request.node.stash.get(_failed, False)
     for context in contexts:
-        for number, page in enumerate(context.pages):
+        for number, page in enumerate(context.pages if kept else ()):
             page.screenshot(path=SCREENSHOTS / f"{name}{number or ''}.png")
         context.close()
     assert mistakes == []

@@ -182,6 +182,7 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
         assert get_server_pid(tmp_path) != pid
 
 
+@pytest.mark.long
 def test_a_killed_keeper_is_replaced_where_somebody_revives_servers(tmp_path: Path) -> None:
     with (
         hold_servers(tmp_path, names=["valkey"], durable=False),

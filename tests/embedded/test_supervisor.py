@@ -195,6 +195,7 @@ def test_it_stops_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
 def test_a_program_steps_back_with_all_of_its_session() -> None:
     """Where sessions share the processor, the nice value of a process alone would count for nothing."""
     code = "import os, pathlib, sys; print(os.nice(0)); print(pathlib.Path('/proc/self/autogroup').read_text())" + STOP
+    before = os.nice(0)  # the tests themselves may have been started with `nice`
     switch = Path("/proc/sys/kernel/sched_autogroup_enabled")
     if not switch.exists() or switch.read_text().strip() != "1":
         pytest.skip("this kernel does not share the processor out between sessions")
@@ -202,5 +203,5 @@ def test_a_program_steps_back_with_all_of_its_session() -> None:
     program = Program(name="calm", command=[sys.executable, "-c", code], nice=7)
     Supervisor([program], cwd=PROJECT, env=os.environ, output=output).run()
     process, session = (line.removeprefix("calm | ") for line in output.getvalue().splitlines()[:2])
-    assert process == "7"
+    assert process == str(min(before + 7, 19))
     assert session.endswith(" nice 7")

@@ -1,4 +1,8 @@
-"""``manage.py up`` for real: started, refused, wounded, stopped and killed."""
+"""``manage.py up`` for real: started, refused, wounded, stopped and killed.
+
+One that runs serves every run, loses its web process, and leaves nothing when it is told to stop; only the long tests
+kill each other part, the whole of it, and see the password kept to the first start.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,13 @@ class Up:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+    def stop(self) -> None:
+        """Tell it to stop; fail if anything is left."""
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0
+        assert self.output.endswith("Stopped.\n")
+        assert find_processes(self.folder) == {}
 
     def find_pid(self, words: str) -> int:
         """The process ID of the child of ours (not a child of a child) with ``words`` in its command, once it runs."""
@@ -108,8 +119,10 @@ def run_up(folder: Path) -> Iterator[Up]:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """One for all tests of the module; in the end it is told to stop, and nothing is left."""
     with run_up(tmp_path_factory.mktemp("up")) as up:
         yield up
+        up.stop()
 
 
 @pytest.mark.spec("G1")
@@ -164,7 +177,12 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("web", " uvicorn "), ("worker", " worker@"), ("worker-model", " worker-model@"), ("beat", " beat ")],
+    [
+        ("web", " uvicorn "),
+        pytest.param("worker", " worker@", marks=pytest.mark.long),
+        pytest.param("worker-model", " worker-model@", marks=pytest.mark.long),
+        pytest.param("beat", " beat ", marks=pytest.mark.long),
+    ],
 )
 def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     pid = running.find_pid(words)
@@ -176,19 +194,18 @@ def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     assert running.find_pid(words) != pid
 
 
+@pytest.mark.long
 def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tmp_path: Path) -> None:
     with run_up(tmp_path) as first:
         assert re.search(r"^First account: admin   password: \S{12,}   ", first.output, re.MULTILINE)
-        first.process.terminate()
-        assert first.process.wait(timeout=60) == 0
-        assert first.output.endswith("Stopped.\n")
-        assert find_processes(tmp_path) == {}
+        first.stop()
     with run_up(tmp_path) as second:
         assert "password" not in second.output
         second.process.kill()
         wait_until(lambda: find_processes(tmp_path) == {})
 
 
+@pytest.mark.long
 def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
     with run_up(tmp_path) as up:
         wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2)

@@ -45,6 +45,7 @@ def _model(llama_url: str, settings: Any) -> None:
     settings.CHAT_MAX_TOKENS = settings.BACKGROUND_MAX_TOKENS = 100
 
 
+@pytest.mark.long
 @pytest.mark.spec("A2", "S1")
 def test_whatever_it_answers_nothing_invalid_is_stored_and_nothing_is_stuck() -> None:
     session = SessionFactory.create()

@@ -43,7 +43,9 @@ def say(session: Session, content: str, reply: str) -> None:
 
 
 @pytest.mark.spec("S1", "S3")
-@pytest.mark.parametrize("content", ["I breed goats in Wales.", "我住在上海，喜欢写代码。"])
+@pytest.mark.parametrize(
+    "content", [pytest.param("I breed goats in Wales.", marks=pytest.mark.long), "我住在上海，喜欢写代码。"]
+)
 def test_whatever_it_answers_what_is_stored_is_sound(content: str):
     session = SessionFactory.create()
     update_settings(user=session.user, changes={"memory.summary_threshold": 4})

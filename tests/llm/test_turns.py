@@ -43,6 +43,7 @@ def assert_sound(user: User) -> None:
     assert not Message.objects.filter(user=user).exclude(status="complete").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5", "C6")
 def test_turns_in_one_session_are_always_answered(alice: ApiClient):
     session = alice.new_session()
@@ -58,7 +59,7 @@ def test_turns_in_one_session_are_always_answered(alice: ApiClient):
 
 
 @pytest.mark.spec("E5", "C6")
-@pytest.mark.parametrize("message", MESSAGES[1:3])
+@pytest.mark.parametrize("message", [MESSAGES[1], pytest.param(MESSAGES[2], marks=pytest.mark.long)])
 def test_a_streamed_turn_is_the_sum_of_its_deltas(alice: ApiClient, message: str):
     session = alice.new_session()
     events = alice.say_streaming(session, message)
@@ -77,6 +78,7 @@ def test_plain_chat_is_answered_too(alice: ApiClient, settings: Any):
     assert turn["emotion"] is None
 
 
+@pytest.mark.long
 @pytest.mark.spec("H1")
 def test_a_form_is_continued_from(alice: ApiClient):
     form = {"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}

@@ -1,4 +1,8 @@
-"""Workers, broker and database die in the middle of background work: nothing is lost, and nothing is done twice."""
+"""Workers, broker and database die in the middle of background work: nothing is lost, and nothing is done twice.
+
+One killed worker stands for them all in every run; only the long ones see a lease run out, two workers of one name, a
+killed child, and the broker and the database end.
+"""
 
 from __future__ import annotations
 
@@ -163,12 +167,13 @@ def assert_done_once() -> None:
 KINDS = ("extraction", "embedding", "conversation_summary")
 
 
+@pytest.mark.parametrize("kinds", [KINDS[:1], pytest.param(KINDS, marks=pytest.mark.long)])
 def test_a_worker_killed_in_the_middle_of_each_kind_of_work_goes_on_as_soon_as_it_is_back(
-    scripted_model: ScriptedModel, log: Path
+    scripted_model: ScriptedModel, log: Path, kinds: tuple[str, ...]
 ):
-    model = Holding(scripted_model, *KINDS)
+    model = Holding(scripted_model, *kinds)
     say_everything()
-    for count in range(1, len(KINDS) + 1):
+    for count in range(1, len(kinds) + 1):
         with run_worker(model=scripted_model, lease_seconds=LONG_LEASE, log=log) as worker:
             wait_until(sweeping(partial(model.stands, count)))
             worker.kill()
@@ -178,6 +183,7 @@ def test_a_worker_killed_in_the_middle_of_each_kind_of_work_goes_on_as_soon_as_i
     assert_done_once()
 
 
+@pytest.mark.long
 def test_what_a_worker_held_that_never_comes_back_is_done_when_its_lease_has_run_out(
     scripted_model: ScriptedModel, log: Path
 ):
@@ -192,6 +198,7 @@ def test_what_a_worker_held_that_never_comes_back_is_done_when_its_lease_has_run
     assert_done_once()
 
 
+@pytest.mark.long
 def test_a_second_worker_of_the_same_name_takes_nothing_from_the_first(scripted_model: ScriptedModel, log: Path):
     model = Holding(scripted_model, "extraction")
     say_everything()
@@ -208,6 +215,7 @@ def test_a_second_worker_of_the_same_name_takes_nothing_from_the_first(scripted_
     assert [read_kind(request) for request in scripted_model.chat_requests].count("extraction") == len(FACTS)
 
 
+@pytest.mark.long
 def test_a_worker_whose_child_is_killed_again_and_again_goes_on_at_once(scripted_model: ScriptedModel, log: Path):
     model = Holding(scripted_model, *KINDS)
     say_everything()
@@ -252,6 +260,7 @@ def restart_database() -> None:
     connection.close()
 
 
+@pytest.mark.long
 @pytest.mark.skipif("valkey" not in get_missing_servers(), reason="the broker is not ours to kill")
 def test_a_broker_killed_and_emptied_with_work_queued(scripted_model: ScriptedModel, log: Path):
     model = Holding(scripted_model, "extraction")
@@ -264,6 +273,7 @@ def test_a_broker_killed_and_emptied_with_work_queued(scripted_model: ScriptedMo
     assert_done_once()
 
 
+@pytest.mark.long
 @pytest.mark.skipif("postgres" not in get_missing_servers(), reason="the database is not ours to restart")
 def test_a_database_restarted_under_load(scripted_model: ScriptedModel, log: Path):
     model = Holding(scripted_model, "extraction")

@@ -51,6 +51,7 @@ def connect(url: str, user: User) -> httpx2.Client:
     return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=60)
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.django_db(transaction=True)
 def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_model: ScriptedModel):

@@ -63,7 +63,7 @@ def test_a_turn_that_recalls_takes_few_queries_and_no_more_with_more_memories(
     alice: ApiClient, bob: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ):
     remember(alice, 10)
-    remember(bob, 1000)
+    remember(bob, 100)
     few = turn_queries(alice, model, monkeypatch, entries=[])
     many = turn_queries(bob, model, monkeypatch, entries=[])
     assert len(few) == len(many)

@@ -92,6 +92,7 @@ def test_a_turn_is_answered_while_the_broker_hangs(
         assert alice.say(session, "再见").raise_for_status().json()["assistant_message"]["content"] == "第二"
 
 
+@pytest.mark.long
 def test_a_broker_that_hangs_is_given_up_and_later_names_get_their_chance(
     hanging_broker: HangingBroker,
     sender: sending._Sender,

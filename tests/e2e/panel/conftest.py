@@ -14,7 +14,7 @@ from django.test import Client
 from playwright.sync_api import BrowserContext, Page
 
 from apps.accounts.models import User
-from tests.e2e.conftest import SCREENSHOTS
+from tests.e2e.conftest import SCREENSHOTS, keeps_pictures
 from tests.support.http_server import HttpServer
 
 _AXE_OPTIONS = {
@@ -74,13 +74,15 @@ def open_panel(new_context: Callable[..., BrowserContext], http_server: HttpServ
 
 @pytest.fixture
 def inspect(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """Keep a picture of a page and hold it to what every page is held to: no serious violation of WCAG A and AA, and
-    nothing wider than the window. ``inspect(page, "name")``; `without`: what was looked at on another page."""
+    """Hold a page to what every page is held to: no serious violation of WCAG A and AA, and nothing wider than the
+    window. ``inspect(page, "name")`` keeps its picture with ``--screenshot=on``; `without`: what was looked at on
+    another page."""
 
     def inspect_page(page: Page, name: str = "", *, without: Sequence[str] = ()) -> None:
         page.evaluate("() => document.fonts.ready.then(() => true)")
         stem = re.sub(r"[^\w-]+", "-", f"{request.node.name}-{name}").strip("-")
-        page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.jpg", full_page=True, type="jpeg", quality=70)
+        if keeps_pictures(request.config):
+            page.screenshot(path=Path(SCREENSHOTS) / f"{stem}.jpg", full_page=True, type="jpeg", quality=70)
         assert not page.evaluate(_FIND_SIDEWAYS_SCROLL), "the page scrolls sideways"
         assert list_violations(page, without=without) == []
 

@@ -1,5 +1,8 @@
 """Every page of the menu and a row of each, in both languages, for staff and for somebody else, with text that means
-harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls sideways."""
+harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls sideways.
+
+Every run walks through the Chinese pages of somebody; only the long ones walk in English, and as staff.
+"""
 
 from __future__ import annotations
 
@@ -75,9 +78,23 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
     return problems
 
 
-@pytest.mark.parametrize("look", ["zh", "en"], indirect=True)
+@pytest.mark.parametrize(
+    ("look", "who"),
+    [
+        ("zh", "mei"),
+        pytest.param("en", "mei", marks=pytest.mark.long),
+        pytest.param("zh", "staff", marks=pytest.mark.long),
+        pytest.param("en", "staff", marks=pytest.mark.long),
+    ],
+    indirect=["look"],
+)
 def test_every_page(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, look: dict[str, Any]
+    open_panel: Callable[..., Page],
+    inspect: Callable[..., None],
+    staff: User,
+    mei: User,
+    look: dict[str, Any],
+    who: str,
 ) -> None:
-    problems = {str(user): walk(open_panel(user, **look), inspect, str(user)) for user in (staff, mei)}
-    assert problems == {"tang": {}, "mei": {}}
+    user = {"mei": mei, "staff": staff}[who]
+    assert walk(open_panel(user, **look), inspect, str(user)) == {}

@@ -1,0 +1,84 @@
+"""Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
+
+Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
+disturb other tests. Beside each other they use the time in which one of them waits; a browser is installed meanwhile.
+Lines are printed as they come, with the group's name before them. The exit status is 1 if any group failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+RESULTS = Path(".test-output/spec")
+"""Where each group writes which requirements its tests prove."""
+
+GROUPS = {"e2e": "e2e", "llm": "llm", "unit": "not e2e and not llm"}
+"""Groups and the expression of pytest's ``-m`` that selects their tests. The one that takes longest starts first."""
+
+
+def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
+    """The commands of a group, each run if the one before it succeeded."""
+    python = [sys.executable, "-u", "-m"]
+    marks = f"({GROUPS[group]}) and {'long' if long else 'not long'}"
+    results = RESULTS / f"{'long-' if long else ''}{group}.json"
+    test = [*python, "pytest", "-q", "-m", marks, f"--spec-results={results}"]
+    if group == "unit":
+        # A file stays in one process, so what is made once for a module is made once.
+        test += ["-n", workers, "--dist", "loadfile"]
+    return [[*python, "tests.support.browser"], test] if group == "e2e" else [test]
+
+
+class Group:
+    """A group under way, in a thread of its own."""
+
+    def __init__(self, name: str, commands: list[list[str]]) -> None:
+        self.name = name
+        self.status = 1
+        self.seconds = 0.0
+        self._commands = commands
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        started = time.monotonic()
+        for command in self._commands:
+            self.status = self._run_command(command)
+            if self.status != 0:
+                break
+        self.seconds = time.monotonic() - started
+
+    def _run_command(self, command: list[str]) -> int:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with subprocess.Popen(command, text=True, errors="replace", **pipes) as process:  # type: ignore[call-overload]
+            for line in process.stdout:
+                print(f"{self.name:>4} | {line}", end="", flush=True)
+        return process.returncode
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--group", choices=GROUPS, help="run this one alone")
+    parser.add_argument("--long", action="store_true", help="run the tests marked long, and only those")
+    parser.add_argument("--workers", default="auto", help="processes of the unit tests (default: one for each core)")
+    options = parser.parse_args()
+    names = [options.group] if options.group else list(GROUPS)
+    groups = [Group(name, list_commands(name, long=options.long, workers=options.workers)) for name in names]
+    for group in groups:
+        group.wait()
+    for group in groups:
+        outcome = "passed" if group.status == 0 else "FAILED"
+        print(f"{group.name:>4} | {outcome} in {group.seconds:.0f} s")
+    sys.exit(1 if any(group.status for group in groups) else 0)
+
+
+if __name__ == "__main__":
+    main()
