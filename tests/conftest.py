@@ -22,6 +22,7 @@ pytest_plugins = [
     "tests.support.fixtures_llm",
     "tests.support.http_server",
     "tests.support.spec_report",
+    "tests.support.static_files",
 ]
 
 _data_dir = pytest.StashKey[Path]()

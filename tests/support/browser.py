@@ -10,7 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# The shell has no window around its pages, which takes a third less time.
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 def find_chromium() -> str | None:
@@ -27,7 +28,7 @@ def install_chromium() -> None:
     """As root Debian's package, with a font for Chinese; else, or where that fails, playwright's own download."""
     attempts = [[sys.executable, "-m", "playwright", "install", "chromium"]]
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        packages = "chromium fonts-noto-cjk"
+        packages = "chromium-headless-shell fonts-noto-cjk"
         attempts.insert(0, ["sh", "-c", f"apt-get update -q && apt-get install -qy --no-install-recommends {packages}"])
     for command in attempts:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
