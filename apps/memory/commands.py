@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.db.models import Q
 
 from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind, read_commands
@@ -306,6 +307,27 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
 
 
 @transaction.atomic
+def forget_learned(*, user: User, message_id: UUID, text: str, learned_from: Collection[UUID], now: datetime) -> None:
+    """End what was learned from earlier messages only after `text` said that it is to be forgotten (L9).
+
+    Extraction runs later than the turn that carries a command out. `learned_from`: the messages before this one. What
+    its owner undid stays undone.
+    """
+    for number, command in enumerate(read_commands(text)):
+        undone = Change.objects.filter(
+            user=user, operation=name_operation(message_id, str(number)), undone_by__isnull=False
+        )
+        if command.kind is not CommandKind.FORGET or undone.exists():
+            continue
+        lock_memories(user)
+        known = list(_list_known(user, learned_from=learned_from))
+        meant = find_meant(command.text, [one.statement for one in known], everything=command.everything)
+        if meant.plain:
+            with changed_by(origin=Change.Origin.TURN, actor=user):
+                _end(user, [known[at] for at in meant.plain], operation=uuid4(), now=now)
+
+
+@transaction.atomic
 def forget_chosen(
     *, user: User, memory_ids: Sequence[UUID], said: str, operation: UUID, now: datetime, whole: bool = False
 ) -> CommandResult:
@@ -338,16 +360,18 @@ def _choose_parts(parts: Sequence[_Known], *, said: str) -> Sequence[_Known]:
     return named or (parts if is_grounded(parts[0].statement.key, said=said) else [])
 
 
-def _list_known(user: User) -> Iterable[_Known]:
-    active = AtomicMemory.objects.filter(user=user, status=Status.ACTIVE).order_by("create_time", "id")
+def _list_known(user: User, *, learned_from: Collection[UUID] | None = None) -> Iterable[_Known]:
+    """All active statements; with `learned_from` only the memories that come from these messages."""
+    of_messages = Q() if learned_from is None else Q(message__in=learned_from)
+    active = AtomicMemory.objects.filter(of_messages, user=user, status=Status.ACTIVE).order_by("create_time", "id")
     for row_id, content in active.values_list("id", "content"):
         for at, sentence in enumerate(split_sentences(content)):
             yield _Known(Change.Kind.ATOMIC, row_id, at, Statement(sentence.strip()))
-    entries = LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).order_by("created_at", "id")
+    entries = LongTermMemory.objects.filter(of_messages, user=user, status=Status.ACTIVE).order_by("created_at", "id")
     for row_id, key, value in entries.values_list("id", "key", "value"):
         for at, item in enumerate(list_items(value)):
             yield _Known(Change.Kind.LONG_TERM, row_id, at, Statement(json_text(item), key))
-    for kind, holder in sorted(_holders.items()):
+    for kind, holder in sorted(_holders.items()) if learned_from is None else ():
         for part, statement in holder.find(user):
             yield _Known(kind, None, part, statement)
 

@@ -31,6 +31,7 @@ from apps.memory.services import (
     record_verdicts,
 )
 from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
+from apps.pipeline.extraction.forgetting import forget_as_asked
 from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
 from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
 from apps.profile.selectors import get_user_profile
@@ -197,6 +198,7 @@ def _write(
             message_id=batch.said[answer.context.about].id,
             now=now,
         )
+    forget_as_asked(claim, said=batch.said.values(), now=now)
 
 
 def _write_entries(

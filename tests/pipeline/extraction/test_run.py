@@ -17,7 +17,7 @@ from apps.conversations.queue.types import ClaimLost, SessionClaim
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
-from apps.memory.services import create_memory
+from apps.memory.services import create_memory, undo_operation
 from apps.pipeline.extraction import extract
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory
@@ -353,3 +353,38 @@ def test_messages_of_another_person_are_not_read(answering: Callable[[Any], Stan
     say(mine, "我住在北京")
     extract(claim())
     assert "1234" not in model.requests[1].messages[1].content
+
+
+def learn_cello(about: int) -> dict[str, Any]:
+    return {"memories": [{"content": "The user plays the cello.", "about": about}]}
+
+
+@pytest.mark.spec("L9")
+def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_before(
+    answering: Callable[[Any], StandInModel],
+) -> None:
+    user = UserFactory()
+    session = SessionFactory(user=user)
+    say(session, "I play the cello.")
+    say(session, "Forget that I play the cello.")
+    answering(learn_cello(1))
+    extract(claim())
+    assert contents(user) == []
+    ended = AtomicMemory.objects.get(user=user)
+    undo_operation(
+        user=user, operation=Change.objects.filter(object_id=ended.id).latest("created_at").operation, now=NOW
+    )
+    assert contents(user) == ["The user plays the cello."]
+
+
+@pytest.mark.spec("L9")
+def test_what_is_said_after_it_was_to_be_forgotten_is_learned(
+    answering: Callable[[Any], StandInModel],
+) -> None:
+    user = UserFactory()
+    session = SessionFactory(user=user)
+    say(session, "Forget that I play the cello.")
+    say(session, "I play the cello.")
+    answering(learn_cello(3))
+    extract(claim())
+    assert contents(user) == ["The user plays the cello."]
