@@ -103,9 +103,11 @@ export class MessagesView {
     if (conversation.earlier) wanted.push(this.sentinel);
     if (conversation.state === "loading" && !rows.length) wanted.push(skeleton([60, 90, 75, 40]));
     let day = null;
+    const days = {};
     for (const row of rows) {
       const label = formatDay(row.createTime);
-      if (label !== day) wanted.push(this.#dayNode(label));
+      // Imported messages may be of an earlier day than the replies between them: a day can be there several times.
+      if (label !== day) wanted.push(this.#dayNode(label, (days[label] = (days[label] ?? 0) + 1)));
       day = label;
       wanted.push(this.#rowNode(row));
     }
@@ -120,14 +122,15 @@ export class MessagesView {
 
   #place(wanted) {
     const { children } = this.container;
+    const kept = new Set(wanted);
+    for (const child of [...children]) if (!kept.has(child)) child.remove();
     wanted.forEach((node, index) => {
       if (children[index] !== node) this.container.insertBefore(node, children[index] ?? null);
     });
-    while (children.length > wanted.length) this.container.lastElementChild.remove();
   }
 
-  #dayNode(label) {
-    const key = `day ${label}`;
+  #dayNode(label, time) {
+    const key = `day ${label} ${time}`;
     if (!this.#nodes.has(key)) this.#nodes.set(key, el("p", { class: "day" }, el("span", {}, label)));
     return this.#nodes.get(key);
   }

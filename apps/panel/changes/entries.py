@@ -34,6 +34,9 @@ _NAMING = ("key", "title", "content", "text")
 _TECHNICAL = frozenset({"normalized_key", "normalized_content", "superseded_by", "superseded_by_id", "updated_at"})
 """Fields that say nothing a person does not see in the others."""
 
+_USUAL = {"status": "active", "mode": "replace"}
+"""What is not worth a line of a new memory."""
+
 _SHOWN = 400
 _BEFORE_CHANGE = 60
 
@@ -129,7 +132,8 @@ def list_lines(change: Change, *, whole: bool = False) -> Iterator[Line]:
     before, after = change.before or {}, change.after or {}
     for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
-        if old == new or name in _TECHNICAL or (change.before is None and new in (None, "", [], {})):
+        is_usual = change.before is None and (not new or _USUAL.get(name) == new)
+        if old == new or name in _TECHNICAL or is_usual:
             continue
         field = _find_field(change.kind, name)
         texts = (_show(old, field), _show(new, field))
