@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -246,6 +246,22 @@ def test_a_long_history_opens_at_its_end_and_grows_upwards(open_chat: Callable[.
     expect(chat.messages).to_have_count(120)
     numbers = [int(text) for text in re.findall(r"第 (\d+) 条", chat.page.locator("#messages").inner_text())]
     assert numbers == list(range(1, 121))
+
+
+def test_days_that_alternate_are_all_shown_and_nothing_is_left_loading(
+    open_chat: Callable[..., ChatPage], mei: User
+) -> None:
+    """As after a replay: what was said is of an earlier day than the replies between."""
+    session = Session.objects.create(user=mei, title="重放", last_position=6)
+    days = [datetime(2026, 3, 1, 12, tzinfo=UTC), datetime(2026, 3, 2, 12, tzinfo=UTC)]
+    for position in range(6):
+        Message.objects.create(
+            session=session, user=mei, role=["user", "assistant"][position % 2], content=f"第{position}句",
+            position=position + 1, create_time=days[position % 2],
+        )  # fmt: skip
+    chat = open_chat(f"/s/{session.id}")
+    expect(chat.page.locator("#messages .day")).to_have_count(6)
+    expect(chat.page.locator("#messages .skeleton")).to_have_count(0)
 
 
 def test_sessions_are_listed_by_day_and_page_by_page(open_chat: Callable[..., ChatPage], mei: User) -> None:
