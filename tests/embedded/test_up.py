@@ -150,10 +150,14 @@ def test_all_parts_become_healthy(running: Up) -> None:
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
 
 
+@pytest.mark.timeout(300)
 def test_beat_and_workers_say_who_they_are(running: Up) -> None:
-    wait_until(lambda: re.search(r"^beat         \| .*beat: Starting", running.output, re.MULTILINE))
-    wait_until(lambda: re.search(r"^worker       \| .*worker@.* ready\.", running.output, re.MULTILINE))
-    wait_until(lambda: re.search(r"^worker-model \| .*worker-model@.* ready\.", running.output, re.MULTILINE))
+    for line in (
+        r"^worker       \| .*worker@.* ready\.",
+        r"^worker-model \| .*worker-model@.* ready\.",
+        r"^beat         \| .*beat: Starting",
+    ):  # each steps back behind the tests, so on a busy machine they take their time
+        wait_until(lambda line=line: re.search(line, running.output, re.MULTILINE), seconds=110)  # type: ignore[misc]
     assert "superuser privileges" not in running.output
 
 
