@@ -41,7 +41,7 @@ def _holds(rest: str, plain: str) -> bool:
     if rules["today"].search(plain) and not rules["of_a_life"].search(clauses[0]):
         return False
     said = clauses[0] if len(clauses[0]) > 3 else "".join(clauses[:2])
-    return bool(rules["lasting"].search(said) or (rules["event_day"].search(plain) and len(rest) > 2))
+    return bool(rules["lasting"].search(said)) or (len(rest) > 3 and not rules["felt"].search(plain))
 
 
 def _first_clause(plain: str) -> str:

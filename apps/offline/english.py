@@ -32,7 +32,7 @@ def is_lasting(plain: str, text: str) -> bool:
         case "i":
             return _says_of_me(rest, lead=found["lead"] or "", text=text)
         case "we":
-            return _says_of_us(rest)
+            return _says_of_us(rest, text=text)
         case _:
             return _says_of_mine(rest)
 
@@ -47,7 +47,7 @@ def _says_of_me(rest: str, *, lead: str, text: str) -> bool:
     first, _, after = rest.partition(" ")
     after = _skip_adverbs(after)
     if intends := _begins("intends", rest):
-        return _says_what_i_will(rest[intends:].strip(), rest[:intends], timed=timed)
+        return _says_what_i_will(rest[intends:].strip(), rest[:intends], timed=timed or _has("habits", framed))
     if first == "am":
         return not _has("being_now", after) and (_has("being", after) or _has("lasting_getting", after))
     if first == "was":
@@ -94,9 +94,10 @@ def _says_what_i_have(rest: str, *, timed: bool, named: bool) -> bool:
     return (bool(_begins("events", rest)) or timed or named or lived) and _has_object(rest)
 
 
-def _says_of_us(rest: str) -> bool:
+def _says_of_us(rest: str, *, text: str) -> bool:
     if intends := _begins("intends", rest):
-        return _has("times", rest) and _has_object(rest[intends:]) and not _points(rest)
+        dated = _has("times", rest) or _PROPER.search(text[2:]) is not None
+        return dated and _has_object(rest[intends:]) and not _points(rest)
     rest = _skip_adverbs(rest)
     if _points(rest) or not _begins("we_do", rest) or not _has_object(rest):
         return False
