@@ -24,13 +24,13 @@ def is_lasting(plain: str, text: str) -> bool:
         return not _points(plain)
     found = _subject().match(plain)
     if found is None:
-        return False
-    rest = plain[found.end() :].strip()
-    if _has("pointing_lead", found["lead"] or "") or rest.startswith(("all ", "both ", "each ")):
+        return bool(_begins("events", plain)) and _says_of_me(plain, lead="", text=text)
+    rest, lead = plain[found.end() :].strip(), found["lead"] or ""
+    if _has("pointing_lead", lead) or rest.startswith(("all ", "both ", "each ")):
         return False
     match found["who"]:
         case "i":
-            return _says_of_me(rest, lead=found["lead"] or "", text=text)
+            return _says_of_me(rest, lead=lead, text=text)
         case "we":
             return _says_of_us(rest, text=text)
         case _:
