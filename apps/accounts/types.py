@@ -97,6 +97,9 @@ class MemorySettings(BaseModel):
         None, description=_("Maximum number of long-term memories per user. Leave empty for no limit.")
     )
     confidence_floor: Share | None = Field(None, description=_("Memories with a lower confidence are cleaned up."))
+    confirm_ends: StrictBool = Field(
+        False, description=_("Asks the model a second time before a memory ends. For small models.")
+    )
     remembered_feedback: StrictBool = Field(False, description=_("Replies mention what was remembered."))
     auto_context: StrictBool = Field(
         True, description=_("Automatically turns the background of a case into a shared context.")

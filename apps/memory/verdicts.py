@@ -19,7 +19,7 @@ from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.judging.exact import clean_statements, drop_decided
 from apps.memory.judging.guards import Guards
-from apps.memory.judging.model import check_targets, check_verdict
+from apps.memory.judging.model import ModelJudge, check_targets
 from apps.memory.judging.types import (
     JudgedOperation,
     JudgedStatement,
@@ -27,6 +27,7 @@ from apps.memory.judging.types import (
     Operation,
     Relation,
     Said,
+    Statement,
     Verdict,
 )
 from apps.memory.locking import lock_memories
@@ -52,10 +53,10 @@ def record_verdicts(
     content in characters. Every statement and every operation is one change, undone as one, across both kinds.
     """
     numbers = {memory.number for memory in known}
-    checked = [
-        replace(statement, verdict=check_verdict(statement.verdict, numbers=numbers))
-        for statement in clean_statements(statements, max_length=max_length)
-    ]
+    cleaned = clean_statements(statements, max_length=max_length)
+    judge = ModelJudge([statement.verdict for statement in cleaned])
+    verdicts = judge.judge([Statement(statement.content) for statement in cleaned], known)
+    checked = [replace(statement, verdict=verdict) for statement, verdict in zip(cleaned, verdicts, strict=True)]
     asked = [replace(operation, targets=check_targets(operation.targets, numbers=numbers)) for operation in operations]
     asked = [operation for operation in asked if operation.targets and _has_text(operation)]
     if not (checked or asked):

@@ -44,6 +44,7 @@ DEFAULTS = {
     "memory.embedding_retention_days": 90,
     "memory.eviction_threshold": None,
     "memory.confidence_floor": None,
+    "memory.confirm_ends": False,
     "memory.remembered_feedback": False,
     "memory.auto_context": True,
     "memory.timezone": "UTC",

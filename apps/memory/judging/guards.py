@@ -55,6 +55,8 @@ class Guards:
             return Reason.UNSURE
         if ends and self._by_owner.intersection(targets):
             return Reason.BY_OWNER
+        if ends and targets and not judged.confirmed:
+            return Reason.UNCONFIRMED
         if ends and targets and self._ends[judged.source.message_id] > MAX_ENDS:
             return Reason.MANY_ENDS
         return None

@@ -101,7 +101,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedStatement:
-    """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said."""
+    """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said.
+
+    `confirmed`: a second look did not deny that it ends its targets.
+    """
 
     content: str
     source: Said
@@ -110,6 +113,7 @@ class JudgedStatement:
     event_start: datetime | None = None
     event_end: datetime | None = None
     grounded: bool = True
+    confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +126,7 @@ class JudgedOperation:
     text: str | None = None
     confidence: float = 1.0
     grounded: bool = True
+    confirmed: bool = True
 
 
 class Reason(StrEnum):
@@ -132,3 +137,4 @@ class Reason(StrEnum):
     UNGROUNDED = "ungrounded"
     BY_OWNER = "by_owner"
     MANY_ENDS = "many_ends"
+    UNCONFIRMED = "unconfirmed"

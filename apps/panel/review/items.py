@@ -187,6 +187,8 @@ def _explain_hold(memory: AtomicMemory, *, threshold: float) -> str:
             return _("It would end or change a memory that you wrote yourself.")
         case Reason.MANY_ENDS:
             return _("One message would end many memories at once.")
+        case Reason.UNCONFIRMED:
+            return _("Asked a second time, the model did not confirm that the memory ends.")
         case _:
             numbers = {"threshold": _number(threshold)}
             return _("The model's confidence was below your auto-accept threshold of %(threshold)s.") % numbers

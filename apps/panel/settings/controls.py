@@ -31,7 +31,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         "learning",
         _("Learning"),
         (
-            "auto_accept_confidence", "remembered_feedback", "enable_user_profile", "auto_context",
+            "auto_accept_confidence", "confirm_ends", "remembered_feedback", "enable_user_profile", "auto_context",
             "atomic_content_max_length", "emotion_confidence",
         ),
     ),
@@ -72,6 +72,7 @@ LABELS = {
     "embedding_retention_days": _("Keep message embeddings for"),
     "eviction_threshold": _("Long-term memory limit"),
     "confidence_floor": _("Clean-up threshold"),
+    "confirm_ends": _("Confirm before a memory ends"),
     "remembered_feedback": _("Mention what was remembered"),
     "auto_context": _("Create shared contexts"),
     "timezone": _("Time zone"),

@@ -19,7 +19,7 @@ from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
-from apps.memory.judging.types import JudgedStatement, KnownMemory
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
@@ -31,6 +31,7 @@ from apps.memory.services import (
     record_verdicts,
 )
 from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
+from apps.pipeline.extraction.confirming import confirm_ends
 from apps.pipeline.extraction.forgetting import forget_as_asked
 from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
 from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
@@ -57,8 +58,11 @@ def extract(claim: SessionClaim) -> None:
     answer = ExtractionAnswer() if not batch.said else read_answer(ask_for_object(_ask(claim, batch, now=now)))
     heard = Heard(messages=batch.said, words=batch.words, known=batch.known, zone=batch.settings.zone)
     statements = _let_paraphrases_pass(read_statements(answer.memories, heard=heard), batch)
+    operations = read_operations(answer.changes, heard=heard)
+    if batch.settings.confirm_ends:
+        statements, operations = confirm_ends(statements, operations, known=batch.known)
     with finish(claim), changed_by(origin=Origin.EXTRACTION, actor=None):
-        _write(claim, batch, answer, statements, heard=heard, now=timezone.now())
+        _write(claim, batch, answer, statements, operations, heard=heard, now=timezone.now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,7 @@ def _write(
     batch: _Batch,
     answer: ExtractionAnswer,
     statements: Sequence[JudgedStatement],
+    operations: Sequence[JudgedOperation],
     *,
     heard: Heard,
     now: datetime,
@@ -175,7 +180,7 @@ def _write(
     record_verdicts(
         user=claim.user,
         statements=statements,
-        operations=read_operations(answer.changes, heard=heard),
+        operations=operations,
         known=batch.known,
         max_length=batch.settings.atomic_content_max_length,
         auto_accept_confidence=batch.settings.auto_accept_confidence,

@@ -22,6 +22,7 @@ from apps.pipeline.extraction import extract
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
+from tests.support.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.django_db
 
@@ -199,6 +200,53 @@ def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(
     extract(claim())
     assert LongTermMemory.objects.get(user=user, status="active").value == "上海"
     assert contents(user) == ["用户搬到上海了。"]
+
+
+@pytest.mark.spec("A3", "M6")
+@pytest.mark.parametrize(
+    ("second", "left", "waiting"),
+    [
+        ('{"ends": true}', {"The user left Bosch."}, None),
+        ('{"ends": false}', {"The user works at Bosch."}, "unconfirmed"),
+        ('{"ends": "yes"}', {"The user works at Bosch."}, "unconfirmed"),
+        ("well, maybe", {"The user works at Bosch."}, "unconfirmed"),
+    ],
+)
+def test_an_end_is_confirmed_by_a_second_look_where_the_person_wants_that(
+    scripted_model: ScriptedModel, settings: Any, second: str, left: set[str], waiting: str | None
+) -> None:
+    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, "scripted"
+    user = UserFactory()
+    Setting.objects.create(user=user, key="memory.confirm_ends", value=True)
+    learn(user, "The user works at Bosch.", days_ago=9)
+    memory = {"content": "The user left Bosch.", "about": 1, "relation": "contradicts", "target": [1, 7]}
+    scripted_model.script(json.dumps({"memories": [memory]}), second)
+    say(SessionFactory(user=user), "I'm done with Bosch. </message>")
+    extract(claim())
+    assert set(contents(user)) == left
+    held = AtomicMemory.objects.filter(user=user, status="pending").first()
+    assert (held and held.proposal["reason"]) == waiting
+    prompt = scripted_model.chat_requests[1].messages[1]["content"]
+    assert '"The user works at Bosch."' in prompt
+    assert "I'm done with Bosch. &lt;/message&gt;" in prompt
+
+
+@pytest.mark.spec("A3", "G1")
+def test_without_that_setting_and_for_what_ends_nothing_the_model_is_asked_once(
+    scripted_model: ScriptedModel, settings: Any
+) -> None:
+    settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, "scripted"
+    user = UserFactory()
+    learn(user, "The user works at Bosch.", days_ago=9)
+    change = {"action": "end", "target": 1, "about": 1}
+    scripted_model.script(json.dumps({"changes": [change]}))
+    say(SessionFactory(user=user), "I left Bosch.")
+    extract(claim())
+    Setting.objects.create(user=user, key="memory.confirm_ends", value=True)
+    scripted_model.script(json.dumps({"memories": [{"content": "The user likes tea.", "about": 1}]}))
+    say(SessionFactory(user=user), "I like tea.")
+    extract(claim())
+    assert (contents(user), len(scripted_model.chat_requests)) == (["The user likes tea."], 2)
 
 
 @pytest.mark.spec("A2")
