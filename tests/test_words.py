@@ -54,6 +54,12 @@ _PHRASES = [
     (r"of whatever people", "from any users"),
     (r"to our disadvantage|to our advantage", "bias the results"),
     (r"is worth what the judge is worth", "only as reliable as the judge"),
+    (r"\btold of\b|carries nothing|who ended", "say plainly what happens"),
+    (r"\bmend(s|ed|ing)?\b", "fix, correct"),
+    (r"go(es)? on with\b", "continues with, is followed by"),
+    (r"history that holds|\bholds? again\b", "restored"),
+    (r"what (came|comes|became|becomes) of\b", "the result, the outcome, its history"),
+    (r"\b(hence|thereof|wherein|whereof)\b", "so, of it, in which"),
 ]  # fmt: skip
 _CHINESE = [
     ("您", "你"),

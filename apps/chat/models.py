@@ -71,7 +71,7 @@ class Turn(models.Model):
 
     Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
-    `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and what became of it
+    `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and the outcome
     (`apps.chat.turn.command_record`); `layers`: ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds
     by phase; `sources`: the revisions of what the layers show, and what they were made under
     (`apps.chat.turn.record`), empty for turns from before it was kept.

@@ -188,7 +188,7 @@ def _format_prefix(name: str, width: int, colour: int | None) -> str:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and everything it started: it leads a session, hence a group, of its own."""
+    """Kill the process and everything it started: it leads a session, and so a group, of its own."""
     # Nobody left in the group: no such process, or, on macOS, no permission to signal a zombie.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

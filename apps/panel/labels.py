@@ -45,7 +45,7 @@ _CATEGORIES = {
     "preference": _("Preferences"),
     "fact": _("Facts"),
     "pattern": _("Habits"),
-    "atomic": _("From conversations"),
+    "atomic": _("Atomic memories"),
 }
 
 

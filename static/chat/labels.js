@@ -37,7 +37,7 @@ const LABELS = {
   },
   formality: { casual: pgettext("formality", "Casual"), formal: pgettext("formality", "Formal") },
   category: { preference: gettext("Preference"), fact: gettext("Fact"), pattern: gettext("Habit") },
-  kind: { long_term: gettext("Long-term memory"), atomic: gettext("From a conversation") },
+  kind: { long_term: gettext("Long-term memory"), atomic: gettext("Atomic memory") },
   action: {
     created: gettext("New"),
     superseded: gettext("Updated"),

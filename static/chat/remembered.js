@@ -54,7 +54,7 @@ export function rememberedItem(update) {
   return item;
 }
 
-/** A turn keeps what happened in it; what became of a pending memory since then is asked for. */
+/** A turn keeps what happened in it; the present status of a pending memory is asked for. */
 async function catchUp(update, settle) {
   try {
     const { status } = await api.getMemory(update.id);
@@ -100,7 +100,7 @@ export function forgetButton({ id, kind = "long_term", text, onForgotten }) {
 const PLACES = {
   working: gettext("Current context"),
   long_term: gettext("Long-term memory"),
-  atomic: gettext("From a conversation"),
+  atomic: gettext("Atomic memory"),
   profile: gettext("Profile"),
   summary: gettext("Summary"),
   context: gettext("Shared context"),

@@ -86,7 +86,7 @@ class ContextInput:
 
     `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
     is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
-    `actions`: what the message told the memory to do, by what became of it (L9). `everything`: `memories` are all there
+    `actions`: what the message told the memory to do, by outcome (L9). `everything`: `memories` are all there
     are, as the message asks for them.
     `budget` is in tokens; `context_limit` in messages (C3).
     """

@@ -82,7 +82,7 @@ def forget_candidate(*, user: User, message_id: uuid.UUID, memory_id: uuid.UUID,
 
 
 def describe_actions(results: Iterable[CommandResult]) -> dict[str, Any]:
-    """Return what the prompt says was done: texts as they are stored, by what became of them; {} for nothing.
+    """Return what the prompt says was done: texts as they are stored, by outcome; {} for nothing.
 
     Of very many only the first; `not_listed` counts the others.
     """

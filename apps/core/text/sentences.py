@@ -17,7 +17,6 @@ _END = re.compile(
     r"|\n\s*"
 )
 _CLAUSE_END = re.compile(r"[，；、：]|[,;:](?=\s)|(?<=\s)[-–—]+(?=\s)")
-_MARKS = " \t\n.。!！?？…,，;；:：-–—"
 _LAST_WORD = re.compile(r"[^\s(（]*$")
 _ABBREVIATION = re.compile(
     r"(?:.*[\u3400-\u9fff](?=[A-Za-z]{2}))?"
@@ -45,12 +44,6 @@ def split_sentences(text: str, *, keep: Sequence[Span] = ()) -> list[str]:
     if begin < len(text):
         sentences.append(text[begin:])
     return sentences
-
-
-def split_clauses(text: str) -> list[str]:
-    """The clauses of `text`, without the marks and blanks between them."""
-    parts = (part for sentence in split_sentences(text) for part in _CLAUSE_END.split(sentence))
-    return [clause for part in parts if (clause := part.strip(_MARKS))]
 
 
 def _ends(text: str) -> Iterable[int]:

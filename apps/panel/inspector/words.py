@@ -16,7 +16,7 @@ LAYERS = (
 
 KINDS = {
     "long_term": _("Long-term memory"),
-    "atomic": _("From a conversation"),
+    "atomic": _("Atomic memory"),
     "session_summary": _("Summary of another conversation"),
     "conversation_summary": _("Summary of this conversation"),
     "context": _("Shared context"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.core.text.sentences import cut_at_sentence, split_clauses, split_sentences
+from apps.core.text.sentences import cut_at_sentence, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,3 @@ def test_nothing_is_lost_by_splitting_and_a_cut_is_a_beginning(text: str, limit:
     cut = cut_at_sentence(text, limit)
     assert len(cut) <= limit
     assert text.strip().startswith(cut.removesuffix("…"))
-
-
-@pytest.mark.parametrize(
-    ("text", "clauses"),
-    [
-        ("竖琴不学了，现在学琵琶。挺好！", ["竖琴不学了", "现在学琵琶", "挺好"]),
-        (
-            "I sold the boat, all 2,000 kg of it - at last. Dr. Wu has it.",
-            ["I sold the boat", "all 2,000 kg of it", "at last", "Dr. Wu has it"],
-        ),
-        ("……", []),
-        ("", []),
-    ],
-)
-def test_clauses_come_without_the_marks_between_them(text: str, clauses: list[str]) -> None:
-    assert split_clauses(text) == clauses

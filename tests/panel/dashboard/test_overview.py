@@ -88,7 +88,7 @@ def test_memories_are_counted_by_category_and_status(client: Client, mei: User) 
         "Preferences": [("pending", 1, pytest.approx(1 / 3))],
         "Facts": [("active", 3, 1.0)],
         "Habits": [],
-        "From conversations": [],
+        "Atomic memories": [],
     }
     assert tile(context, "neurology").value == "3"
     assert (tile(context, "rule").value, tile(context, "rule").tone) == ("1", "amber")
