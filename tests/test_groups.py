@@ -1,0 +1,39 @@
+"""The groups run beside each other: each test is in exactly one of them, and a failure of any command is a failure."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.groups import GROUPS, Group, list_commands
+
+
+@pytest.mark.parametrize("marks", [set(), {"e2e"}, {"llm"}, {"long"}, {"e2e", "long"}, {"llm", "long"}])
+def test_every_test_is_in_one_group_and_in_one_of_the_two_runs(marks: set[str]) -> None:
+    names = {name: name in marks for name in ("e2e", "llm", "long")}
+    runs = [
+        (group, long)
+        for group in GROUPS
+        for long in (False, True)
+        for command in [list_commands(group, long=long, workers="2")[-1]]
+        if eval(command[command.index("-m", 3) + 1], {}, names)
+    ]
+    assert runs == [(next(iter(marks - {"long"}), "unit"), "long" in marks)]
+
+
+def test_each_run_of_a_group_writes_results_of_its_own() -> None:
+    commands = [list_commands(group, long=long, workers="2")[-1] for group in GROUPS for long in (False, True)]
+    files = [option for command in commands for option in command if option.startswith("--spec-results=")]
+    assert len(files) == len({*files}) == 6
+
+
+@pytest.mark.parametrize(("statuses", "status", "runs"), [((0, 0), 0, 2), ((0, 3), 3, 2), ((3, 0), 3, 1)])
+def test_a_group_ends_with_its_first_command_that_fails(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], statuses: tuple[int, ...], status: int, runs: int
+) -> None:
+    group = Group("some", [[sys.executable, "-c", f"print('ran'); exit({each})"] for each in statuses])
+    group.wait()
+    assert group.status == status
+    assert capfd.readouterr().out == "some | ran\n" * runs
