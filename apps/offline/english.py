@@ -47,7 +47,7 @@ def _says_of_me(rest: str, *, lead: str, text: str) -> bool:
     first, _, after = rest.partition(" ")
     after = _skip_adverbs(after)
     if intends := _begins("intends", rest):
-        return _says_what_i_will(rest[intends:].strip(), rest[:intends], timed=timed or _has("habits", framed))
+        return _says_what_i_will(rest[intends:].strip(), rest[:intends], timed=timed)
     if first == "am":
         return not _has("being_now", after) and (_has("being", after) or _has("lasting_getting", after))
     if first == "was":

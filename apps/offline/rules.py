@@ -34,7 +34,7 @@ def rewrite(text: str, name: str) -> str:
 def join_words(words: list[str]) -> str:
     """Return a pattern that finds any of `words`, the longest first; English ones as whole words."""
     found = "|".join(sorted(words, key=len, reverse=True))
-    return rf"\b(?:{found})\b" if all(word.isascii() or "’" in word for word in words) else f"(?:{found})"
+    return f"(?:{found})" if re.search(r"[\u3400-\u9fff]", found) else rf"\b(?:{found})\b"
 
 
 def _fill(source: str, sources: Mapping[str, str]) -> str:
