@@ -163,14 +163,14 @@ def _list_probes(said: Sequence[str]) -> list[str]:
 
 def _search_atomic(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
     found = retrieve_atomic_memories(
-        user=user, query=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0
+        user=user, query=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0, with_muted=True
     )
     return [memory.candidate.id for memory in found]
 
 
 def _search_long_term(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
     found = retrieve_relevant_memories(
-        user=user, message=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0
+        user=user, message=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0, with_muted=True
     )
     return [memory.candidate.id for memory in found]
 

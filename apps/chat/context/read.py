@@ -130,9 +130,9 @@ def asks_for_everything(message: str) -> bool:
 
 
 def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
-    """All that is remembered, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
-    entries = list_memories(user).filter(status="active")[:MAX_EVERYTHING]
-    contents = list_atomic_memories(user).filter(status="active")[:MAX_EVERYTHING]
+    """All that is remembered and not muted, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
+    entries = list_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
+    contents = list_atomic_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
     return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
 
 

@@ -81,7 +81,7 @@ def _list_long_term(user: User) -> Iterator[str]:
     active = list_memories(user).filter(status="active")
     shown = list(active[:LISTED])
     for category, title in _CATEGORIES.items():
-        lines = [_describe(memory) for memory in shown if memory.category == category]
+        lines = [_mark(_describe(memory), muted=memory.muted) for memory in shown if memory.category == category]
         if lines:
             yield _write_group(str(title), lines)
     if len(shown) == LISTED:
@@ -93,7 +93,7 @@ def _list_atomic(user: User, settings: MemorySettings) -> Iterator[str]:
     shown = list(active[:LISTED])
     days = groupby(shown, key=lambda memory: memory.timestamp.astimezone(settings.zone).date())
     for at, (day, memories) in enumerate(days):
-        group = _write_list([memory.content for memory in memories])
+        group = _write_list([_mark(memory.content, muted=memory.muted) for memory in memories])
         yield "\n".join([*([f"**{_('From your conversations')}**\n"] if at == 0 else []), f"{day}\n", group])
     if len(shown) == LISTED:
         yield from _count_more(active.count() - LISTED, page="admin:memory_atomicmemory_changelist")
@@ -106,6 +106,10 @@ def _count_more(count: int, *, page: str) -> Iterator[str]:
             "… and %(count)s more. All of them are in the memory panel: %(address)s",
             count,
         ) % {"count": count, "address": reverse(page)}
+
+
+def _mark(text: str, *, muted: bool) -> str:
+    return f"{text} {_('(muted)')}" if muted else text
 
 
 def _describe(memory: LongTermMemory) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
@@ -93,10 +94,14 @@ class AtomicMemoryView(APIView):
         user, asked = get_user(request), read_uuid(atomic_id)
         get_atomic_memory(user, asked)
         body.is_valid(raise_exception=True)
-        memory = services.update_atomic_memory(
-            user=user, memory_id=asked, changes={**otherwise, **body.validated_data}, now=timezone.now()
-        )
-        return Response(AtomicMemorySerializer(memory).data)
+        changes, now = {**otherwise, **body.validated_data}, timezone.now()
+        muted = changes.pop("muted", None)
+        with transaction.atomic():
+            if changes or muted is None:
+                services.update_atomic_memory(user=user, memory_id=asked, changes=changes, now=now)
+            if muted is not None:
+                services.mute_atomic_memories(user=user, ids=[asked], muted=muted, now=now)
+        return Response(AtomicMemorySerializer(get_atomic_memory(user, asked)).data)
 
     @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, atomic_id: str) -> Response:

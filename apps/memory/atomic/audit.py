@@ -18,6 +18,8 @@ def snapshot(memory: AtomicMemory) -> Snapshot:
         "event_end": _write(memory.event_end),
         "status": str(memory.status),
         "superseded_by": str(memory.superseded_by_id) if memory.superseded_by_id else None,
+        # Only where it is so: records from before there was such a thing stay true.
+        **({"muted": True} if memory.muted else {}),
     }
 
 

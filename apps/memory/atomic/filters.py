@@ -15,9 +15,10 @@ ORDERINGS = {"create_time": "created_at", "updated_at": "updated_at", "timestamp
 
 
 class AtomicMemoryFilter(django_filters.FilterSet):
-    """`status` (active by default), `search`, `since`, `until`, `tags`, `session_id`, `ordering`."""
+    """`status` (active by default), `muted`, `search`, `since`, `until`, `tags`, `session_id`, `ordering`."""
 
     status = StatusListFilter(lookup_expr="in", label="Comma-separated statuses, or all; active by default.")
+    muted = django_filters.BooleanFilter()
     search = django_filters.CharFilter(method="filter_search", label="Search memories")
     since = TimeFilter(field_name="timestamp", lookup_expr="gte", label="Mentioned at this time or later (ISO 8601).")
     until = TimeFilter(field_name="timestamp", lookup_expr="lte", label="Mentioned at this time or earlier (ISO 8601).")
@@ -27,7 +28,7 @@ class AtomicMemoryFilter(django_filters.FilterSet):
 
     class Meta:
         model = AtomicMemory
-        fields = ("status", "search", "since", "until", "tags", "session_id", "ordering")
+        fields = ("status", "muted", "search", "since", "until", "tags", "session_id", "ordering")
 
     def filter_search(self, queryset: QuerySet[AtomicMemory], name: str, value: str) -> QuerySet[AtomicMemory]:
         refuse_forbidden(value)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictCharField, StrictDateTimeField
+from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS
 from apps.memory.models import AtomicMemory
@@ -33,6 +33,7 @@ class AtomicMemorySerializer(serializers.ModelSerializer[AtomicMemory]):
             "event_end",
             "status",
             "superseded_by",
+            "muted",
             "create_time",
             "updated_at",
         )
@@ -48,6 +49,7 @@ class AtomicChangeRequest(KnownFieldsSerializer):
     timestamp = StrictDateTimeField(required=False)
     event_start = StrictDateTimeField(required=False, allow_null=True)
     event_end = StrictDateTimeField(required=False, allow_null=True)
+    muted = StrictBooleanField(required=False, help_text="Kept and shown, but never recalled in a reply (L10).")
 
 
 class AtomicReplaceRequest(AtomicChangeRequest):
@@ -60,6 +62,7 @@ class AtomicRequest(AtomicChangeRequest):
     """A new atomic memory; `timestamp` defaults to now."""
 
     session_id = serializers.UUIDField(required=False, allow_null=True)
+    muted = None  # type: ignore[assignment]  # a new one is not
 
 
 class ScoredAtomicSerializer(serializers.Serializer[Any]):

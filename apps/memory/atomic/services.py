@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,7 @@ from apps.memory.history.services import forget_history, record_changes
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
+from apps.memory.muting import mute
 from apps.memory.types import MemoryKind
 
 EDITABLE_FIELDS = ("content", "tags", "timestamp", "event_start", "event_end")
@@ -175,6 +176,12 @@ def update_atomic_memory(
     if rewritten:
         _write_vectors(user, [memory])
     return memory
+
+
+def mute_atomic_memories(*, user: User, ids: Collection[UUID], muted: bool, now: datetime) -> int:
+    """Mute active and pending memories, or no longer, as one operation (L10); returns how many were otherwise."""
+    rows = AtomicMemory.objects.defer(*DERIVED_FIELDS)
+    return mute(rows, user=user, ids=ids, muted=muted, snapshot=snapshot, describe=describe_change, now=now)
 
 
 @transaction.atomic

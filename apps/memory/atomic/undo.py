@@ -39,8 +39,9 @@ def _restore(*, user: User, rows: Sequence[tuple[AtomicMemory, Snapshot | None]]
             for name in _TIMES:
                 setattr(memory, name, before[name] and datetime.fromisoformat(before[name]))
             memory.superseded_by_id = before["superseded_by"] and UUID(before["superseded_by"])
+            memory.muted = before.get("muted", False)
             set_content(memory, before["content"])
-        memory.save(update_fields=["status", "tags", *_TIMES, "superseded_by", "updated_at", *TEXT_FIELDS])
+        memory.save(update_fields=["status", "tags", *_TIMES, "superseded_by", "muted", "updated_at", *TEXT_FIELDS])
     back = [memory for memory, before in rows if before and memory.status == Status.ACTIVE]
     allow_again(user=user, digests={digest_content(user, memory.content) for memory in back})
     texts = {memory.id: memory.content for memory, before in rows if before}

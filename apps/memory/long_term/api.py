@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
@@ -93,8 +94,14 @@ class LongTermMemoryView(APIView):
         user, asked = get_user(request), read_uuid(memory_id)
         get_memory(user, asked)
         body.is_valid(raise_exception=True)
-        memory = services.update_memory(user=user, memory_id=asked, changes=body.validated_data, now=timezone.now())
-        return Response(LongTermMemorySerializer(memory).data)
+        changes, now = dict(body.validated_data), timezone.now()
+        muted = changes.pop("muted", None)
+        with transaction.atomic():
+            if changes or muted is None:
+                services.update_memory(user=user, memory_id=asked, changes=changes, now=now)
+            if muted is not None:
+                services.mute_memories(user=user, ids=[asked], muted=muted, now=now)
+        return Response(LongTermMemorySerializer(get_memory(user, asked)).data)
 
     @extend_schema(
         parameters=[OpenApiParameter("copies", bool, description="Also delete the copies that …/copies lists.")],

@@ -17,6 +17,8 @@ def snapshot(memory: LongTermMemory) -> Snapshot:
         "status": str(memory.status),
         "mode": str(memory.mode),
         "superseded_by": str(memory.superseded_by_id) if memory.superseded_by_id else None,
+        # Only where it is so: records from before there was such a thing stay true.
+        **({"muted": True} if memory.muted else {}),
     }
 
 

@@ -15,17 +15,18 @@ ORDERINGS = ("created_at", "updated_at", "last_accessed", "access_count", "confi
 
 
 class LongTermMemoryFilter(django_filters.FilterSet):
-    """`category`, `source`, `status` (active by default; a comma list or `all`), `search`, `ordering`."""
+    """`category`, `source`, `status` (active by default; a comma list or `all`), `muted`, `search`, `ordering`."""
 
     category = django_filters.ChoiceFilter(choices=Category.choices)
     source = django_filters.ChoiceFilter(choices=Source.choices)
     status = StatusListFilter(lookup_expr="in", label="Comma-separated statuses, or all; active by default.")
+    muted = django_filters.BooleanFilter()
     search = django_filters.CharFilter(method="filter_search", label="Search memories")
     ordering = StableOrderingFilter(fields=ORDERINGS)
 
     class Meta:
         model = LongTermMemory
-        fields = ("category", "source", "status", "search", "ordering")
+        fields = ("category", "source", "status", "muted", "search", "ordering")
 
     def filter_search(self, queryset: QuerySet[LongTermMemory], name: str, value: str) -> QuerySet[LongTermMemory]:
         refuse_forbidden(value)

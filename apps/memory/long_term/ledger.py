@@ -201,6 +201,7 @@ class Ledger:
         rows = self._keys[memory.normalized_key]
         if rows.active is not None:
             self.end(rows.active, successor=memory)
+            memory.muted = memory.muted or rows.active.muted  # L10: it is not to come up, whatever its value is
         memory.status, memory.mode, memory.updated_at = Status.ACTIVE, Mode.REPLACE, self._now
         rows.active = memory
         if memory.id not in self._new:
@@ -246,7 +247,7 @@ class Ledger:
         if self._new:
             LongTermMemory.objects.bulk_create(self._new.values())
         for memory in self._accepted.values():
-            memory.save(update_fields=["status", "mode", "updated_at", *TEXT_FIELDS])
+            memory.save(update_fields=["status", "mode", "muted", "updated_at", *TEXT_FIELDS])
         changes = [replace(draft, message_id=message_id, operation=operation) for draft in self._list_changes()]
         record_changes(user=self._user, changes=changes, now=self._now)
         if vectors_at_once:

@@ -12,6 +12,8 @@ from apps.memory.long_term.types import Mode
 from apps.memory.long_term.validation import MAX_KEY_CHARACTERS, is_share
 from apps.memory.models import Category, LongTermMemory, Source
 
+MUTED_HELP = "Kept and shown, but never recalled in a reply (L10)."
+
 
 class LongTermMemorySerializer(serializers.ModelSerializer[LongTermMemory]):
     """The fields of L1, and `mode`: how a pending memory, once accepted, changes the current value of its key."""
@@ -35,6 +37,7 @@ class LongTermMemorySerializer(serializers.ModelSerializer[LongTermMemory]):
             "status",
             "mode",
             "superseded_by",
+            "muted",
             "created_at",
             "updated_at",
             "last_accessed",
@@ -61,6 +64,7 @@ class MemoryChangeRequest(KnownFieldsSerializer):
     value = serializers.JSONField()
     confidence = ConfidenceField(required=False, min_value=0, max_value=1)
     source = serializers.ChoiceField(choices=Source.choices, required=False)  # type: ignore[assignment]
+    muted = StrictBooleanField(required=False, help_text=MUTED_HELP)
 
 
 class MemoryReplaceRequest(MemoryChangeRequest):
@@ -73,6 +77,7 @@ class MemoryRequest(MemoryChangeRequest):
     """A new memory; `confidence` defaults to 1 and `source` to user_stated."""
 
     session_id = serializers.UUIDField(required=False, allow_null=True)
+    muted = None  # type: ignore[assignment]  # a new one is not
 
 
 class BatchDeleteRequest(KnownFieldsSerializer):

@@ -29,6 +29,7 @@ from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
+from apps.memory.muting import mute
 
 # The lock and the change in one round trip: the rows are locked only once the lock's subquery has returned.
 RECORD_USE = """
@@ -317,6 +318,12 @@ def set_category(*, user: User, ids: Collection[UUID], category: str, now: datet
     LongTermMemory.objects.bulk_update(memories, ["category", "updated_at"], batch_size=500)
     record_changes(user=user, changes=changes, now=now)
     return len(memories)
+
+
+def mute_memories(*, user: User, ids: Collection[UUID], muted: bool, now: datetime) -> int:
+    """Mute active and pending memories, or no longer, as one operation (L10); returns how many were otherwise."""
+    rows = LongTermMemory.objects.defer(*SEARCH_FIELDS)
+    return mute(rows, user=user, ids=ids, muted=muted, snapshot=snapshot, describe=describe_change, now=now)
 
 
 def _refuse_taken_key(user: User, memory: LongTermMemory, normalized_key: str) -> None:

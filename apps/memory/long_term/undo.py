@@ -41,12 +41,13 @@ def _restore(*, user: User, rows: Sequence[tuple[LongTermMemory, Snapshot | None
         for name in _FIELDS:
             setattr(memory, name, before[name])
         memory.superseded_by_id = before["superseded_by"] and UUID(before["superseded_by"])
+        memory.muted = before.get("muted", False)
         if memory.id in rewritten:
             set_text(memory, key=before["key"], value=before["value"])
     # What stops being active makes way for what is active again.
     for memory, _before in sorted(rows, key=lambda row: row[0].status == Status.ACTIVE):
         text = TEXT_FIELDS if memory.id in rewritten else ()
-        memory.save(update_fields=[*_FIELDS, "superseded_by", "updated_at", *text])
+        memory.save(update_fields=[*_FIELDS, "superseded_by", "muted", "updated_at", *text])
     for memory, before in rows:
         if before is not None and memory.status == Status.ACTIVE:
             clear_forgotten(user=user, normalized_key=memory.normalized_key, value=memory.value)

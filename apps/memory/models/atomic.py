@@ -51,6 +51,9 @@ class AtomicMemory(models.Model):
     event_start = models.DateTimeField(_("event start"), null=True, blank=True)
     event_end = models.DateTimeField(_("event end"), null=True, blank=True)
     status = models.CharField(_("status"), max_length=10, choices=Status.choices, default=Status.ACTIVE)
+    muted = models.BooleanField(
+        _("muted"), default=False, db_default=False, help_text=_("Kept and shown, but never recalled in a reply.")
+    )
     superseded_by = models.ForeignKey(
         "self",
         verbose_name=_("superseded by"),

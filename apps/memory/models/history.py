@@ -41,6 +41,7 @@ class Change(models.Model):
         MERGE = "merge", _("merge")
         IMPORT = "import", _("import")
         EVICT = "evict", _("evict")
+        MUTE = "mute", _("mute")
         UNDO = "undo", _("undo")
         DELETE = "delete", _("delete")
 

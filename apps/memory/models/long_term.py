@@ -86,6 +86,9 @@ class LongTermMemory(models.Model):
         default=Mode.REPLACE.value,
         help_text=_("How a pending memory, once accepted, changes the current value of its key."),
     )
+    muted = models.BooleanField(
+        _("muted"), default=False, db_default=False, help_text=_("Kept and shown, but never recalled in a reply.")
+    )
     superseded_by = models.ForeignKey(
         "self",
         verbose_name=_("superseded by"),

@@ -71,6 +71,7 @@ indexed AS MATERIALIZED (
     SELECT id, category, last_accessed, ARRAY(SELECT position FROM keyword WHERE search_vector @@ query) AS found
     FROM long_term_memory
     WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+      AND (%(with_muted)s OR NOT muted)
       AND {gate_sql(exact=exact)}
 ),
 contained AS (
@@ -82,6 +83,7 @@ contained AS (
     FROM long_term_memory
     WHERE (SELECT count(*) FROM indexed) < %(limit)s
       AND user_id = %(user)s AND status = 'active' AND id NOT IN (SELECT id FROM indexed) AND {gate_sql(exact=exact)}
+      AND (%(with_muted)s OR NOT muted)
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
 ),
 hit AS MATERIALIZED (SELECT * FROM indexed UNION ALL SELECT * FROM contained),
@@ -119,7 +121,7 @@ WITH {_write_near(exact=exact)},
 chosen AS (
     SELECT id
     FROM long_term_memory
-    WHERE user_id = %(user)s AND status = 'active' AND {gate_sql(exact=exact)}
+    WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) AND {gate_sql(exact=exact)}
       AND (normalized_key LIKE ANY (%(patterns)s::text[]) OR normalized_value LIKE ANY (%(patterns)s::text[]))
     ORDER BY (%(preferences_first)s AND category = 'preference') DESC,
              (SELECT count(*) FROM unnest(%(needles)s::text[]) AS needle
@@ -144,13 +146,15 @@ def recall_candidates(
     preferences_first: bool = False,
     query_embedding: QueryEmbedding | None = None,
     min_similarity: float = 1.0,
+    with_muted: bool = False,
 ) -> Recall:
     """The user's active memories that may be relevant, unordered: at most `candidate_limit` by each arm.
 
     By keyword those in which one of ``keywords``, folded words (`extract_keywords`), or a part of one occurs; with
     ``preferences_first`` preferences take the places first (K6). By meaning the nearest to ``query_embedding``, of at
     least ``min_similarity`` (a cosine) each. One statement, and a second one only if the first fails: then
-    ``statistics`` is None. No statement when neither arm has anything.
+    ``statistics`` is None. No statement when neither arm has anything. ``with_muted``: those too that no reply is to
+    recall (L10).
     """
     if candidate_limit < 1 or not (keywords or query_embedding):
         return Recall()
@@ -161,6 +165,7 @@ def recall_candidates(
         "patterns": [_contains(needle) for needle in needles],
         "preferences_first": preferences_first,
         "min_similarity": min_similarity,
+        "with_muted": with_muted,
         **nearest_parameters(query_embedding, limit=candidate_limit),
     }
     try:

@@ -48,7 +48,10 @@ def corpus_sql(memories: str, *, columns: str, exact: bool) -> str:
     limit = "LIMIT %(exact_limit)s + 1" if exact else ""
     return f"""
     SELECT {columns}
-    FROM (SELECT * FROM {memories} WHERE user_id = %(user)s AND status = 'active' {limit}) AS memory"""  # noqa: S608 - our own names
+    FROM (
+        SELECT * FROM {memories}
+        WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) {limit}
+    ) AS memory"""  # noqa: S608 - our own names
 
 
 def gate_sql(*, exact: bool) -> str:
@@ -68,8 +71,8 @@ def gate_sql(*, exact: bool) -> str:
 def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: bool) -> str:
     """The SELECT of (id, similarity) of the active rows of `memories` whose vectors in `embeddings` are nearest.
 
-    It stands behind `QUERY` and ``corpus``, reads what `nearest_parameters` gives, and gives at most ``limit`` rows.
-    `where` narrows the memories, called ``memory``. None of these comes from outside.
+    It stands behind `QUERY` and ``corpus``, reads ``with_muted`` (L10) and what `nearest_parameters` gives, and gives
+    at most ``limit`` rows. `where` narrows the memories, called ``memory``. None of these comes from outside.
     """
     of_person = f"vector.user_id = %(user)s AND vector.model_id = %(model)s AND {gate_sql(exact=exact)}"
     # OFFSET 0 insists on looking up each memory by its ID: with statistics that do not know of this person's rows yet,
@@ -77,6 +80,7 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: b
     active = f"""LATERAL (
         SELECT FROM {memories} AS memory
         WHERE memory.id = vector.memory_id AND memory.status = 'active' AND {where}
+              AND (%(with_muted)s OR NOT memory.muted)
         OFFSET 0
     ) AS found"""
     # The exact scan compares first and looks up only until there are enough; the index has to stand beside the limit to

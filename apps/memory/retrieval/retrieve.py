@@ -39,6 +39,7 @@ def retrieve_relevant_memories(
     max_keywords: int = 10,
     query_embedding: QueryEmbedding | None = None,
     min_similarity: float | None = None,
+    with_muted: bool = False,
     now: datetime | None = None,
 ) -> list[ScoredMemory]:
     """The user's `limit` most relevant active memories for `message`, best first; [] when none matches (K8).
@@ -46,7 +47,8 @@ def retrieve_relevant_memories(
     The topic of ``working_memory`` adds its keywords to the query and lifts the memories that share one (K7).
     ``max_keywords`` bounds the keywords of the message and those of the topic, each for itself; ``half_life_days`` is
     that of recency (K5). With ``query_embedding``, the vector of the message, memories as near to it as
-    ``min_similarity`` (by default the embedder's own floor) are candidates too (K9). Reads only: use is counted by
+    ``min_similarity`` (by default the embedder's own floor) are candidates too (K9). Muted ones only ``with_muted``
+    (L10). Reads only: use is counted by
     whoever puts a memory into a prompt (L4).
     """
     topic = working_memory.current_topic if working_memory else None
@@ -62,6 +64,7 @@ def retrieve_relevant_memories(
         preferences_first=concerns_preference(message),
         query_embedding=query_embedding,
         min_similarity=floor,
+        with_muted=with_muted,
     )
     ranked = rank_candidates(
         recall,

@@ -32,6 +32,7 @@ from apps.memory.long_term.validation import check_fields as check_long_term
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Source, Status
 from apps.memory.transfer.reading import (
     Reader,
+    read_bool,
     read_choice,
     read_count,
     read_id,
@@ -47,6 +48,7 @@ _LINKS: Mapping[str, Reader] = {
     "message_id": read_optional_id,
     "superseded_by": read_optional_id,
     "status": read_choice(*Status.values),
+    "muted": read_bool,
 }
 
 
@@ -156,7 +158,7 @@ class LongTermTransfer(TransferKind):
         made = given.get("created_at", now)
         absent = {
             "session_id": None, "message_id": None, "confidence": 1.0, "source": Source.USER_STATED,
-            "status": Status.ACTIVE, "mode": Mode.REPLACE, "superseded_by": None, "created_at": made,
+            "status": Status.ACTIVE, "mode": Mode.REPLACE, "superseded_by": None, "muted": False, "created_at": made,
             "updated_at": made, "last_accessed": made, "access_count": 0,
         }  # fmt: skip
         return absent | dict(given)
@@ -207,7 +209,7 @@ class AtomicTransfer(TransferKind):
         made = given.get("create_time", now)
         absent = {
             "session_id": None, "message_id": None, "tags": [], "timestamp": made, "event_start": None,
-            "event_end": None, "status": Status.ACTIVE, "superseded_by": None, "create_time": made,
+            "event_end": None, "status": Status.ACTIVE, "superseded_by": None, "muted": False, "create_time": made,
             "updated_at": made,
         }  # fmt: skip
         return absent | dict(given)

@@ -103,6 +103,12 @@ def read_count(value: Any) -> int:
     raise ValueError("Must be a whole number that is not negative.")
 
 
+def read_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError("Must be true or false.")
+
+
 def read_choice(*choices: str) -> Reader:
     """One of these words."""
 

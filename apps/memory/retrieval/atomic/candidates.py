@@ -45,6 +45,7 @@ occurrence AS MATERIALIZED (
     SELECT memory.id, memory.timestamp, memory.term_count, term, count(*) AS frequency
     FROM atomic_memory AS memory, unnest(memory.terms) AS term
     WHERE memory.user_id = %(user)s AND memory.status = 'active' AND memory.terms && %(terms)s::text[]
+      AND (%(with_muted)s OR NOT memory.muted)
       AND term = ANY (%(terms)s::text[]) AND {gate_sql(exact=exact)}
     GROUP BY memory.id, term
 ),
@@ -95,6 +96,7 @@ def recall_atomic(
     candidate_limit: int,
     since: datetime | None = None,
     until: datetime | None = None,
+    with_muted: bool = False,
 ) -> AtomicRecall:
     """The user's active memories that are best by BM25, and those nearest to the query: at most `candidate_limit` each.
 
@@ -109,6 +111,7 @@ def recall_atomic(
         "k1": K1,
         "b": B,
         **nearest_parameters(query_embedding, limit=candidate_limit),
+        "with_muted": with_muted,
         "since": since,
         "until": until,
     }

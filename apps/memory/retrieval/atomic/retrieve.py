@@ -26,13 +26,14 @@ def retrieve_atomic_memories(
     min_similarity: float | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    with_muted: bool = False,
 ) -> list[ScoredAtomicMemory]:
     """The user's `limit` most relevant active atomic memories for `query`, best first; [] when none matches.
 
     ``query`` may be a question, keywords, or the lines of a dialogue. ``query_embedding`` is its vector; with None
     keywords alone answer. A memory in which no term of the query occurs has to be as near to it as ``min_similarity``
     (by default the embedder's own floor). ``since``, ``until``: bounds of the time of a memory's turn, included.
-    One statement. Nothing is counted.
+    Muted memories are found only ``with_muted`` (L10). One statement. Nothing is counted.
     """
     recall = recall_atomic(
         user,
@@ -41,6 +42,7 @@ def retrieve_atomic_memories(
         candidate_limit=max(candidate_limit, limit),
         since=since,
         until=until,
+        with_muted=with_muted,
     )
     floor = min_similarity
     if floor is None:

@@ -49,7 +49,7 @@ FROM long_term_memory WHERE user_id = %(user)s AND id = ANY (%(ids)s::uuid[])
 _HITS = """
 SELECT count(*) FROM (
     SELECT FROM long_term_memory
-    WHERE user_id = %(user)s AND status = 'active' AND search_vector @@ %(recall)s::tsquery
+    WHERE user_id = %(user)s AND status = 'active' AND NOT muted AND search_vector @@ %(recall)s::tsquery
     LIMIT %(most)s
 ) AS hit
 """
