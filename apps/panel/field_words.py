@@ -22,6 +22,7 @@ FIELD_LABELS = {
     "status": _("status"),
     "mode": _("mode"),
     "superseded_by": _("superseded by"),
+    "muted": _("muted"),
     "content": _("content"),
     "tags": _("tags"),
     "timestamp": _("mentioned"),

@@ -107,6 +107,7 @@ _TONES = {
     Change.Action.UNDO: "violet",
     Change.Action.REJECT: "red",
     Change.Action.EVICT: "red",
+    Change.Action.MUTE: "grey",
     Change.Action.DELETE: "red",
 }
 

@@ -42,7 +42,7 @@ MAX_UNDOABLE = 2_000
 COPIES_OF = 50
 """For how many memories copies are looked for: each value is compared with every text there is."""
 
-ACTIONS = ("category", "accept", "reject", "delete", "export")
+ACTIONS = ("category", "accept", "reject", "mute", "unmute", "delete", "export")
 
 
 @dataclass(slots=True)
@@ -128,6 +128,8 @@ class BulkPages(EditingPages):
             memories = memories.filter(status=Status.PENDING)
         elif action == "category":
             memories = memories.filter(status__in=CHANGEABLE).exclude(category=value)
+        elif action in ("mute", "unmute"):
+            memories = memories.filter(status__in=CHANGEABLE, muted=action == "unmute")
         deadline = time.monotonic() + SECONDS
         now = timezone.now()  # one for all: by it they are found again when they are to be undone together
         first: list[UUID] = []
@@ -158,6 +160,8 @@ class BulkPages(EditingPages):
             progress.done += self.kind.forget(user=user, ids=ids, copies=copies, now=now)
         elif action == "category":
             progress.done += set_category(user=user, ids=ids, category=value, now=now)
+        elif action in ("mute", "unmute"):
+            progress.done += self.kind.mute(user=user, ids=ids, muted=action == "mute", now=now)
         else:
             decide = self.kind.accept if action == "accept" else self.kind.reject
             for memory_id in ids:
@@ -174,6 +178,8 @@ class BulkPages(EditingPages):
             "category": ngettext(
                 "Category changed for %(count)s memory.", "Category changed for %(count)s memories.", progress.done
             ),
+            "mute": ngettext("%(count)s memory was muted.", "%(count)s memories were muted.", progress.done),
+            "unmute": ngettext("%(count)s memory was unmuted.", "%(count)s memories were unmuted.", progress.done),
             "accept": ngettext("%(count)s memory was accepted.", "%(count)s memories were accepted.", progress.done),
             "reject": ngettext("%(count)s memory was rejected.", "%(count)s memories were rejected.", progress.done),
         }

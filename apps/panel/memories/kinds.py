@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -54,6 +54,12 @@ class ForgetAll(Protocol):
     def __call__(self, *, user: User, now: datetime) -> int: ...
 
 
+class Mute(Protocol):
+    """Mute memories, or no longer; returns how many were otherwise."""
+
+    def __call__(self, *, user: User, ids: Collection[UUID], muted: bool, now: datetime) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryKind:
     """What a page has to know of a kind of memories. ``editable``: the fields that a person writes.
@@ -77,6 +83,7 @@ class MemoryKind:
     update: Update
     accept: Decide
     reject: Decide
+    mute: Mute
     forget: Forget
     forget_all: ForgetAll
 
@@ -111,6 +118,7 @@ LONG_TERM = MemoryKind(
     update=long_term.update_memory,
     accept=long_term.accept_memory,
     reject=long_term.reject_memory,
+    mute=long_term.mute_memories,
     forget=_forget_long_term,
     forget_all=forget_all,
 )
@@ -130,6 +138,7 @@ ATOMIC = MemoryKind(
     update=atomic.update_atomic_memory,
     accept=accept_atomic_memory,
     reject=reject_atomic_memory,
+    mute=atomic.mute_atomic_memories,
     forget=_forget_atomic,
     forget_all=atomic.forget_all_atomic_memories,
 )

@@ -195,6 +195,14 @@ def list_groups(query: ListQuery, kind: MemoryKind, counts: list[dict[str, Any]]
         for days, label in list_ages().items()
     ]  # fmt: skip
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
+    muted = {
+        "label": _("muted"),
+        "name": "muted",
+        "url": query.encode(muted="" if query.muted == "yes" else "yes"),
+        "on": query.muted == "yes",
+        "count": None,
+    }
+    groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
     return groups
 
 
@@ -209,6 +217,8 @@ def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     labels = {name: dict(choices.choices) for name, choices in CHOICES.items()} | {"days": list_ages()}
     found += [(name, str(labels[name][getattr(query, name)])) for name in ("category", "source", "days")
               if getattr(query, name)]  # fmt: skip
+    if query.muted:
+        found.append(("muted", _("muted") if query.muted == "yes" else _("not muted")))
     if query.status not in (Status.ACTIVE, ALL):
         found.append(("status", str(labels["status"][query.status])))
     if query.user:

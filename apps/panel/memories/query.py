@@ -27,7 +27,7 @@ CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "sou
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status.
+    """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
     ID of the person, for staff.
@@ -38,6 +38,7 @@ class ListQuery:
     category: str = ""
     source: str = ""
     tag: str = ""
+    muted: str = ""
     days: str = ""
     user: str = ""
     sort: str = "-created"
@@ -46,7 +47,7 @@ class ListQuery:
     @property
     def counts_everything(self) -> bool:
         """Whether the counts by choice are the counts of this list: nothing else narrows it."""
-        return not (self.q or self.tag or self.days)
+        return not (self.q or self.tag or self.muted or self.days)
 
     def encode(self, **changes: Any) -> str:
         """Return the address of this list with changes, from its first page on, as a query string: "?…", or ""."""
@@ -65,6 +66,8 @@ def read_query(parameters: Mapping[str, str], kind: MemoryKind, *, staff: bool) 
             found[name] = given[name]
     if kind.tagged:
         found["tag"] = given["tag"][:MAX_TAG_CHARACTERS]
+    if given["muted"] in ("yes", "no"):
+        found["muted"] = given["muted"]
     if given["days"] in AGES:
         found["days"] = given["days"]
     if staff and _is_id(given["user"]):
@@ -94,6 +97,8 @@ def narrow(
             chosen = chosen.filter(**{name: wanted})
     if query.days:
         chosen = chosen.filter(**{f"{kind.made_at}__gte": now - AGES[query.days]})
+    if query.muted:
+        chosen = chosen.filter(muted=query.muted == "yes")
     if query.tag:
         chosen = chosen.filter(tags__contains=[query.tag])
     if query.q:

@@ -30,6 +30,7 @@ FIELDS = [
     "status",
     "mode",
     "superseded_by",
+    "muted",
     "created_at",
     "updated_at",
     "last_accessed",
@@ -105,6 +106,7 @@ def test_a_new_memory_is_201_the_same_200_another_value_201(client: APIClient, u
         "status": "active",
         "mode": "replace",
         "superseded_by": None,
+        "muted": False,
         "access_count": 0,
     }
     assert memory["created_at"] == memory["updated_at"] == memory["last_accessed"]

@@ -321,3 +321,38 @@ def test_what_nobody_selected_is_not_deleted_once_all_that_a_search_found_is(log
     for _twice in range(2):
         post(client, "delete", query="?q=cat", **confirmed)
     assert keys() == {"education"}
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("L10")
+def test_memories_are_muted_found_by_the_filter_and_unmuted_with_undo(log_in: LogIn) -> None:
+    user = UserFactory()
+    client = log_in(user)
+    first, second = remember(user, "home"), remember(user, "job")
+    content, _new = create_atomic_memory(user=user, content="I ski.", now=NOW)
+    for address, memory in ((LIST, first), (ATOMIC, content)):
+        response = post(client, "mute", memory, address=address)
+        assert toast(response)["text"] == "1 memory was muted."
+        page = client.get(f"{address}?muted=yes")
+        assert [row.memory.pk for row in page.context["page"].rows] == [memory.pk]
+        assert "notifications_off" in page.content.decode()
+        assert client.get(f"{address}{memory.pk}/change/").content.decode().count("Unmute") == 1
+    assert [row.memory.pk for row in client.get(f"{LIST}?muted=no").context["page"].rows] == [second.pk]
+    assert toast(post(client, "mute", first))["text"] == "0 memories were muted."
+    undo(client, post(client, "unmute", first))
+    assert LongTermMemory.objects.get(pk=first.pk).muted
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("L10", "M7")
+def test_a_memory_is_muted_on_its_page_by_its_owner_only(log_in: LogIn) -> None:
+    user = UserFactory()
+    memory = remember(user, "home")
+    assert log_in(UserFactory()).post(f"{LIST}{memory.pk}/mute/", {"muted": "yes"}).status_code == 404
+    client = log_in(user)
+    assert client.post(f"{LIST}{memory.pk}/mute/", {"muted": "maybe"}).status_code == 404
+    page = client.post(f"{LIST}{memory.pk}/mute/", {"muted": "yes"}, follow=True)
+    assert "The memory was muted." in page.content.decode()
+    assert LongTermMemory.objects.get().muted
+    client.post(f"{LIST}{memory.pk}/mute/", {"muted": "no"})
+    assert not LongTermMemory.objects.get().muted

@@ -52,6 +52,8 @@ _DONE = {
     "merged": gettext_lazy("The memories were merged."),
     "undone": gettext_lazy("Undone."),
     "removed": gettext_lazy("The item was removed."),
+    "muted": gettext_lazy("The memory was muted."),
+    "unmuted": gettext_lazy("The memory was unmuted."),
 }
 """What the page says after something was done, by the word in its address."""
 
@@ -76,6 +78,7 @@ class DetailPages(MergePages, BulkPages):
             part("decide", require_POST(self.decide_view)),
             part("restore", require_POST(self.restore_view)),
             part("undo", require_POST(self.undo_view)),
+            part("mute", require_POST(self.mute_view)),
             part("remove_item", require_POST(self.remove_item_view)),
             part("supersede", require_POST(self.supersede_view)),
             part("merge", self.merge_view),
@@ -186,6 +189,16 @@ class DetailPages(MergePages, BulkPages):
             undo_operation(user=memory.user, operation=operation, now=now)
 
         return self._do(request, memory_id, "undone", undo)
+
+    def mute_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """Mute a memory, or no longer (L10)."""
+        wanted = request.POST.get("muted", "")
+        if wanted not in ("yes", "no"):
+            raise Http404
+        muted = wanted == "yes"
+        return self._do(request, memory_id, "muted" if muted else "unmuted", lambda memory, now: self.kind.mute(
+            user=memory.user, ids=[memory.pk], muted=muted, now=now
+        ))  # fmt: skip
 
     def remove_item_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Take one item, named by its place and its text, out of a list."""
