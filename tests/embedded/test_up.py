@@ -29,6 +29,8 @@ from tests.support.processes import find_processes, wait_until
 
 PROJECT = Path(__file__).resolve().parents[2]
 
+pytestmark = pytest.mark.timeout(300)  # it starts six processes, on a machine that may do other things
+
 
 @dataclass(frozen=True)
 class Up:
@@ -109,7 +111,7 @@ def run_up(folder: Path) -> Iterator[Up]:
     up = Up(folder=folder, process=process)
     with process:
         try:
-            wait_until(lambda: "Jiyi is running at" in up.output or process.poll() is not None)
+            wait_until(lambda: "Jiyi is running at" in up.output or process.poll() is not None, seconds=120)
             assert process.poll() is None, up.output
             yield up
         finally:
@@ -150,7 +152,6 @@ def test_all_parts_become_healthy(running: Up) -> None:
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
 
 
-@pytest.mark.timeout(300)
 def test_beat_and_workers_say_who_they_are(running: Up) -> None:
     for line in (
         r"^worker       \| .*worker@.* ready\.",
