@@ -9,13 +9,12 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.segment import is_cjk
-from apps.offline.attributes import find_asked, make_own, name_attribute, read_facts
+from apps.offline.attributes import find_asked, is_single, make_own, name_attribute, read_facts
 from apps.offline.prompt import Memory, Prompt
 from apps.offline.rules import load_rules
 from apps.offline.statements import list_statements
 
-MOST_ANSWERS = 3
-_MOST_KEYWORDS = 12
+_MOST_ANSWERS, _MOST_KEYWORDS = 3, 12
 
 
 def gather_known(prompt: Prompt) -> list[Memory]:
@@ -32,14 +31,12 @@ def gather_known(prompt: Prompt) -> list[Memory]:
 
 
 def find_answers(question: str, known: Sequence[Memory]) -> list[Memory]:
-    """Return the memories that answer, best first.
-
-    Of an attribute that is asked for, those that state it; else those that hold most words of the question.
-    """
+    """Return the memories that state the attribute asked for, else those that hold most words of the question."""
     wanted = _content_words(question)
     for attribute in find_asked(question):
         if found := [memory for memory in known if attribute in _list_attributes(memory)]:
-            return _prefer_words(wanted, found, fewest=0)
+            keyed = [memory for memory in found if memory.key and is_single(attribute[0])]
+            return keyed[:1] or _prefer_words(wanted, found, fewest=0)
     # One shared word of many is not yet an answer.
     return _prefer_words(wanted, known, fewest=max(1, (len(wanted) + 1) // 2))
 
@@ -60,7 +57,7 @@ def _prefer_words(wanted: Sequence[str], memories: Sequence[Memory], *, fewest: 
     """Those that hold most of the words wanted: of pets the dog, where a dog is asked for."""
     scores = [sum(_holds(memory, word) for word in wanted) for memory in memories]
     best = max([*scores, fewest])
-    return [memory for memory, score in zip(memories, scores, strict=True) if score == best][:MOST_ANSWERS]
+    return [memory for memory, score in zip(memories, scores, strict=True) if score == best][:_MOST_ANSWERS]
 
 
 def _content_words(text: str) -> list[str]:

@@ -46,7 +46,7 @@ class Fact:
     @property
     def is_single(self) -> bool:
         """Whether the attribute has one value at a time."""
-        return "mode" not in load_table("attributes")[self.attribute]
+        return is_single(self.attribute)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -59,6 +59,11 @@ class Fact:
         table = load_table("attributes")["wide"]
         folded = fold_in_place(self.value)
         return self.attribute == "home" and (folded in table["places"] or bool(re.search(table["parts"], folded)))
+
+
+def is_single(attribute: str) -> bool:
+    """Whether an attribute has one value at a time."""
+    return "mode" not in load_table("attributes")[attribute]
 
 
 def read_facts(sentence: Sentence) -> list[Fact]:

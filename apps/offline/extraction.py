@@ -20,11 +20,9 @@ from apps.offline.rules import load_rules
 from apps.offline.sentences import Sentence, list_sentences
 from apps.offline.statements import list_facts, list_statements, read_stated
 
-_MOST_TAGS = 5
-_SHORTEST_CASE = 120
+_MOST_TAGS, _SHORTEST_CASE = 5, 120
 _RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly|since)\b|生日|周年|每|出生|属")
-_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
-"""Only the words that name a time are given: the core knows when they were said."""
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # only the words for a time are given: the core knows when they were said
 _GOES_ON = re.compile(r"(?i)今[天年]|这[个]?[周月]|本[周月]|today|this (?:week|month|year)")
 
 

@@ -18,8 +18,7 @@ from apps.offline.reply import Phrases, Reply
 from apps.offline.rules import load_rules
 from apps.offline.summary import answer_conversation_summary, answer_session_summary
 
-_PIECE = 4
-_TOPIC_WORDS = 2
+_PIECE, _TOPIC_WORDS = 4, 2
 
 
 class OfflineModel:

@@ -72,6 +72,12 @@ def test_what_was_done_to_the_memory_is_said_in_its_words(message: str, actions:
     assert reply(message, memory_actions=actions, strategy=QUIET) == answer
 
 
+def test_of_an_attribute_with_one_value_the_remembered_value_answers() -> None:
+    earlier = (PromptMessage("user", "My name is Bea and I live in Leeds."), PromptMessage("assistant", "Hello."))
+    known = [{"kind": "atomic", "text": "I live in Leeds and have a cat."}, *remember(home="York")]
+    assert reply("Where do I live?", earlier=earlier, memories=known, strategy=QUIET) == "You told me: “home: York”."
+
+
 def test_what_was_done_is_said_however_short_the_reply_is_to_be() -> None:
     actions = {"stored": ["我对虾过敏。"], "forgotten": ["我喜欢吃虾。"]}
     said = reply("记住我对虾过敏。", memory_actions=actions, strategy={**QUIET, "max_length": 5})
