@@ -29,6 +29,7 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
 from apps.core.errors import ModelUnavailable
+from apps.core.text.grounding import read_questions
 from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
 from apps.memory.services import CommandResult, Origin, changed_by, record_analysis, record_entries, record_use
@@ -183,5 +184,10 @@ def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime
 
 
 def _join_said(turn: OpenTurn, message: str) -> str:
-    """The message and the window before it: a short answer takes its words from the question."""
-    return "\n".join([*(line.content for lines in turn.context.rounds for line in lines), message])
+    """What the person said in the window and now, and what they were asked: a short answer agrees to a question."""
+    before = (
+        line.content if line.role == "user" else read_questions(line.content)
+        for lines in turn.context.rounds
+        for line in lines
+    )
+    return "\n".join([*before, message])

@@ -14,6 +14,7 @@ from apps.core.text.keywords import load_stop_words
 from apps.core.text.matching import bigrams, match_words, stem
 from apps.core.text.pronouns import NEUTRAL
 from apps.core.text.segment import is_cjk
+from apps.core.text.sentences import split_sentences
 
 _NUMBER = re.compile(r"\d+")
 _FILLER = frozenset({"user", "用户"})
@@ -35,6 +36,11 @@ def is_grounded(text: str, *, said: str) -> bool:
     return any(_is_heard(word, heard=heard, stems=stems, numbers=numbers) for word in content)
 
 
+def read_questions(text: str) -> str:
+    """The questions in what an assistant said: a short answer agrees to their words, to no others of its."""
+    return " ".join(part for part in map(str.strip, split_sentences(text)) if part.endswith(("?", "？")))
+
+
 def is_said_by(text: str, *, said: str) -> bool:
     """Whether every content word and number of `text` is in `said`, too."""
     heard = fold(said)
@@ -44,7 +50,7 @@ def is_said_by(text: str, *, said: str) -> bool:
 
 def _stands_in(text: str, said: str) -> bool:
     """Whether a text occurs in another as it is; of letters and digits as whole words."""
-    return bool(text) and re.search(rf"(?<![a-z0-9]){re.escape(text)}(?![a-z0-9])", said) is not None
+    return bool(text) and re.search(rf"(?<![a-z0-9'’]){re.escape(text)}(?![a-z0-9])", said) is not None
 
 
 def _content_words(text: str) -> list[str]:

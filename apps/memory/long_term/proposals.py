@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.text.clean import clean_json
-from apps.core.text.fold import normalize_key
+from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
@@ -50,7 +50,7 @@ def read_proposal(entry: ProposedEntry) -> Proposal | None:
         return None
     if find_problems({"category": entry.category, "key": key, "value": value}) or value in ([], {}):
         return None
-    if measure_value(value) > MAX_PROPOSED_CHARACTERS:
+    if measure_value(value) > MAX_PROPOSED_CHARACTERS or _says_nothing(key, value):
         return None
     source = Source.USER_STATED if entry.source in (None, Source.USER_STATED.value) else Source.INFERRED
     return Proposal(
@@ -61,6 +61,13 @@ def read_proposal(entry: ProposedEntry) -> Proposal | None:
         confidence=_read_confidence(entry.confidence, source),
         mode=next((mode for mode in Mode if mode == entry.mode), Mode.REPLACE),
         normalized_key=normalize_key(key),
+    )
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    """Whether the key is a single letter, or the value, or all of its items, only repeat the key."""
+    return _ONE_LETTER.fullmatch(key.strip()) is not None or all(
+        isinstance(item, str) and normalize_value(item) == normalize_value(key) for item in list_items(value)
     )
 
 
@@ -76,6 +83,7 @@ def reads_as_instruction(*, key: str, value: Any) -> bool:
     return is_instruction(f"{key} {json_text(value)}")
 
 
+_ONE_LETTER = re.compile("[a-z]", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"(?:i|i['’](?:m|ve|d|ll)|my|we|our)\s|我|咱", re.IGNORECASE)
 
 
@@ -85,5 +93,13 @@ def is_first_person(value: Any) -> bool:
 
 
 def rests_on(proposal: Proposal, *, said: str | None) -> bool:
-    """Whether the key or the value shares a content word with what was said; None: there is nothing to compare with."""
-    return said is None or any(is_grounded(text, said=said) for text in (proposal.key, json_text(proposal.value)))
+    """Whether the key or the value shares a content word with what was said; None: there is nothing to compare with.
+
+    A value of a single letter was said as it is (a blood type).
+    """
+    if said is None:
+        return True
+    letters = [item for item in list_items(proposal.value) if isinstance(item, str) and _ONE_LETTER.fullmatch(item)]
+    return all(is_grounded(letter, said=said) for letter in letters) and any(
+        is_grounded(text, said=said) for text in (proposal.key, json_text(proposal.value))
+    )

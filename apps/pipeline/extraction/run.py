@@ -19,6 +19,7 @@ from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
+from apps.core.text.grounding import is_grounded, read_questions
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
@@ -75,6 +76,12 @@ class _Batch:
     recorded: frozenset[UUID]
     known: Sequence[KnownMemory]
     settings: MemorySettings
+
+    @property
+    def own_words(self) -> str:
+        """What the person said, and what they were asked: what long-term memories and the profile may rest on."""
+        lines = [*self.earlier, *self.lines[: max(self.said, default=0)]]
+        return "\n".join(line.text if line.role == Role.USER else read_questions(line.text) for line in lines)
 
     @property
     def words(self) -> str:
@@ -190,7 +197,7 @@ def _write(
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
         if (message := batch.said.get(item.about)) is not None
-        and heard.grounds(item.text)
+        and is_grounded(item.text, said=batch.own_words)
         and not copies_example(item.text, said=heard.shown)
     ]
     propose_sections(user=claim.user, proposals=proposals, now=now)
@@ -226,7 +233,7 @@ def _write_entries(
             message_id=message.id,
             said_at=message.create_time,
             message_text=message.content,
-            said=heard.words,
+            said=batch.own_words,
             auto_accept_confidence=batch.settings.auto_accept_confidence,
             now=now,
         )

@@ -182,6 +182,31 @@ def test_what_nobody_said_is_not_remembered(answering: Callable[[Any], StandInMo
     }
 
 
+@pytest.mark.spec("L2", "U3")
+@pytest.mark.parametrize(
+    ("reply", "key", "value", "status"),
+    [
+        ("perspective:off", "perspective:off", "info_seeking", "pending"),
+        ("It is Marc who can't eat nuts?", "Marc's allergy", "nuts", "active"),
+        ("ok", "answer", "answer", None),
+        ("ok", "y", "yes", None),
+        ("ok", "letter", "l", "pending"),
+    ],
+)
+def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
+    answering: Callable[[Any], StandInModel], reply: str, key: str, value: str, status: str | None
+) -> None:
+    entry = {"category": "fact", "key": key, "value": value, "confidence": 0.95, "about": 3}
+    answering({"entries": [entry], "profile": [{"section": "background", "text": f"perspective {key}", "about": 3}]})
+    session = SessionFactory()
+    say(session, "Lots of fun at my cousin's, no letter or answer yet", reply=reply, recorded=True)
+    say(session, "yes, I'll", recorded=True)
+    extract(claim())
+    assert LongTermMemory.objects.filter(user=session.user).values_list("status", flat=True).first() == status
+    if reply == "perspective:off":
+        assert not UserProfile.objects.filter(user=session.user, version__gt=0).exists()
+
+
 @pytest.mark.spec("C9", "L3")
 def test_a_recorded_message_that_gives_a_key_another_value_does_not_end_it(
     answering: Callable[[Any], StandInModel],
