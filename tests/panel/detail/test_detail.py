@@ -394,10 +394,10 @@ def test_each_item_of_a_list_tells_its_origin_and_its_uses(client: Client, user:
 
 def test_an_item_is_removed_and_comes_back_with_undo(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="likes", value=["tea", "jam"])
-    response = client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}, follow=True)
+    response = client.post(path(memory, "remove"), {"index": "0", "text": "tea"}, follow=True)
     memory.refresh_from_db()
     assert memory.value == ["jam"]
-    assert client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}).status_code == 409
+    assert client.post(path(memory, "remove"), {"index": "0", "text": "tea"}).status_code == 409
     operation = response.redirect_chain[-1][0].split("operations=")[1]
     client.post(path(memory, "undo"), {"operation": operation})
     memory.refresh_from_db()
@@ -406,13 +406,13 @@ def test_an_item_is_removed_and_comes_back_with_undo(client: Client, user: User)
 
 def test_with_its_last_item_a_list_ends(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="likes", value=["tea"])
-    client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"})
+    client.post(path(memory, "remove"), {"index": "0", "text": "tea"})
     memory.refresh_from_db()
     assert (memory.value, memory.status, memory.superseded_by_id) == (["tea"], "superseded", None)
 
 
 def test_items_of_another_person_cannot_be_removed(client: Client) -> None:
     memory = LongTermMemoryFactory(user=UserFactory(), key="likes", value=["tea", "jam"])
-    assert client.post(path(memory, "remove_item"), {"index": "0", "text": "tea"}).status_code == 404
+    assert client.post(path(memory, "remove"), {"index": "0", "text": "tea"}).status_code == 404
     memory.refresh_from_db()
     assert memory.value == ["tea", "jam"]

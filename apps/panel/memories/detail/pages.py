@@ -79,7 +79,7 @@ class DetailPages(MergePages, BulkPages):
             part("restore", require_POST(self.restore_view)),
             part("undo", require_POST(self.undo_view)),
             part("mute", require_POST(self.mute_view)),
-            part("remove_item", require_POST(self.remove_item_view)),
+            part("remove", require_POST(self.remove_item_view)),
             part("supersede", require_POST(self.supersede_view)),
             part("merge", self.merge_view),
         ]
