@@ -70,7 +70,7 @@ SAID = (
 @pytest.fixture(autouse=True)
 def _model(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
-    settings.CHAT_MAX_TOKENS, settings.BACKGROUND_MAX_TOKENS = 200, 400
+    settings.CHAT_MAX_TOKENS, settings.BACKGROUND_MAX_TOKENS = (200, 400) if TURNS > 2 else (60, 100)
 
 
 @pytest.mark.spec("A3", "L2", "U3")
