@@ -178,3 +178,20 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     page.go_back()
     expect(page.locator("tbody .memory")).to_have_count(6)
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
+
+
+@pytest.mark.spec("L10")
+def test_a_memory_is_muted_from_its_row_and_found_by_the_filter(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
+) -> None:
+    remember(mei, "wedding", "in Rome")
+    remember(mei, "home", "York")
+    page = open_panel(mei, LIST, language="en-GB")
+    row = page.locator("tbody .memory").filter(has_text="wedding")
+    row.hover()
+    row.get_by_role("button", name="Mute wedding").click()
+    expect(row.locator(".chip", has_text="muted")).to_be_visible()
+    expect(page.locator("body")).to_contain_text("1 memory was muted.")
+    page.locator(".filter-group").get_by_role("link", name="muted").click()
+    expect(page.locator("tbody .memory")).to_have_count(1)
+    inspect(page, "muted")
