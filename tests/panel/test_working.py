@@ -146,7 +146,7 @@ def test_trees_end_somewhere() -> None:
     while node.children:
         node = node.children[0]
         names.append(node.name)
-    assert (names, node.kind, node.text) == (["a", "b", "c", "d", "e"], "text", '{"f": 1}')
+    assert (names, node.kind, node.text) == (["a", "b", "c", "d", "e"], "text", "f: 1")
     assert grow_tree({"none": None, "no": "", "list": []}) == [
         Node("none", "nothing"),
         Node("no", "nothing"),
