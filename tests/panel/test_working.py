@@ -150,7 +150,7 @@ def test_trees_end_somewhere() -> None:
     assert grow_tree({"none": None, "no": "", "list": []}) == [
         Node("none", "nothing"),
         Node("no", "nothing"),
-        Node("list", "text", "[]"),
+        Node("list", "nothing"),
     ]
 
 

@@ -47,7 +47,7 @@ def _grow(name: str, value: Any, *, depth: int) -> Node:
         return Node(name=name, kind="truth", text="true" if value else "false")
     if isinstance(value, int | float):
         return Node(name=name, kind="number", text=str(value))
-    if value is None or value == "":
+    if value in (None, "", [], {}):
         return Node(name=name, kind="nothing")
     if isinstance(value, dict | list) and value and depth < MAX_DEPTH:
         pairs = (
