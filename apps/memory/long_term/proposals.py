@@ -50,7 +50,7 @@ def read_proposal(entry: ProposedEntry) -> Proposal | None:
         return None
     if find_problems({"category": entry.category, "key": key, "value": value}) or value in ([], {}):
         return None
-    if measure_value(value) > MAX_PROPOSED_CHARACTERS or _says_nothing(key, value):
+    if measure_value(value) > MAX_PROPOSED_CHARACTERS:
         return None
     source = Source.USER_STATED if entry.source in (None, Source.USER_STATED.value) else Source.INFERRED
     return Proposal(
@@ -64,8 +64,8 @@ def read_proposal(entry: ProposedEntry) -> Proposal | None:
     )
 
 
-def _says_nothing(key: str, value: Any) -> bool:
-    """Whether the key is a single letter, or the value, or all of its items, only repeat the key."""
+def says_nothing(key: str, value: Any) -> bool:
+    """Whether the key is a single letter, or the value, or all of its items, only repeat the key: a slip of a model."""
     return _ONE_LETTER.fullmatch(key.strip()) is not None or all(
         isinstance(item, str) and normalize_value(item) == normalize_value(key) for item in list_items(value)
     )

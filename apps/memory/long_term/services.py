@@ -23,7 +23,14 @@ from apps.memory.long_term.changes import apply_mode, decide, list_claims
 from apps.memory.long_term.learnable import clear_forgotten, digest_key, digest_values, keep_learnable
 from apps.memory.long_term.ledger import TEXT_FIELDS, Ledger, set_text, write_vectors
 from apps.memory.long_term.order import drop_overtaken
-from apps.memory.long_term.proposals import Proposal, is_first_person, read_proposal, reads_as_instruction, rests_on
+from apps.memory.long_term.proposals import (
+    Proposal,
+    is_first_person,
+    read_proposal,
+    reads_as_instruction,
+    rests_on,
+    says_nothing,
+)
 from apps.memory.long_term.same_keys import list_same_keys
 from apps.memory.long_term.selectors import get_memory
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
@@ -58,10 +65,11 @@ def record_entries(
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
     by one. Less certain than `auto_accept_confidence`, text that reads as an instruction to the system, a value in the
-    first person, or neither key nor value sharing a word with `said` (all that was said there, None where nothing can
-    be compared): pending. A key that names the attribute of an active one in other words joins it (`same_keys`).
-    What was rejected (L1) or deleted (L6) is left out. What was said before the active memory of its key never
-    supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
+    first person, one that says nothing beside its key, or neither key nor value sharing a word with `said` (all that
+    was said there, None where nothing can be compared): pending. A key that names the attribute of an active one in
+    other words joins it (`same_keys`). What was rejected (L1) or deleted (L6) is left out. What was said before the
+    active memory of its key never supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for
+    what was left out or is history.
 
     At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
     without a valid entry, and one more for each key of which something later is known. Workers make the vectors.
@@ -104,7 +112,11 @@ def record_proposals(
         for proposed in proposals:
             proposal = _join_same_key(ledger, proposed)
             is_sure = proposal.confidence >= auto_accept_confidence and rests_on(proposal, said=said)
-            needs_look = is_first_person(proposal.value) or reads_as_instruction(key=proposal.key, value=proposal.value)
+            needs_look = (
+                is_first_person(proposal.value)
+                or says_nothing(proposal.key, proposal.value)
+                or reads_as_instruction(key=proposal.key, value=proposal.value)
+            )
             accept = is_sure and not needs_look
             origin = (session_id, message_id)
             if ledger.is_overtaken(proposal.normalized_key, said_at=said_at):

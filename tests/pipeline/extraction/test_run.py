@@ -445,7 +445,7 @@ def test_what_was_to_be_forgotten_is_not_learned_afterwards_from_what_was_said_b
     assert contents(user) == []
     ended = AtomicMemory.objects.get(user=user)
     undo_operation(
-        user=user, operation=Change.objects.filter(object_id=ended.id).latest("created_at").operation, now=NOW
+        user=user, operation=Change.objects.get(object_id=ended.id, action=Change.Action.SUPERSEDE).operation, now=NOW
     )
     assert contents(user) == ["The user plays the cello."]
 
