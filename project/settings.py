@@ -182,6 +182,8 @@ SPECTACULAR_SETTINGS = {
         "MemoryStatusEnum": "apps.memory.models.Status",
         "MessageStatusEnum": "apps.conversations.models.MessageStatus",
         "RoleEnum": "apps.conversations.models.Role",
+        "MemoryKindEnum": ["long_term", "atomic"],
+        "CommandKindEnum": ["remember", "forget"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
