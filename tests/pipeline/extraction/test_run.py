@@ -188,13 +188,13 @@ def test_what_nobody_said_is_not_remembered(answering: Callable[[Any], StandInMo
     [
         ("perspective:off", "perspective:off", "info_seeking", "pending"),
         ("It is Marc who can't eat nuts?", "Marc's allergy", "nuts", "active"),
-        ("ok", "answer", "answer", None),
-        ("ok", "y", "yes", None),
+        ("ok", "answer", "answer", "pending"),
+        ("ok", "y", "yes", "pending"),
         ("ok", "letter", "l", "pending"),
     ],
 )
 def test_what_only_the_assistant_said_is_no_memory_unless_it_asked(
-    answering: Callable[[Any], StandInModel], reply: str, key: str, value: str, status: str | None
+    answering: Callable[[Any], StandInModel], reply: str, key: str, value: str, status: str
 ) -> None:
     entry = {"category": "fact", "key": key, "value": value, "confidence": 0.95, "about": 3}
     answering({"entries": [entry], "profile": [{"section": "background", "text": f"perspective {key}", "about": 3}]})
