@@ -1,5 +1,4 @@
-"""The model that answers when none is connected: small rules in two languages, honest about what it is.
+"""The model that answers when none is connected: small rules in two languages, honest about it (docs/offline.md).
 
-It keeps what people say about themselves in their own words, ends little and claims nothing that did not happen
-(docs/offline.md). Nothing imports it: the setting ``OFFLINE_CHAT_MODEL`` names it, and `apps.core.llm.client` loads it.
+Nothing imports it: the setting ``OFFLINE_CHAT_MODEL`` names it, and `apps.core.llm.client` loads it.
 """

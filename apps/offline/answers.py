@@ -18,13 +18,13 @@ _MOST_ANSWERS, _MOST_KEYWORDS = 3, 12
 
 
 def gather_known(prompt: Prompt) -> list[Memory]:
-    """Return all the reply may draw on: memories, then forms, the profile, and what was said in this conversation.
+    """Return all the reply may draw on: what was said in this conversation, the newest first, memories, forms, profile.
 
     What reads like an order to the model is left out: remembered text is data (C5).
     """
     said = [Memory("", one.text) for message in reversed(prompt.history) for one in list_statements(message)]
     known: dict[str, Memory] = {}
-    for memory in (*prompt.memories, *prompt.filled, *prompt.profile, *said):
+    for memory in (*said, *prompt.memories, *prompt.filled, *prompt.profile):
         if memory.text and not is_instruction(memory.text):
             known.setdefault(normalize_value(memory.text), memory)
     return list(known.values())
@@ -35,9 +35,8 @@ def find_answers(question: str, known: Sequence[Memory]) -> list[Memory]:
     wanted = _content_words(question)
     for attribute in find_asked(question):
         if found := [memory for memory in known if attribute in _list_attributes(memory)]:
-            keyed = [memory for memory in found if memory.key and is_single(attribute[0])]
-            return keyed[:1] or _prefer_words(wanted, found, fewest=0)
-    # One shared word of many is not yet an answer.
+            keyed = [*(memory for memory in found if memory.key), *found][:1]  # else what was said last
+            return keyed if is_single(attribute[0]) else _prefer_words(wanted, found, fewest=0)
     return _prefer_words(wanted, known, fewest=max(1, (len(wanted) + 1) // 2))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.scripts import holds_chinese
 from apps.offline.language import Language, detect_language, fold_in_place
-from apps.offline.rules import load_table, rewrite
+from apps.offline.rules import load_rules, load_table, rewrite
 from apps.offline.sentences import Sentence, make_sentence
 
 CONFIDENCE = 0.95
@@ -70,9 +70,14 @@ def read_facts(sentence: Sentence) -> list[Fact]:
     """Return what a sentence says of attributes, in order: of each clause at most one."""
     if fact := _read_clause(sentence.plain, sentence, whole=True):
         return [fact]
-    clauses = [clause for clause in _CLAUSE.split(sentence.plain) if clause]
-    facts = (_read_clause(clause, sentence, whole=False) for clause in clauses)
-    return [fact for fact in facts if fact]
+    # A Chinese clause without 我 is about whom the one before is about: 我妈妈住在苏州，今年六十八了.
+    facts, own = list[Fact](), sentence.language == "en"
+    for at, clause in enumerate(filter(None, _CLAUSE.split(sentence.plain))):
+        fact, is_mine = _read_clause(clause, sentence, whole=False), clause[0] == "我"
+        if sentence.language == "zh" and (is_mine or at == 0):
+            own = not load_rules("chinese")["mine"].search(clause) if is_mine else fact is not None
+        facts += [fact] if fact and (own or is_mine) else []
+    return facts
 
 
 def read_remembered(text: str) -> Fact | None:

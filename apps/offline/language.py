@@ -25,8 +25,7 @@ def detect_language(text: str) -> Language:
     A text in both counts as the one that gives it its grammar: "my 猫 is called 咪咪" is English, 我用 VS Code 写代码
     is Chinese. Without any grammar, a single Chinese character makes it Chinese.
     """
-    chinese = _CHINESE_GRAMMAR.findall(text)
-    english = _ENGLISH_GRAMMAR.findall(text)
+    chinese, english = _CHINESE_GRAMMAR.findall(text), _ENGLISH_GRAMMAR.findall(text)
     if len(chinese) != len(english):
         return "zh" if len(chinese) > len(english) else "en"
     return "zh" if _CHINESE.search(text) else "en"

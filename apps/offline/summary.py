@@ -25,11 +25,10 @@ from apps.offline.rules import load_rules
 from apps.offline.sentences import make_sentence
 
 _SUMMARY_CHARACTERS, _LEAST_CHARACTERS = 490, 150
-_SNIPPET_CHARACTERS = 200
 _TITLE_CHARACTERS: dict[Language, int] = {"zh": 30, "en": 60}
 _EARLIER_SHARE, _SAME = 0.6, 0.6
 """Of the room, what the summary so far may take; of their keywords, what two sentences share that say the same."""
-_LONGEST_SENTENCE = 180
+_SNIPPET_CHARACTERS, _LONGEST_SENTENCE = 200, 180
 _WEIGHTS = {"user": 1.0, "assistant": 0.7}
 _LABELS = {"user": ("用户：", "User: "), "assistant": ("助手：", "Assistant: ")}
 _LISTED = re.compile(r"^(?:引用：|Cited: ).*$", re.MULTILINE)

@@ -1,4 +1,7 @@
-"""A model that judges perfectly: what it says is what happens, whatever else is remembered and whichever embedder."""
+"""A model that judges perfectly: what it says is what happens, whatever else is remembered and whichever embedder.
+
+Only the long tests have the embedder elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -100,6 +103,7 @@ def test_of_hundreds_of_memories_those_it_judges_are_shown(language: str, model:
     assert missed <= 0.05 * asked, f"{missed} of {asked} were not shown"
 
 
+@pytest.mark.long
 @pytest.mark.spec("A3", "V2")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_embedder_elsewhere_makes_no_difference(language: str, remote: ScriptedModel) -> None:

@@ -78,6 +78,16 @@ def test_of_an_attribute_with_one_value_the_remembered_value_answers() -> None:
     assert reply("Where do I live?", earlier=earlier, memories=known, strategy=QUIET) == "You told me: “home: York”."
 
 
+def test_without_one_what_was_said_last_answers() -> None:
+    earlier = tuple(PromptMessage("user", said) for said in ("I live in Leeds and have a cat.", "I moved to York."))
+    assert reply("Where do I live?", earlier=earlier, strategy=QUIET) == "You told me: “I moved to York”."
+
+
+def test_a_text_to_work_on_is_declined() -> None:
+    said = reply("Fix the grammar please, my friend wrote it: 'I no longer use it'", strategy=QUIET)
+    assert said.startswith(reply("Write a poem.", strategy=QUIET)[:20])
+
+
 def test_what_was_done_is_said_however_short_the_reply_is_to_be() -> None:
     actions = {"stored": ["我对虾过敏。"], "forgotten": ["我喜欢吃虾。"]}
     said = reply("记住我对虾过敏。", memory_actions=actions, strategy={**QUIET, "max_length": 5})
