@@ -146,7 +146,7 @@ def test_it_serves_the_page_and_says_where(running: Up) -> None:
 
 
 def test_all_parts_become_healthy(running: Up) -> None:
-    wait_until(lambda: running.get("healthz")[0] == 200)
+    wait_until(lambda: running.get("healthz")[0] == 200, seconds=120)
     health = json.loads(running.get("healthz")[1])
     assert health.pop("backlog").keys() == {"embed", "extract", "summarize"}
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
@@ -192,10 +192,12 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
 def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     pid = running.find_pid(words)
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE))
+    wait_until(
+        lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE), seconds=120
+    )
     # Requests wait for the new web process: its address is never without a listener.
     assert running.get("login")[0] == 200
-    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()))
+    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()), seconds=120)
     assert running.find_pid(words) != pid
 
 
@@ -213,7 +215,7 @@ def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tm
 @pytest.mark.long
 def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
     with run_up(tmp_path) as up:
-        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2)
+        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2, seconds=120)
         # Each with its children: one for periodic work and embedding, two that wait for the model.
         commands = find_processes(tmp_path).values()
         assert sum(" worker@" in command for command in commands) == 1 + 1
