@@ -4,14 +4,23 @@ from apps.chat.turn.closing import get_outcome, get_stored_turn
 from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
 from apps.chat.turn.engine import TurnRun, start_turn, stop_turns
-from apps.chat.turn.opening import open_form_turn, open_message_turn, open_retry_turn, preview_context
-from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started, TurnEvent
+from apps.chat.turn.opening import (
+    open_client_turn,
+    open_form_turn,
+    open_message_turn,
+    open_retry_turn,
+    preview_context,
+)
+from apps.chat.turn.relaying import read_instructions
+from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 
 __all__ = [
+    "ClientRequest",
     "Delta",
     "Done",
     "Failed",
     "OpenTurn",
+    "Relayed",
     "Started",
     "TurnEvent",
     "TurnRun",
@@ -19,10 +28,12 @@ __all__ = [
     "forget_candidate",
     "get_outcome",
     "get_stored_turn",
+    "open_client_turn",
     "open_form_turn",
     "open_message_turn",
     "open_retry_turn",
     "preview_context",
+    "read_instructions",
     "start_turn",
     "stop_turns",
 ]

@@ -6,6 +6,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import MD5
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -44,9 +45,12 @@ class Role(models.TextChoices):
 
 
 class MessageStatus(models.TextChoices):
+    """`REPLACED`: edited, or answered anew, by a client that manages its own history (T3). Kept, and shown nowhere."""
+
     PENDING = "pending", _("pending")
     COMPLETE = "complete", _("complete")
     FAILED = "failed", _("failed")
+    REPLACED = "replaced", _("replaced")
 
 
 class Message(models.Model):
@@ -54,6 +58,7 @@ class Message(models.Model):
 
     `position` orders a session. A turn reserves two at once, so a reply stands right after what it answers even
     when turns overlap. `attempt` and `lease_until` say which run of the turn may store the reply, and until when.
+    `from_history`: it came with a client's history and was not said here (T3).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -68,8 +73,8 @@ class Message(models.Model):
     emotion = models.CharField(_("emotion"), max_length=50, null=True, blank=True)  # noqa: DJ001 (null is "not analysed")
     status = models.CharField(_("status"), max_length=10, choices=MessageStatus.choices, default=MessageStatus.COMPLETE)
     position = models.PositiveIntegerField(_("position"), editable=False)
-    reply_to = models.OneToOneField(
-        "self", verbose_name=_("reply to"), null=True, blank=True, on_delete=models.CASCADE, related_name="reply"
+    reply_to = models.ForeignKey(
+        "self", verbose_name=_("reply to"), null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
     )
     summarized_by = models.ForeignKey(
         "self", verbose_name=_("summarised by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="covers"
@@ -77,6 +82,7 @@ class Message(models.Model):
     idempotency_key = models.CharField(max_length=255, null=True, blank=True, editable=False)  # noqa: DJ001
     attempt = models.PositiveIntegerField(default=1, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
+    from_history = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         db_table = "conversation"
@@ -90,9 +96,13 @@ class Message(models.Model):
                 name="message_idempotency_unique",
                 condition=models.Q(idempotency_key__isnull=False),
             ),
+            models.UniqueConstraint(
+                fields=["reply_to"], name="message_one_reply", condition=~models.Q(status="replaced")
+            ),
         ]
         indexes = [
             models.Index(fields=["lease_until"], name="message_pending", condition=models.Q(status="pending")),
+            models.Index("user", MD5("content"), name="message_same_text"),
             models.Index(fields=["user", "-create_time", "-id"], name="message_newest"),
             models.Index(
                 fields=["session", "position"],

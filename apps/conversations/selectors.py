@@ -28,8 +28,11 @@ def get_session(user: User, session_id: uuid.UUID) -> Session:
 
 
 def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
-    """Messages of a session in the order in which they were said; `NotFound` without the session."""
-    return get_session(user, session_id).messages.order_by("position")
+    """Messages of a session in the order in which they were said; `NotFound` without the session.
+
+    What was edited or answered anew is left out.
+    """
+    return get_session(user, session_id).messages.exclude(status=MessageStatus.REPLACED).order_by("position")
 
 
 def get_message(user: User, message_id: uuid.UUID) -> Message:

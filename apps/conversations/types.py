@@ -18,7 +18,8 @@ class OpenRound:
 
     `position` is the message's; the reply's place right after it is reserved. `attempt` is the fencing token of
     this run: only the run that holds the newest one may store a reply. `data_epoch` is its owner's: a reply to
-    something erased meanwhile is not stored (R3).
+    something erased meanwhile is not stored (R3). `alternates`: a reply that came meanwhile gives way to this run's.
+    `learned`: the message was left to be learned from before.
     """
 
     message_id: uuid.UUID
@@ -31,11 +32,13 @@ class OpenRound:
     is_collected: bool
     temporary: bool
     data_epoch: int
+    alternates: bool = False
+    learned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """A message that was said elsewhere (C9); `role` user or assistant, `create_time` None when it is not known."""
+    """A message that was said elsewhere (C9, T3); `role` user or assistant, `create_time` None when it is not known."""
 
     role: str
     content: str

@@ -20,15 +20,25 @@ def encode_event(name: str, data: Any) -> bytes:
 
 def stream_events(events: AsyncIterator[tuple[str, Any]]) -> StreamingHttpResponse:
     """Return a response that sends ``(name, data)`` pairs as they come, with a comment line while nothing does."""
-    response = StreamingHttpResponse(_with_heartbeat(events), content_type="text/event-stream; charset=utf-8")
+    return stream_frames(encode_event(name, data) async for name, data in events)
+
+
+def encode_data(data: Any) -> bytes:
+    """Return one event without a name, as OpenAI's streams have them."""
+    return f"data: {json.dumps(data, ensure_ascii=False, cls=JSONEncoder)}\n\n".encode()
+
+
+def stream_frames(frames: AsyncIterator[bytes]) -> StreamingHttpResponse:
+    """Return a response that sends encoded events as they come, with a comment line while nothing does."""
+    response = StreamingHttpResponse(_with_heartbeat(frames), content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _with_heartbeat(events: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[bytes]:
-    iterator = events.__aiter__()
-    upcoming: asyncio.Task[tuple[str, Any]] | None = None
+async def _with_heartbeat(frames: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    iterator = frames.__aiter__()
+    upcoming: asyncio.Task[bytes] | None = None
     try:
         while True:
             upcoming = upcoming or asyncio.ensure_future(anext(iterator))
@@ -37,11 +47,11 @@ async def _with_heartbeat(events: AsyncIterator[tuple[str, Any]]) -> AsyncIterat
                 yield b": still here\n\n"
                 continue
             try:
-                name, data = upcoming.result()
+                frame = upcoming.result()
             except StopAsyncIteration:
                 return
             upcoming = None
-            yield encode_event(name, data)
+            yield frame
     finally:
         if upcoming is not None:
             upcoming.cancel()

@@ -19,8 +19,8 @@ from apps.chat.context.layers import (
     render_variable,
     render_working_memory,
 )
-from apps.chat.context.types import LAYER_NAMES, Context, ContextInput, Cut, CutKind, Layer
-from apps.conversations.types import Round
+from apps.chat.context.types import LAYER_NAMES, ClientLine, Context, ContextInput, Cut, CutKind, Layer
+from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 from apps.core.text.tokens import estimate_tokens
 
@@ -56,7 +56,7 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     recently written first; then the profile. Rules, forms, what was done in memory and the new
     message stay whatever they take.
     """
-    excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget
+    excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget - _count_client_tokens(given)
     rounds, notes, memories = list(given.rounds), list(given.session_notes), list(given.memories)
     cases, variables = list(given.cases), dict(given.variables)
     summary, profile = given.summary, given.profile
@@ -107,9 +107,24 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     return kept, tuple(cut)
 
 
+def _count_client_tokens(given: ContextInput) -> int:
+    """What a client brings along comes on top of the budget: how much that is, is its own choice."""
+    if given.client is None:
+        return 0
+    history = render_rounds([given.client.history or ()])
+    return estimate_tokens(given.client.instructions) + estimate_tokens(history)
+
+
+def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
+    """The messages before the new one: a client's own, where it sends any (T3)."""
+    history = given.client.history if given.client else None
+    return given.rounds if history is None else [history]
+
+
 def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
+    rounds = _list_rounds(given)
     contents = {
-        SYSTEM: render_system(strategy=given.strategy, emotions=given.emotions, now=given.now),
+        SYSTEM: render_system(strategy=given.strategy, emotions=given.emotions, now=given.now, client=given.client),
         PROFILE: render_profile(given.profile),
         WORKING: render_working_memory(
             topic=given.topic,
@@ -121,7 +136,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
         ),
         MEMORIES: render_memories(given.memories, everything=given.everything),
         SUMMARIES: render_session_notes(given.session_notes),
-        CONVERSATION: render_conversation(summary=given.summary, rounds=given.rounds),
+        CONVERSATION: render_conversation(summary=given.summary, rounds=rounds),
         MESSAGE: given.message,
     }
     refs = {
@@ -131,7 +146,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
         SUMMARIES: [note.id for note in given.session_notes],
         CONVERSATION: [
             *([str(given.summary.id)] if given.summary else []),
-            *(str(line.id) for lines in given.rounds for line in lines),
+            *(str(line.id) for lines in rounds for line in lines if line.id is not None),
         ],
     }
     return tuple(
@@ -152,7 +167,7 @@ def assemble(given: ContextInput, *, cut: tuple[Cut, ...] = ()) -> Context:
     parts = [*(layer.content for layer in layers[:CONVERSATION]), render_summary(given.summary)]
     window = [
         PromptMessage(role="assistant" if line.role == "assistant" else "user", content=line.content)
-        for lines in given.rounds
+        for lines in _list_rounds(given)
         for line in lines
     ]
     messages = (

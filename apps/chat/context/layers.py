@@ -7,23 +7,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.chat.context.types import CaseNotes, Form, Profile, RecalledMemory, SessionNote
-from apps.chat.prompts import INSTRUCTIONS, PLAIN_INSTRUCTIONS
+from apps.chat.context.types import CaseNotes, ClientLine, ClientPrompt, Form, Profile, RecalledMemory, SessionNote
+from apps.chat.prompts import APPLICATION, INSTRUCTIONS, PLAIN_INSTRUCTIONS, RELAYED_INSTRUCTIONS
 from apps.chat.types import ReplyStrategy
-from apps.conversations.types import Line, Round
+from apps.conversations.types import Line
 from apps.core.llm.blocks import render_block
 
 
-def render_system(*, strategy: ReplyStrategy | None, emotions: Sequence[str], now: datetime) -> str:
-    """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6)."""
+def render_system(
+    *, strategy: ReplyStrategy | None, emotions: Sequence[str], now: datetime, client: ClientPrompt | None
+) -> str:
+    """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6).
+
+    A client's own instructions stand after the rules, as they are. Where its answer is relayed they stand first, with
+    the date, and nothing is said of how to reply (T3).
+    """
+    time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
+    own = client.instructions if client else ""
+    if client and client.relayed:
+        return "\n\n".join(filter(None, (own, RELAYED_INSTRUCTIONS, time)))
+    application = APPLICATION.format(instructions=own) if own else ""
     if strategy is None:
-        return PLAIN_INSTRUCTIONS
-    parts = [
-        INSTRUCTIONS.format(emotions=", ".join(emotions)),
-        render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}"),
-        render_block("strategy", _json(strategy.to_wire())),
-    ]
-    return "\n\n".join(parts)
+        return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, own)))
+    rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
+    return "\n\n".join(filter(None, (rules, application, time, render_block("strategy", _json(strategy.to_wire())))))
 
 
 def render_profile(profile: Profile | None) -> str:
@@ -97,12 +104,12 @@ def render_summary(summary: Line | None) -> str:
     return render_block("conversation_summary", summary.content) if summary else ""
 
 
-def render_rounds(rounds: Iterable[Round]) -> str:
+def render_rounds(rounds: Iterable[Sequence[Line | ClientLine]]) -> str:
     """The rolling window as the inspector shows it; the model gets the same as messages."""
     return "\n".join(f"{line.role}: {line.content}" for lines in rounds for line in lines)
 
 
-def render_conversation(*, summary: Line | None, rounds: Iterable[Round]) -> str:
+def render_conversation(*, summary: Line | None, rounds: Iterable[Sequence[Line | ClientLine]]) -> str:
     """Layer 5 as the inspector shows it."""
     return "\n\n".join(filter(None, (render_summary(summary), render_rounds(rounds))))
 

@@ -15,6 +15,7 @@ from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
     CaseNotes,
+    ClientPrompt,
     Context,
     ContextInput,
     Form,
@@ -72,13 +73,15 @@ def read_context(
     actions: Mapping[str, Any] | None = None,
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
+    client: ClientPrompt | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
     session, C7). `said_at`: when the message was said, if not now. `actions`: what was done in memory because it asked
     for it (L9). `wait_for_embedding`: what `start_embedding` gave, where the message is being embedded already.
-    `recalled`: what was recalled for it already, under the same settings.
+    `recalled`: what was recalled for it already, under the same settings. `client`: what a client brings along; a
+    history of its own takes the window's place (T3).
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
@@ -100,6 +103,7 @@ def read_context(
             now=now,
         )
     memories = _list_recalled(recalled, settings=settings) if uses_memory and recalled else []
+    keeps_window = client is None or client.history is None
     return build_context(
         ContextInput(
             message=message,
@@ -118,8 +122,9 @@ def read_context(
             session_notes=session_notes,
             memories=_list_everything(user, settings=settings) if everything else memories,
             everything=everything,
-            rounds=window.rounds,
-            summary=window.summary,
+            rounds=window.rounds if keeps_window else (),
+            summary=window.summary if keeps_window else None,
+            client=client,
         )
     )
 

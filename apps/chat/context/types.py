@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -81,13 +82,35 @@ class SessionNote:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLine:
+    """One message of a client's history; `id` of the stored one, None where it is not stored."""
+
+    id: uuid.UUID | None
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPrompt:
+    """What a client of the OpenAI-compatible endpoint brings along (T3).
+
+    `instructions`: its system messages. `history`: its messages before the new one, in place of layer 5; None where it
+    sends only the new one. `relayed`: the answer goes back as the model writes it, and nothing is asked of its form.
+    """
+
+    instructions: str = ""
+    history: Sequence[ClientLine] | None = None
+    relayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ContextInput:
     """Everything a turn may put before the model, before the token budget.
 
     `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
     is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
     `actions`: what the message told the memory to do, by outcome (L9). `everything`: `memories` are all there
-    are, as the message asks for them.
+    are, as the message asks for them. What `client` brings is never trimmed and takes nothing of the budget.
     `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -109,6 +132,7 @@ class ContextInput:
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None
     rounds: Sequence[Round] = ()
+    client: ClientPrompt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wi
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
+from apps.conversations.services.client_histories import await_tools, close_client_round
 from apps.core.errors import ModelUnavailable
 from apps.core.text.grounding import read_questions
 from apps.memory.long_term.types import MemoryUpdate
@@ -118,6 +119,20 @@ def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = N
     )
 
 
+def describe_unstored(turn: OpenTurn, *, emotion: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is known of a turn that leaves nothing behind (T3: `store` false)."""
+    return {
+        "user_message": None,
+        "assistant_message": None,
+        "emotion": emotion,
+        "strategy": turn.strategy.to_wire() if turn.strategy else None,
+        "memories_used": [memory.to_wire() for memory in turn.context.memories],
+        "memory_updates": [],
+        "commands": [],
+        "working_memory": None,
+    }
+
+
 def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any] | None:
     """Return the outcome of an earlier turn of `message`, None while it is under way.
 
@@ -144,12 +159,34 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
 
 
 def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
+    if turn.client is not None:
+        assert turn.round is not None, "what is not stored is not closed"
+        relayed = turn.client.relayed is not None
+        # The old reply's turn goes: a message has one.
+        Turn.objects.filter(user_message=turn.round.message_id).delete()
+        return close_client_round(
+            opened=turn.round,
+            reply=reply,
+            emotion=emotion,
+            now=now,
+            remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
+            recorded=relayed,
+        )
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
-    # A message that only asks what is remembered says nothing to learn from.
-    says_something = turn.reply is None or bool(turn.commands)
-    remembers = turn.remembers and turn.strategy is not None and says_something
+    remembers = turn.remembers and turn.strategy is not None and _says_something(turn)
     return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=remembers)
+
+
+def _says_something(turn: OpenTurn) -> bool:
+    """A message that only asks what is remembered says nothing to learn from."""
+    return turn.reply is None or bool(turn.commands)
+
+
+def keep_for_tools(turn: OpenTurn, *, now: datetime) -> None:
+    """Keep the message of a turn whose answer calls tools of the client; the reply comes with a later request (T3)."""
+    if turn.round is not None:
+        await_tools(opened=turn.round, now=now)
 
 
 def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -19,19 +20,28 @@ from django.utils import timezone
 
 from apps.chat.answer import NO_ANALYSIS, Analysis, read_analysis
 from apps.chat.prompts import get_turn_format
-from apps.chat.turn.closing import FAILED, close_turn, user_message_to_wire
+from apps.chat.turn.closing import FAILED, close_turn, describe_unstored, keep_for_tools, user_message_to_wire
+from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
-from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started, TurnEvent
+from apps.chat.turn.relaying import RelayedAnswer, add_layers
+from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.models import MessageStatus
 from apps.conversations.services import fail_round
+from apps.conversations.services.client_histories import ClientHistory
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.client import get_chat_model
+from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.types import ChatModel, ModelRequest
 
 logger = structlog.get_logger(__name__)
+
+ANALYSIS_TOKENS = 1_000
+"""What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it."""
+
+NO_CLIENT = ClientRequest(given=ClientHistory(before=(), message=""))
 
 STORE_ATTEMPTS = 5
 """How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
@@ -43,6 +53,7 @@ class TurnRun:
     """One running turn. `opened` settles once its message is stored; `events` then tells the rest."""
 
     def __init__(self) -> None:
+        self.finish_reason: FinishReason = "stop"
         self._opened: asyncio.Future[OpenTurn] = asyncio.get_running_loop().create_future()
         self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
 
@@ -88,6 +99,8 @@ class TurnRun:
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
+        if turn.client is not None and turn.client.relayed is not None:
+            return await self._relay(turn, turn.client.relayed, timings=timings)
         reply: str | None = turn.reply
         analysis: Analysis | None = NO_ANALYSIS
         model = ""
@@ -95,8 +108,16 @@ class TurnRun:
             reply, analysis, model = await self._ask(turn, timings=timings)
         else:
             self._events.put_nowait(Delta(reply))
-        if not reply.strip():
+        if not reply.strip() and self.finish_reason == "stop":
             raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+        return await self._store(turn, reply=reply, analysis=analysis, model=model, timings=timings)
+
+    async def _store(
+        self, turn: OpenTurn, *, reply: str, analysis: Analysis | None, model: str, timings: Mapping[str, float]
+    ) -> Any:
+        if turn.client is not None and not turn.client.stored:
+            emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
+            return describe_unstored(turn, emotion=emotion)
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
                 return await in_database(
@@ -114,6 +135,32 @@ class TurnRun:
                 await asyncio.sleep(0.05 * 4**attempt)
         raise AssertionError("the last attempt returns or raises")
 
+    async def _relay(self, turn: OpenTurn, body: Mapping[str, Any], *, timings: dict[str, float]) -> Any:
+        """Pass the client's request on with the layers added and the answer back as it comes (T3).
+
+        The end of the answer is held back until the reply is stored: the client's next request continues from it.
+        """
+        model, start = get_chat_model(), time.perf_counter()
+        answer, held = RelayedAnswer(), list[dict[str, Any]]()
+        async for event in relay(model, add_layers(body, turn.context.messages[0].content)):
+            answer.see(event)
+            timings.setdefault("first_token_ms", milliseconds_since(start))
+            if answer.finished:
+                held.append(event)
+            else:
+                self._events.put_nowait(Relayed(event))
+            await asyncio.sleep(0)
+        timings["model_ms"] = milliseconds_since(start)
+        if answer.calls_tools or not answer.text.strip():
+            await in_database(keep_for_tools, turn, now=timezone.now())
+            result: Any = describe_unstored(turn, emotion=None)
+        else:
+            name = answer.model or model.name
+            result = await self._store(turn, reply=answer.text, analysis=None, model=name, timings=timings)
+        for event in held:
+            self._events.put_nowait(Relayed(event))
+        return result
+
     async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> tuple[str, Analysis | None, str]:
         """Return the model's reply, which was sent as it came, the analysis and the model's name."""
         model = get_chat_model()
@@ -128,28 +175,42 @@ class TurnRun:
         """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
         pieces: list[str] = []
 
+        client = turn.client or NO_CLIENT
+        reply_limit = ReplyLimit(stop=client.stop, max_tokens=client.max_tokens)
+
         def send(text: str) -> None:
+            deliver(reply_limit.feed(text))
+
+        def deliver(text: str) -> None:
             if text:
                 timings.setdefault("first_token_ms", milliseconds_since(start))
                 pieces.append(text)
                 self._events.put_nowait(Delta(text))
 
         limit = settings.CHAT_MAX_TOKENS
+        if client.max_tokens is not None:
+            limit = min(client.max_tokens + ANALYSIS_TOKENS, limit or client.max_tokens + ANALYSIS_TOKENS)
+        request = ModelRequest(
+            messages=turn.context.messages, max_tokens=limit, model=client.model, options=client.options
+        )
         if turn.strategy is None:
             plain = TextStream()
-            async for piece in model.stream(ModelRequest(messages=turn.context.messages, max_tokens=limit)):
+            async for piece in model.stream(request):
                 send(plain.feed(piece))
                 await asyncio.sleep(0)  # as below
             send(plain.close())
+            deliver(reply_limit.close())
+            self.finish_reason = reply_limit.finish_reason
             return "".join(pieces), None
         field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
         answer_format = get_turn_format(tuple(turn.table))
-        request = ModelRequest(messages=turn.context.messages, response_format=answer_format, max_tokens=limit)
-        async for piece in model.stream(request):
+        async for piece in model.stream(replace(request, response_format=answer_format)):
             send(field.feed(piece))
             await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
         decoded = field.close()
         send(decoded.tail)
+        deliver(reply_limit.close())
+        self.finish_reason = reply_limit.finish_reason
         if decoded.source != "field":
             return "".join(pieces), NO_ANALYSIS
         return "".join(pieces), read_analysis(decoded.raw, table=turn.table)
@@ -167,6 +228,8 @@ class TurnRun:
             # What the model's server said is for who runs this, not for who chats.
             reason = error.fields.get("reason")
             logger.warning("turn.model_unavailable", reason=reason, detail=error.message, **fields)
+            if refusal := error.fields.get("refusal"):
+                fields["refusal"] = refusal
             return ModelUnavailable(FAILED, fields={"reason": reason, **fields})
         if isinstance(error, JiyiError):
             return type(error)(error.message, fields={**error.fields, **fields})

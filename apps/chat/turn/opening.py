@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,20 +14,22 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.read import read_context
-from apps.chat.context.types import Context, ContextInput, Form
+from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
 from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.commands import describe_actions, obey_message
 from apps.chat.turn.recounting import recount
-from apps.chat.turn.types import OpenTurn
+from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
-from apps.conversations.services import fail_round, open_round, reopen_round
-from apps.conversations.types import OpenRound, Window
+from apps.conversations.services import create_session, fail_round, open_round, reopen_round
+from apps.conversations.services.client_histories import find_session, open_client_round
+from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
+from apps.core.errors import TooLarge
 from apps.core.text.commands import is_only_list
 from apps.memory.selectors import QueryEmbedding, WorkingMemorySnapshot, find_working_memory, start_embedding
-from apps.memory.services import archive_working_memory, count_turn, record_form
+from apps.memory.services import archive_working_memory, count_turn, forget_embeddings, record_form
 
 
 def open_message_turn(
@@ -142,6 +144,98 @@ def open_form_turn(
     )
 
 
+def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: ClientRequest, now: datetime) -> OpenTurn:
+    """Store what is new in a client's messages and prepare the reply (T3).
+
+    `session_id`: None where the client names no session; then its history tells which one it is, or a new one is made.
+    Raises `NotFound` without the session, `TooLarge` for a message that is too long to be stored.
+    """
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    if not request.stored:
+        return _open_unstored(user, request, settings=settings, table=table, now=now, start=start)
+    if len(request.given.message) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"The message has {len(request.given.message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+    if session_id is None:
+        session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
+    if settings.working_archive:
+        archive_working_memory(user=user, session_id=session_id, now=now)
+    working = None
+    with transaction.atomic():
+        opened, branch = open_client_round(
+            user=user,
+            session_id=session_id,
+            given=request.given,
+            window_limit=settings.context_limit,
+            now=now,
+            lease=_lease(),
+        )
+        forget_embeddings(message_ids=branch.replaced)
+        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            ttl_minutes = settings.working_ttl_minutes
+            working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes) if branch.asked else None
+            working = working or count_turn(user=user, session_id=session_id, now=now, ttl_minutes=ttl_minutes)
+    return _prepare(
+        user,
+        opened.opened,
+        opened.window,
+        working,
+        settings=settings,
+        table=table,
+        now=now,
+        start=start,
+        request=request,
+        lines=opened.lines,
+    )
+
+
+def _open_unstored(
+    user: User, request: ClientRequest, *, settings: MemorySettings, table: StrategyTable, now: datetime, start: float
+) -> OpenTurn:
+    """Prepare a reply that leaves nothing behind: memories are read, and nothing is stored, counted or learned."""
+    strategy = get_strategy(None, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    session_id, reading = uuid.uuid4(), time.perf_counter()
+    context = read_context(
+        user,
+        message=request.given.message,
+        session_id=session_id,
+        window=Window(),
+        strategy=strategy,
+        table=table,
+        working=None,
+        settings=settings,
+        now=now,
+        recalls=True,
+        client=_make_prompt(request, lines=()),
+    )
+    return OpenTurn(
+        user=user,
+        session_id=session_id,
+        round=None,
+        settings=settings,
+        table=table,
+        strategy=strategy if request.relayed is None else None,
+        working=None,
+        context=context,
+        remembers=False,
+        opened_at=now,
+        opening=_measure(start, reading=reading),
+        client=request,
+    )
+
+
+def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -> ClientPrompt:
+    """What the client brings along for the prompt. `lines`: the stored messages of its history, as far as there are."""
+    before = request.given.before
+    ids = lines or [None] * len(before)
+    history = [ClientLine(key, line.role, line.content) for key, line in zip(ids, before, strict=True)]
+    return ClientPrompt(
+        instructions=request.instructions,
+        history=history if history or request.given.whole else None,
+        relayed=request.relayed is not None,
+    )
+
+
 def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
     """Return the context that `message` would get now; stores and counts nothing."""
     session = get_session(user, session_id)
@@ -175,7 +269,10 @@ def _prepare(
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     now: datetime,
     start: float,
+    request: ClientRequest | None = None,
+    lines: Sequence[uuid.UUID | None] = (),
 ) -> OpenTurn:
+    relayed = request is not None and request.relayed is not None
     strategy = get_strategy(working.last_emotion, table=table) if working else None
     try:
         # Before the prompt is built: it says what was done, and recalls what was just stored (L9).
@@ -183,7 +280,7 @@ def _prepare(
         commands = obey_message(user=user, opened=opened, settings=settings, now=now) if obeys else []
         reading = time.perf_counter()
         reply = None
-        if strategy is not None and is_only_list(opened.content):
+        if strategy is not None and not relayed and is_only_list(opened.content):
             reply = recount(user=user, message=opened.content, settings=settings, results=commands, recalls=obeys)
             context = _make_unsent(opened, strategy=strategy, settings=settings, now=now)
         else:
@@ -201,6 +298,7 @@ def _prepare(
                 actions=describe_actions(commands),
                 recalls=not opened.temporary,
                 wait_for_embedding=wait_for_embedding,
+                client=_make_prompt(request, lines=lines) if request else None,
             )
     except Exception:
         fail_round(opened=opened)
@@ -211,7 +309,7 @@ def _prepare(
         round=opened,
         settings=settings,
         table=table,
-        strategy=strategy,
+        strategy=None if relayed else strategy,
         working=working,
         context=context,
         remembers=not opened.temporary,
@@ -219,6 +317,7 @@ def _prepare(
         opening=_measure(start, reading=reading),
         commands=commands,
         reply=reply,
+        client=request,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import Context
 from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.memory.selectors import WorkingMemorySnapshot
@@ -33,6 +34,13 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """A chunk of the model's answer, or the whole completion, as its server sent it (T3)."""
+
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """The reply is stored; `result` is the turn on the wire (SPEC, API: POST messages)."""
 
@@ -46,7 +54,26 @@ class Failed:
     error: JiyiError
 
 
-TurnEvent = Started | Delta | Done | Failed
+TurnEvent = Started | Delta | Relayed | Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRequest:
+    """A turn as a client of the OpenAI-compatible endpoint asks for it (T3).
+
+    `given`: its conversation. `instructions`: its system messages. `model`: "" for the configured one. `options`:
+    parameters of the call that are sent on as they are. `stop` and `max_tokens` end the reply. `relayed`: the whole
+    request, where the answer is to go back unchanged. `stored` False: nothing is stored, nothing is learned.
+    """
+
+    given: ClientHistory
+    instructions: str = ""
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    stop: Sequence[str] = ()
+    max_tokens: int | None = None
+    relayed: Mapping[str, Any] | None = None
+    stored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +84,7 @@ class OpenTurn:
     `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opened_at`: when what
     is remembered was read; `opening`: the milliseconds that took, by phase. `commands`: what the message told the
     memory to do, and what was done (L9). `reply`: the reply, where the turn composed it itself and asks no model.
+    `client`: what an OpenAI client asked for besides (T3).
     """
 
     user: User
@@ -72,3 +100,4 @@ class OpenTurn:
     opening: Mapping[str, float]
     commands: Sequence[CommandResult] = ()
     reply: str | None = None
+    client: ClientRequest | None = None

@@ -82,7 +82,8 @@ WITH owner AS (
     RETURNING session_id, user_id
 ), left_to_do AS (
     INSERT INTO work (kind, user_id, session_id, message_id, recorded, state, attempts, due_at, error, created_at)
-    SELECT todo.kind, user_id, session_id, todo.message_id, FALSE, 'due', 0, %(now)s, '', %(now)s
+    SELECT todo.kind, user_id, session_id, todo.message_id, %(recorded)s AND todo.kind = 'extract', 'due', 0, %(now)s,
+           '', %(now)s
     FROM replied, unnest(%(work_kinds)s::text[], %(work_messages)s::uuid[]) AS todo(kind, message_id)
     ON CONFLICT DO NOTHING
 )
@@ -255,11 +256,18 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
 
 
 def close_round(
-    *, opened: OpenRound, reply: str, emotion: str | None, now: datetime, remembers: bool = True
+    *,
+    opened: OpenRound,
+    reply: str,
+    emotion: str | None,
+    now: datetime,
+    remembers: bool = True,
+    recorded: bool = False,
 ) -> Message:
     """Store the reply in its reserved place, mark the user's message answered, and leave the work that is to be done.
 
-    `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all. A
+    `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all.
+    `recorded`: no turn has read it, so that its long-term memories come from the background work, too (T3). A
     reply that comes after its lease ran out is as good as any, as long as no other run has taken the message up.
     Raises `Conflict` when one has, when the message was deleted, or when its owner had everything erased (R3).
     """
@@ -291,6 +299,7 @@ def close_round(
         "now": now,
         "user": opened.user_id,
         "epoch": opened.data_epoch,
+        "recorded": recorded,
         "work_kinds": [kind for kind, _message in todo],
         "work_messages": [message_id for _kind, message_id in todo],
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal
+from typing import Any, Literal
 
 import httpx2
 import openai
@@ -29,6 +29,9 @@ Reason = Literal[
 ]
 
 _MAX_DETAIL = 300
+_ABOUT_THE_REQUEST = frozenset({400, 404, 413, 422, 429})
+"""Answers that whoever made the request can act on; the others are about the connection to the server."""
+
 _HINTS = {
     401: " Check OPENAI_API_KEY.",
     403: " Check OPENAI_API_KEY.",
@@ -55,7 +58,7 @@ class Failure(Exception):
 
     `transient`: trying again may help. `retry_after`: seconds the server asked to wait, None if it did not say.
     `format_refused`: "named" if it says that it cannot do the requested response format, "maybe" if it does not say
-    what it dislikes about a request that has one.
+    what it dislikes about a request that has one. `answer`: the error as the server put it.
     """
 
     reason: Reason
@@ -64,11 +67,19 @@ class Failure(Exception):
     transient: bool = False
     retry_after: float | None = None
     format_refused: Literal["no", "maybe", "named"] = "no"
+    answer: Any = None
 
     def as_error(self) -> ModelUnavailable:
         """Return the error that the rest of the project knows."""
         fields = {"reason": self.reason} | ({"status": self.status} if self.status is not None else {})
         return ModelUnavailable(self.message, fields=fields)
+
+    def as_refusal(self) -> ModelUnavailable:
+        """Return the same for a request that a client made: with the server's own answer, where it is about that."""
+        error = self.as_error()
+        if self.status in _ABOUT_THE_REQUEST and isinstance(self.answer, dict):
+            error.fields["refusal"] = {"status": self.status, "error": self.answer}
+        return error
 
 
 def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame = CHAT) -> Failure:
@@ -119,7 +130,17 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         transient=reason in {"rate_limited", "server_error"},
         retry_after=_read_retry_after(error.response.headers.get("retry-after")),
         format_refused=format_refused,
+        answer=_read_answer(error, secret=secret),
     )
+
+
+def _read_answer(error: openai.APIStatusError, *, secret: str) -> dict[str, Any]:
+    """The error object as the server sent it, or one with its text."""
+    body = error.body
+    answer = dict(body) if isinstance(body, dict) and "message" in body else {"message": error.message}
+    if secret:
+        answer |= {name: value.replace(secret, "***") for name, value in answer.items() if isinstance(value, str)}
+    return answer
 
 
 def _shorten(text: str, *, secret: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +29,7 @@ from apps.core.llm.wire import (
     FormatLevel,
     read_chunk,
     read_completion,
+    read_relayed,
     render_request,
 )
 
@@ -107,7 +108,7 @@ class OpenAIChatModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
         """Yield the answer's text as it comes; see `ChatModel.stream`. Closing the generator ends the request."""
         deadline = asyncio.get_running_loop().time() + self._timeouts.total
-        model = await self._choose_model(deadline)
+        model = request.model or await self._choose_model(deadline)
         level: FormatLevel = (self._accepted_level or "json_schema") if request.response_format else "text"
         attempt = 1
         while True:
@@ -130,6 +131,49 @@ class OpenAIChatModel:
                 raise failure.as_error()
             else:
                 attempt += 1
+
+    async def relay(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
+        """Pass a client's request on and its answer back; see `ChatModel.relay`."""
+        deadline = asyncio.get_running_loop().time() + self._timeouts.total
+        sent = {**body, "model": body.get("model") or await self._choose_model(deadline)}
+        attempt = 1
+        while True:
+            begun = False
+            try:
+                async with aclosing(self._relay_once(sent, deadline)) as events:
+                    async for event in events:
+                        begun = True
+                        yield event
+                return
+            except Failure as caught:
+                failure = caught
+            if begun or not await self._wait_before_retry(attempt, failure, deadline):
+                raise failure.as_refusal()
+            attempt += 1
+
+    async def _relay_once(self, body: dict[str, Any], deadline: float) -> AsyncGenerator[dict[str, Any], None]:
+        answer = await self._send(body, deadline)
+        if isinstance(answer, bytes):
+            try:
+                yield read_relayed(answer)
+            except ValueError as error:
+                raise self._describe(error) from None
+            return
+        async with answer:
+            silence, length, finished = self._timeouts.first_event, 0, False
+            while True:
+                chunk = await self._read_chunk(answer, silence, deadline)
+                if chunk is None:
+                    break
+                text, reason = read_chunk(chunk)
+                silence, length = self._timeouts.between_events, length + len(text)
+                finished = finished or bool(reason)
+                if length > MAX_ANSWER_CHARS:
+                    raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
+                if isinstance(chunk, dict):
+                    yield chunk
+        if not finished:
+            raise self._describe_drop()
 
     async def complete(self, request: ModelRequest) -> str:
         """Return the whole answer at once. Raises as `stream` does."""
@@ -186,6 +230,16 @@ class OpenAIChatModel:
 
     async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | tuple[str, str]:
         """Send the request; return the stream, or text and finish reason where the server does not stream."""
+        answer = await self._send(parameters, deadline)
+        if not isinstance(answer, bytes):
+            return answer
+        try:
+            return read_completion(answer)
+        except ValueError as error:
+            raise self._describe(error) from None
+
+    async def _send(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | bytes:
+        """Send the request; return the stream, or the whole body where the answer is no stream."""
         try:
             async with self._limit(self._timeouts.first_event, deadline):
                 client = await self._clients.get()
@@ -195,21 +249,28 @@ class OpenAIChatModel:
                     "/chat/completions", cast_to=object, body=parameters, stream=True, stream_cls=AsyncStream[object]
                 )
                 if "json" in stream.response.headers.get("content-type", ""):
-                    return read_completion(await stream.response.aread())
+                    return await stream.response.aread()
                 return stream
         except Exception as error:
             raise self._describe(error) from None
 
     async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> tuple[str, str]:
         """Return the next event's text, often empty, and the finish reason once the model is done."""
+        chunk = await self._read_chunk(stream, silence, deadline)
+        if chunk is None:
+            raise self._describe_drop()
+        return read_chunk(chunk)
+
+    async def _read_chunk(self, stream: AsyncStream[object], silence: float, deadline: float) -> object:
+        """Return the next event, None at the stream's end."""
         try:
             async with self._limit(silence, deadline):
-                chunk = await anext(stream, None)
+                return await anext(stream, None)
         except Exception as error:
             raise self._describe(error) from None
-        if chunk is None:
-            raise Failure("dropped", f"The answer of the model server at {self.server} ended halfway.", transient=True)
-        return read_chunk(chunk)
+
+    def _describe_drop(self) -> Failure:
+        return Failure("dropped", f"The answer of the model server at {self.server} ended halfway.", transient=True)
 
     def _make_client(self) -> AsyncOpenAI:
         return AsyncOpenAI(

@@ -7,7 +7,7 @@ that text is JSON is the caller's affair (`apps.chat.reply`). The remote client 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
@@ -35,13 +35,16 @@ class ModelRequest:
 
     ``messages``: the prompt, system message first. ``response_format``: None asks for plain text.
     ``max_tokens``: upper bound of the answer, None leaves it to the server. ``whole``: an answer that reached it is a
-    failure of the reason ``cut_off``, after what there is of it.
+    failure of the reason ``cut_off``, after what there is of it. ``model``: another model of the same server than the
+    configured one. ``options``: further parameters of the call, such as ``temperature``, sent as they are.
     """
 
     messages: tuple[PromptMessage, ...]
     response_format: ResponseFormat | None = None
     max_tokens: int | None = None
     whole: bool = False
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ChatModel(Protocol):
@@ -54,5 +57,18 @@ class ChatModel(Protocol):
 
         Ends normally only when the model said that it is done (a ``finish_reason``, whatever it is).
         Raises `apps.core.errors.ModelUnavailable` when it fails, times out, or the stream is cut (C6).
+        """
+        ...
+
+
+class RelayingModel(ChatModel, Protocol):
+    """A chat model that passes requests of clients on to a server."""
+
+    def relay(self, body: Mapping[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """Send a chat completion request as a client made it, and yield what the server answers, unchanged.
+
+        `body`: the whole request; without a ``model`` the configured one is asked. With ``stream`` the chunks of the
+        stream come as they are, else one completion. Raises `ModelUnavailable` as `stream` does; where the server
+        refuses the request itself, its answer is in ``fields["refusal"]``: ``{"status", "error"}``.
         """
         ...

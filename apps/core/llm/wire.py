@@ -22,6 +22,7 @@ FormatLevel = Literal["json_schema", "json_object", "text"]
 def render_request(request: ModelRequest, *, model: str, level: FormatLevel, base_url: str) -> dict[str, Any]:
     """Return the parameters of a streamed call."""
     parameters: dict[str, Any] = {
+        **request.options,
         "model": model,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
         "stream": True,
@@ -60,6 +61,14 @@ def read_chunk(chunk: object) -> tuple[str, str]:
             return text, finished
         case _:
             return "", finished
+
+
+def read_relayed(body: bytes) -> dict[str, Any]:
+    """Return a completion that is passed on as it is. Raises ValueError if it is none."""
+    completion = json.loads(body)
+    if not (isinstance(completion, dict) and isinstance(completion.get("choices"), list)):
+        raise ValueError("This is not a chat completion.")
+    return completion
 
 
 def read_completion(body: bytes) -> tuple[str, str]:

@@ -1,0 +1,275 @@
+"""Rounds of clients that manage their own history: found by content, continued, edited, answered anew (T3)."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.functions import MD5
+
+from apps.accounts.models import User
+from apps.accounts.services import keep_account
+from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow
+from apps.conversations.models import Message, MessageStatus, Role, Session, Work
+from apps.conversations.queue.services import add_work
+from apps.conversations.selectors import get_window
+from apps.conversations.services import close_round, lock_session, make_title, open_round
+from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessage, Window
+
+MAX_CANDIDATES = 5
+"""Sessions that are compared with a history; more have the same replies only where these are commonplace."""
+
+_EVIDENCE = 3
+"""The newest replies of a history by which its session is looked for: the last one may come from elsewhere."""
+
+ASKED_AGAIN = timedelta(minutes=10)
+"""How long a first message that failed waits for the client to send it again."""
+
+TOOLS_RUN = timedelta(days=1)
+"""How long a message waits for the results of the tools that its answer called."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHistory:
+    """What a client sends of a conversation: the messages before the last one of the user, and that one.
+
+    `whole`: it is the whole conversation even where there is nothing before the message. `has_results`: results of
+    tools follow the message, so that it was sent before.
+    """
+
+    before: tuple[RecordedMessage, ...]
+    message: str
+    whole: bool = False
+    has_results: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRound:
+    """An open round. `lines`: the stored messages that the history is made of, None for one that is not kept.
+
+    `window`: what is stored of the conversation, for a client that sends only its new message.
+    """
+
+    opened: OpenRound
+    window: Window
+    lines: tuple[uuid.UUID | None, ...]
+
+
+def find_session(*, user: User, given: ClientHistory, now: datetime) -> uuid.UUID | None:
+    """Return the session that this history belongs to, None for a conversation that has not been held here."""
+    replies = [line.content for line in given.before if line.role == Role.ASSISTANT and line.content.strip()]
+    if not replies:
+        return _find_unanswered_session(user, given, now=now)
+    rows = _with_text(user, replies[-_EVIDENCE:]).filter(
+        role=Role.ASSISTANT, from_history=False, session__temporary=False
+    )
+    candidates = dict.fromkeys(rows.order_by("-create_time").values_list("session_id", flat=True)[:50])
+    best: tuple[int, bool, uuid.UUID] | None = None
+    for session_id in list(candidates)[:MAX_CANDIDATES]:
+        branch = follow(given.before, given.message, _read_stored(user, session_id), whole=False)
+        score = (branch.count, not branch.replaced, session_id)
+        if branch.is_known and branch.count >= min(2, len(given.before)) and (best is None or score[:2] > best[:2]):
+            best = score
+    return best[2] if best else None
+
+
+def _find_unanswered_session(user: User, given: ClientHistory, *, now: datetime) -> uuid.UUID | None:
+    """The session of a message without a reply that is sent again: it failed, or tools have run for it."""
+    if given.before:
+        return None
+    since = now - (TOOLS_RUN if given.has_results else ASKED_AGAIN)
+    answered = Message.objects.filter(session=OuterRef("session"), role=Role.ASSISTANT)
+    waiting = Q(status=MessageStatus.FAILED) | (Q(status=MessageStatus.COMPLETE) if given.has_results else Q())
+    rows = _with_text(user, [given.message]).filter(waiting, role=Role.USER, create_time__gte=since)
+    row = rows.filter(~Exists(answered)).order_by("-create_time").only("session_id").first()
+    return row.session_id if row else None
+
+
+def ensure_session(*, user: User, session_id: uuid.UUID, temporary: bool = False) -> None:
+    """Make the session with this ID, unless it is there: for clients that name their conversations themselves."""
+    keep_account(user)
+    Session.objects.get_or_create(id=session_id, user=user, defaults={"temporary": temporary})
+
+
+@transaction.atomic
+def open_client_round(
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    given: ClientHistory,
+    window_limit: int,
+    now: datetime,
+    lease: timedelta,
+) -> tuple[ClientRound, Branch]:
+    """Store what is new in a client's history and its last message, and reserve the place of the reply (C1, C6, T3).
+
+    A message that was sent before is taken up again: the same text is not stored twice, and the reply that it has
+    stands until the new one is stored. What the client edited away becomes `replaced`, and so does no more than that.
+    Raises `NotFound` without the session.
+    """
+    session = lock_session(user=user, session_id=session_id)
+    branch = follow(given.before, given.message, _read_stored(user, session_id), whole=given.whole)
+    Message.objects.filter(id__in=branch.replaced).update(status=MessageStatus.REPLACED)
+    Work.objects.filter(message__in=branch.replaced).delete()
+    restored = list(Message.objects.filter(id__in=branch.restored))
+    Message.objects.filter(id__in=branch.restored).update(status=MessageStatus.COMPLETE)
+    add_work(messages=restored, kinds=[] if session.temporary else [Work.Kind.EMBED], now=now)
+    lines = _store_unseen(session, given.before, branch, learns=branch.is_known or given.whole, now=now)
+    if branch.asked is None:
+        opened, window = open_round(
+            user=user,
+            session_id=session_id,
+            content=given.message,
+            idempotency_key=None,
+            window_limit=window_limit,
+            said_at=now,
+            now=now,
+            lease=lease,
+        )
+        return ClientRound(opened=replace(opened, alternates=True), window=window, lines=lines), branch
+    opened = _take_up(user, session, branch.asked, now=now, lease=lease)
+    window = get_window(user, session_id, limit=window_limit, before=opened.position)
+    return ClientRound(opened=opened, window=window, lines=lines), branch
+
+
+def close_client_round(
+    *, opened: OpenRound, reply: str, emotion: str | None, now: datetime, remembers: bool, recorded: bool
+) -> Message:
+    """Store the reply as `close_round` does; one that the message has already gives way to it and is kept.
+
+    `recorded`: no turn has read the message for memories, so that the background work does (T3).
+    """
+    with transaction.atomic():
+        session = lock_session(user=User(pk=opened.user_id), session_id=opened.session_id)
+        others = Message.objects.filter(reply_to=opened.message_id).exclude(status=MessageStatus.REPLACED)
+        for other in others:
+            session.last_position += 1
+            Work.objects.filter(message=other).delete()
+            Message.objects.filter(id=other.id).update(
+                status=MessageStatus.REPLACED, position=session.last_position, summarized_by=None
+            )
+        if others:
+            session.save(update_fields=["last_position"])
+        Message.objects.filter(id=opened.message_id, status=MessageStatus.COMPLETE).update(status=MessageStatus.PENDING)
+        return close_round(
+            opened=opened,
+            reply=reply,
+            emotion=emotion,
+            now=now,
+            remembers=remembers and not opened.learned,
+            recorded=recorded,
+        )
+
+
+def await_tools(*, opened: OpenRound, now: datetime) -> None:
+    """Keep a message whose answer calls tools of the client: their results come with the next request."""
+    with transaction.atomic():
+        lock_session(user=User(pk=opened.user_id), session_id=opened.session_id)
+        rows = Message.objects.filter(id=opened.message_id, attempt=opened.attempt)
+        if rows.update(status=MessageStatus.COMPLETE, lease_until=None) and not opened.temporary:
+            add_work(messages=rows, kinds=[Work.Kind.EMBED], now=now)
+            add_work(messages=rows, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
+
+
+def list_replaced(*, session_id: uuid.UUID) -> list[uuid.UUID]:
+    """Return the messages of the session that were edited or answered anew."""
+    return list(Message.objects.filter(session=session_id, status=MessageStatus.REPLACED).values_list("id", flat=True))
+
+
+def _with_text(user: User, texts: Iterable[str]) -> QuerySet[Message]:
+    """The user's messages that say just this, by the index on it; clients may have trimmed what was sent to them."""
+    wanted = {form for text in texts for form in (text, text.strip())}
+    digests = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in wanted]
+    return Message.objects.filter(user=user).annotate(digest=MD5("content")).filter(digest__in=digests)
+
+
+def _read_stored(user: User, session_id: uuid.UUID) -> list[StoredMessage]:
+    rows = Message.objects.filter(user=user, session=session_id).exclude(role=Role.SUMMARY)
+    fields = ("id", "role", "content", "position", "reply_to__position", "status", "reply_to_id", "from_history")
+    return [
+        StoredMessage(
+            id=message_id,
+            role=role,
+            content=content,
+            place=(position, 0) if asked_at is None else (asked_at, 1),
+            status=status,
+            reply_to=reply_to,
+            from_history=from_history,
+        )
+        for message_id, role, content, position, asked_at, status, reply_to, from_history in rows.order_by(
+            "-position"
+        ).values_list(*fields)[: 2 * MAX_COMPARED]
+    ]
+
+
+def _store_unseen(
+    session: Session, history: Sequence[RecordedMessage], branch: Branch, *, learns: bool, now: datetime
+) -> tuple[uuid.UUID | None, ...]:
+    """Store the messages of the history that are not there yet; return the ID of each message of the history.
+
+    `learns`: they become memory, too; not so at the beginning of a conversation that nobody has named, where they may
+    be examples that a prompt begins with.
+    """
+    lines: list[uuid.UUID | None] = list(branch.matched)
+    stored: list[Message] = []
+    known = [line for line in lines if line]
+    answered = set(Message.objects.filter(reply_to__in=known).values_list("reply_to", flat=True))
+    for at, line in enumerate(history):
+        if lines[at] is not None or not line.content.strip() or len(line.content) > MAX_CONTENT_CHARS:
+            continue
+        session.last_position += 1
+        question = lines[at - 1] if at and history[at - 1].role == Role.USER and line.role == Role.ASSISTANT else None
+        message = Message(
+            session=session,
+            user_id=session.user_id,
+            role=line.role,
+            content=line.content,
+            create_time=line.create_time or now,
+            position=session.last_position,
+            reply_to_id=None if question in answered else question,
+            from_history=True,
+        )
+        stored.append(message)
+        lines[at] = message.id
+    if stored:
+        Message.objects.bulk_create(stored)
+        said = [message for message in stored if message.role == Role.USER]
+        session.title = session.title or (make_title(said[0].content) if said else "")
+        session.save(update_fields=["last_position", "title"])
+        if not session.temporary:
+            add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now)
+            add_work(messages=said if learns else [], kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
+    return tuple(lines)
+
+
+def _take_up(user: User, session: Session, message_id: uuid.UUID, *, now: datetime, lease: timedelta) -> OpenRound:
+    """Take up a message that was sent before. One that has a reply, or whose turn is under way, stays as it is."""
+    message = Message.objects.get(user=user, id=message_id)
+    under_way = message.status == MessageStatus.PENDING and message.lease_until and message.lease_until >= now
+    has_reply = Message.objects.filter(reply_to=message).exclude(status=MessageStatus.REPLACED).exists()
+    if not (under_way or has_reply):
+        Message.objects.filter(id=message.id).update(
+            status=MessageStatus.PENDING, attempt=F("attempt") + 1, lease_until=now + lease
+        )
+        message.attempt += 1
+    session.last_active_at = max(session.last_active_at, now)
+    session.save(update_fields=["last_active_at"])
+    return OpenRound(
+        message_id=message.id,
+        session_id=message.session_id,
+        user_id=message.user_id,
+        position=message.position,
+        attempt=message.attempt,
+        content=message.content,
+        create_time=message.create_time,
+        is_collected=message.is_collected,
+        temporary=session.temporary,
+        data_epoch=user.data_epoch,
+        alternates=True,
+        learned=message.status == MessageStatus.COMPLETE,
+    )

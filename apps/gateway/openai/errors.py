@@ -1,0 +1,52 @@
+"""Errors in OpenAI's shape: ``{"error": {"message", "type", "param", "code"}}``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.response import Response
+
+from apps.core.errors import JiyiError
+from apps.core.http import error_body, handle_exception
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+_CODES = {"unauthenticated": "invalid_api_key", "throttled": "rate_limit_exceeded", "invalid": None}
+
+
+def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return our error, ``{"code", "message", "fields"}``, in OpenAI's shape."""
+    code, fields = error["code"], error["fields"]
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    param = next(iter(fields), None) if status == 400 else None
+    return {"error": {"message": error["message"], "type": kind, "param": param, "code": _CODES.get(code, code)}}
+
+
+def read_refusal(error: Exception) -> tuple[int, dict[str, Any]] | None:
+    """Return status and body of what the model's server answered to the client's own request, if it is that."""
+    refusal = error.fields.get("refusal") if isinstance(error, JiyiError) else None
+    if refusal is None:
+        return None
+    answer = refusal["error"]
+    known = {name: answer.get(name) for name in ("message", "type", "param", "code")}
+    return refusal["status"], {"error": {**known, "type": known["type"] or "invalid_request_error"}}
+
+
+def describe_error(error: JiyiError) -> dict[str, Any]:
+    """Return the error for the middle of a stream, whose status has been sent."""
+    refusal = read_refusal(error)
+    return refusal[1] if refusal else encode_error(error.status, error_body(error.code, error.message)["error"])
+
+
+def handle_openai_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Encode any expected exception, as `apps.core.http.handle_exception` does for the other doors."""
+    if refusal := read_refusal(error):
+        return Response(refusal[1], status=refusal[0])
+    response = handle_exception(error, context)
+    if response is not None:
+        response.data = encode_error(response.status_code, response.data["error"])
+    return response
