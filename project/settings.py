@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "apps.summaries",
     "apps.pipeline",
     "apps.chat",
+    "apps.gateway",
     "apps.panel",
 ]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
-from apps.accounts.types import read_setting_problems
+from apps.accounts.types import ALL_SCOPES, Scope, read_setting_problems
 from apps.core.json import ReadableJSONEncoder
 
 
@@ -35,10 +36,29 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
         ]
 
 
+def all_scopes() -> list[str]:
+    """What a token may do unless it was limited."""
+    return [str(scope) for scope in ALL_SCOPES]
+
+
 class ApiToken(AbstractAuthToken):
-    """A token for API clients; only its digest is stored. It has no expiry unless given one."""
+    """A token for API clients; only its digest is stored. It has no expiry unless given one.
+
+    A service token may act for the end users of its owner (T4). `scopes` holds those that were given and those that
+    these include. `throttle` limits the requests of all its end users together (``60/min``; empty: no limit).
+    `encrypted_jwt_secret` verifies whom a chat client names; it is written once and never shown, logged or exported.
+    """
 
     name = models.CharField(_("name"), max_length=100, blank=True, default="")
+    is_service = models.BooleanField(_("service token"), default=False)
+    scopes = ArrayField(
+        models.CharField(max_length=10, choices=[(str(scope), str(scope)) for scope in Scope]),
+        verbose_name=_("scopes"),
+        default=all_scopes,
+    )
+    last_used_at = models.DateTimeField(_("last used at"), null=True, blank=True, editable=False)
+    throttle = models.CharField(_("request limit"), max_length=20, blank=True, default="")
+    encrypted_jwt_secret = models.TextField(blank=True, default="", editable=False)
 
     class Meta:
         verbose_name = _("API token")

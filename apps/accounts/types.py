@@ -1,8 +1,14 @@
-"""The registry of settings that can be changed at run time (G1): names, types, ranges, defaults, in one place."""
+"""Values of accounts: the settings that can be changed at run time (G1), scopes and request limits of API tokens (T4).
+
+The registry of settings holds their names, types, ranges and defaults in one place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -135,3 +141,51 @@ def read_setting_problems(changes: Mapping[str, Any]) -> dict[str, list[str]]:
         for problem in error.errors():
             problems.setdefault(f"{PREFIX}{problem['loc'][0]}", []).append(problem["msg"])
     return problems
+
+
+class Scope(StrEnum):
+    """What a token is good for; each includes the one before."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+ALL_SCOPES: tuple[Scope, ...] = tuple(Scope)
+
+
+def allows(scopes: Iterable[str], needed: str) -> bool:
+    """Whether a token with these scopes may do what needs `needed`; `admin` includes `write`, and `write` `read`."""
+    return any(_rank(scope) >= _rank(needed) for scope in scopes)
+
+
+def complete_scopes(scopes: Iterable[str]) -> list[str]:
+    """Return the scopes with those that they include, weakest first; `ValueError` for none and for an unknown one."""
+    highest = max((_rank(scope) for scope in scopes), default=-1)
+    if highest < 0:
+        raise ValueError("A token needs a scope.")
+    return [str(scope) for scope in ALL_SCOPES[: highest + 1]]
+
+
+def _rank(scope: str) -> int:
+    return ALL_SCOPES.index(Scope(scope))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimit:
+    """How many requests a token may send in each period of so many seconds."""
+
+    requests: int
+    seconds: int
+
+
+_PERIODS = {"sec": 1, "min": 60, "hour": 3600, "day": 86_400}
+_LIMIT = re.compile(r"([1-9][0-9]{0,6})/(sec|min|hour|day)", re.ASCII)
+
+
+def parse_limit(text: str) -> RequestLimit:
+    """Return the limit that ``60/min`` states, with sec, min, hour or day; `ValueError` for anything else."""
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        raise ValueError("Must be a number of requests and a period, such as 60/min (sec, min, hour or day).")
+    return RequestLimit(requests=int(match[1]), seconds=_PERIODS[match[2]])

@@ -28,6 +28,18 @@ class InvalidInput(JiyiError):
     status, code = 400, "invalid"
 
 
+class Unauthenticated(JiyiError):
+    """401: the credentials, or what should prove who is meant, cannot be verified."""
+
+    status, code = 401, "unauthenticated"
+
+
+class Forbidden(JiyiError):
+    """403: the credentials are good, but not for this."""
+
+    status, code = 403, "forbidden"
+
+
 class NotFound(JiyiError):
     """404: no such object, or it belongs to someone else: the answer is the same."""
 

@@ -1,16 +1,16 @@
-"""Changing accounts, tokens and settings."""
+"""Changing accounts and settings; tokens and end users have modules of their own."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Mapping
-from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
 
-from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
+from apps.accounts.services.tokens import create_token as create_token
 from apps.accounts.types import MemorySettings, read_setting_problems
 from apps.core.errors import InvalidInput
 
@@ -43,12 +43,6 @@ def keep_account(user: User) -> None:
 def create_scratch_user(*, username: str) -> User:
     """Make an account that nobody can log in to, for data that is measured and deleted again."""
     return User.objects.create(username=username, is_active=False)
-
-
-def create_token(*, user: User, name: str = "", expiry: timedelta | None = None) -> str:
-    """Make an API token and return it; only its digest is kept, so it cannot be shown again."""
-    _token, text = ApiToken.objects.create(user=user, expiry=expiry, name=name)
-    return str(text)
 
 
 def set_active(*, ids: Collection[int], is_active: bool) -> int:
