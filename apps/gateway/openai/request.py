@@ -1,4 +1,4 @@
-"""Reading a chat completion request: what of it is the conversation, and what goes to the model untouched (T3). Pure."""
+"""Reading a chat completion request: what is the conversation, and what goes to the model untouched (T3). Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def without_ours(body: Mapping[str, Any]) -> dict[str, Any]:
 def read_chat_request(body: Any, *, default_models: frozenset[str], whole: bool) -> ChatRequest:
     """Return what `body` asks for. Raises `InvalidInput` naming the parameter in ``fields``.
 
-    `default_models`: names that stand for the configured model. `whole`: the client always sends its whole conversation.
+    `default_models`: names that stand for the configured model. `whole`: the client always sends all of a conversation.
     """
     if not isinstance(body, Mapping):
         _refuse("The body must be a JSON object.", "body")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
@@ -13,30 +12,25 @@ from apps.core.http import read_uuid
 
 SESSION_HEADER = "X-Session-Id"
 CHAT_HEADER = "X-OpenWebUI-Chat-Id"
+"""Open WebUI's; it sends the whole chat with every request."""
+
 _TEMPORARY_CHAT = "local:"
 """How the IDs of Open WebUI's temporary chats begin."""
 
 _CHATS = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSession:
-    """The session that a request names. `id`: None where it names none. `whole`: its client sends all of the chat."""
+def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID | None:
+    """Return the session that a request names, None where it names none.
 
-    id: uuid.UUID | None = None
-    whole: bool = False
-
-
-def read_session(*, user: User, headers: Mapping[str, str]) -> NamedSession:
-    """Return the named session; a chat of Open WebUI gets its own on first use, a temporary one for a temporary chat.
-
-    Raises `NotFound` for a session that is not there or somebody else's.
+    A chat of Open WebUI gets its own on first use, a temporary one for a temporary chat. Raises `NotFound` for a
+    session that is not there or somebody else's.
     """
     if named := headers.get(SESSION_HEADER, "").strip():
-        return NamedSession(id=get_session(user, read_uuid(named)).id)
+        return get_session(user, read_uuid(named)).id
     chat = headers.get(CHAT_HEADER, "").strip()
     if not chat:
-        return NamedSession()
+        return None
     session_id = uuid.uuid5(_CHATS, f"{user.pk} {chat}")
     ensure_session(user=user, session_id=session_id, temporary=chat.startswith(_TEMPORARY_CHAT))
-    return NamedSession(id=session_id, whole=True)
+    return session_id

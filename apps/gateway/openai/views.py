@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import User
+from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
 from apps.accounts.services.identity import resolve_person
 from apps.chat import services
-from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent, TurnRun
+from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent, TurnRun
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound
 from apps.core.http import AsyncAPIView
@@ -31,7 +31,7 @@ from apps.gateway.openai.completions import Completion, as_chunk, count_usage, d
 from apps.gateway.openai.errors import describe_error, handle_openai_exception
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models, name_default_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
-from apps.gateway.openai.sessions import SESSION_HEADER, NamedSession, read_session
+from apps.gateway.openai.sessions import CHAT_HEADER, SESSION_HEADER, find_named_session
 
 FIRST_EVENT_SECONDS = 15.0
 """How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
@@ -52,12 +52,14 @@ class ChatCompletionsView(OpenAIView):
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
-        named = await in_database(read_session, user=user, headers=request.headers)
-        chat = read_chat_request(request.data, default_models=name_default_models(), whole=named.whole)
-        task = read_task(headers=request.headers, body=chat.body)
-        if task is not None or chat.conversation is None:
+        chat = read_chat_request(
+            request.data, default_models=name_default_models(), whole=CHAT_HEADER in request.headers
+        )
+        # Before the session: clients ask for search queries and the like before a chat's first message.
+        if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat)
-        return await _answer_turn(chat, user=user, named=named)
+        session_id = await in_database(find_named_session, user=user, headers=request.headers) if chat.stored else None
+        return await _answer_turn(chat, chat.conversation, user=user, session_id=session_id)
 
 
 class ModelsView(OpenAIView):
@@ -80,7 +82,7 @@ def find_person(request: Request) -> User:
     """Return who asks: with a service token also by fields of the body (T4)."""
     user = get_user(request)
     token = request.auth
-    if token is None or not getattr(token, "is_service", False) or user.pk != token.user_id:
+    if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
         return user
     body = request.data if isinstance(request.data, Mapping) else {}
     return resolve_person(token=token, headers=request.headers, body=body)
@@ -93,9 +95,11 @@ def _describe_model(name: str) -> dict[str, Any]:
 # A turn
 
 
-async def _answer_turn(chat: ChatRequest, *, user: User, named: NamedSession) -> HttpResponseBase:
+async def _answer_turn(
+    chat: ChatRequest, conversation: ClientRequest, *, user: User, session_id: uuid.UUID | None
+) -> HttpResponseBase:
     opening = partial(
-        services.open_client_turn, user=user, session_id=named.id, request=chat.conversation, now=timezone.now()
+        services.open_client_turn, user=user, session_id=session_id, request=conversation, now=timezone.now()
     )
     run = services.start_turn(opening)
     turn = await run.opened()
@@ -185,10 +189,12 @@ async def _encode(
                 yield encode_data(describe_error(error))
                 return
             case Done(result):
+                usage = count_usage(prompt_tokens=turn.context.total_tokens, text="".join(pieces))
                 extra = describe_turn(result, session_id=_name_session(turn))
-                yield encode_data(completion.chunk({}, finish_reason=run.finish_reason, usage=unused, **extra))
+                # Without being asked for it, it is on the last chunk: Dify counts for itself where it finds none.
+                last = None if include_usage else usage
+                yield encode_data(completion.chunk({}, finish_reason=run.finish_reason, usage=last, **extra))
                 if include_usage:
-                    usage = count_usage(prompt_tokens=turn.context.total_tokens, text="".join(pieces))
                     yield encode_data(completion.usage_chunk(usage))
     yield _END
 
@@ -223,7 +229,7 @@ async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
     answer = relay(get_chat_model(), {**chat.relayed_body, "stream": chat.stream})
     if not chat.stream:
-        return Response([event async for event in answer][0])
+        return Response(await anext(answer))
     first = await anext(answer)  # a refusal has a status of its own
 
     async def encode() -> AsyncIterator[bytes]:

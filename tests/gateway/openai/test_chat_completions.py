@@ -1,0 +1,388 @@
+"""OpenAI's own client against the running product: one turn engine, in OpenAI's shape (T3)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import openai
+import pytest
+
+from apps.chat.models import Turn
+from apps.conversations.models import Message, MessageStatus, Session, Work
+from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.services import create_memory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
+
+TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
+CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "York"}'}}
+
+
+def user(text: Any) -> Any:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> Any:
+    return {"role": "assistant", "content": text}
+
+
+def stored(session: Session | None = None) -> list[tuple[str, str]]:
+    rows = Message.objects.exclude(status=MessageStatus.REPLACED).order_by("session__created_at", "position")
+    return list((rows if session is None else rows.filter(session=session)).values_list("role", "content"))
+
+
+def completion(message: dict[str, Any], *, finish_reason: str = "stop") -> Json:
+    choice = {"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None}
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    body = {"id": "up-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return Json(body)
+
+
+@pytest.mark.spec("T3")
+def test_a_completion_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    entry = {"category": "preference", "key": "drink", "value": "tea"}
+    model.script(answer("You live in York.", entries=[entry], topic="home"))
+    response = client.chat.completions.with_raw_response.create(
+        model="jiyi", messages=[{"role": "system", "content": "Be brief."}, user("Where is my home? I like tea.")]
+    )
+    parsed = response.parse()
+    (choice,) = parsed.choices
+    assert (choice.message.role, choice.message.content, choice.finish_reason) == (
+        "assistant", "You live in York.", "stop",
+    )  # fmt: skip
+    assert (parsed.object, parsed.model) == ("chat.completion", "scripted")
+    assert parsed.usage is not None
+    assert parsed.usage.total_tokens == parsed.usage.prompt_tokens + parsed.usage.completion_tokens > 100
+    session = Session.objects.get()
+    assert response.headers["X-Session-Id"] == str(session.id)
+    told = parsed.model_extra["jiyi"]
+    assert (told["session_id"], told["emotion"]["primary"]) == (str(session.id), "neutral")
+    assert [item["text"] for item in told["memories_used"]] == ["home: York"]
+    assert [item["key"] for item in told["memory_updates"]] == ["drink"]
+    assert stored() == [("user", "Where is my home? I like tea."), ("assistant", "You live in York.")]
+    (sent,) = model.chat_requests
+    system, message = sent.messages
+    assert "<application>\nBe brief.\n</application>" in system["content"]
+    assert '"value": "York"' in system["content"]
+    assert message == user("Where is my home? I like tea.")
+    assert WorkingMemory.objects.get().current_topic == "home"
+    assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
+
+
+@pytest.mark.spec("T3", "C6")
+def test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("你好，小明！Nice."))
+    stream = client.chat.completions.create(
+        model="jiyi", messages=[user("我叫小明")], stream=True, stream_options={"include_usage": True}
+    )
+    *chunks, last = list(stream)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "你好，小明！Nice."
+    assert [chunk.choices[0].finish_reason for chunk in chunks][-2:] == [None, "stop"]
+    assert last.choices == []
+    assert last.usage is not None
+    assert last.usage.completion_tokens > 0
+    assert {chunk.id for chunk in [*chunks, last]} == {chunks[0].id}
+    assert stored() == [("user", "我叫小明"), ("assistant", "你好，小明！Nice.")]
+
+
+@pytest.mark.spec("T3")
+def test_a_session_goes_on_by_its_header_without_any_history(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello Mel."), answer("Mel."))
+    first = client.chat.completions.with_raw_response.create(model="jiyi", messages=[user("I'm Mel.")])
+    session = first.headers["X-Session-Id"]
+    second = client.chat.completions.with_raw_response.create(
+        model="jiyi", messages=[user("Who am I?")], extra_headers={"X-Session-Id": session}
+    )
+    assert second.headers["X-Session-Id"] == session
+    assert [line["content"] for line in model.chat_requests[1].messages[1:]] == ["I'm Mel.", "Hello Mel.", "Who am I?"]
+    assert [text for _role, text in stored()] == ["I'm Mel.", "Hello Mel.", "Who am I?", "Mel."]
+
+
+@pytest.mark.parametrize("session", ["00000000-0000-0000-0000-000000000000", "no-uuid"])
+def test_a_session_that_is_not_there_is_404(client: openai.OpenAI, model: ScriptedModel, session: str):
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.chat.completions.create(model="jiyi", messages=[user("Hi")], extra_headers={"X-Session-Id": session})
+    assert caught.value.body == {
+        "message": caught.value.body["message"], "type": "invalid_request_error", "param": None, "code": "not_found",
+    }  # fmt: skip
+    assert (model.chat_requests, Message.objects.count()) == ([], 0)
+
+
+@pytest.mark.spec("T3")
+def test_a_client_that_resends_its_history_continues_the_session(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello Mel."), answer("A nurse."), answer("York."))
+    history = [user("I'm Mel.")]
+    sessions = set()
+    for reply, following in (("Hello Mel.", "I'm a nurse."), ("A nurse.", "I live in York."), ("York.", "")):
+        response = client.chat.completions.with_raw_response.create(model="jiyi", messages=history)
+        sessions.add(response.headers["X-Session-Id"])
+        history += [assistant(reply), user(following)]
+    assert len(sessions) == 1
+    assert [text for _role, text in stored()] == [
+        "I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "I live in York.", "York.",
+    ]  # fmt: skip
+    assert WorkingMemory.objects.get().turn_count == 3
+
+
+@pytest.mark.spec("T3")
+def test_another_reply_to_the_same_message_takes_the_place_of_the_first(
+    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel
+):
+    model.script(answer("Hello."), answer("A poem."), answer("A better poem."), answer("Thanks."))
+    history = [user("Hi"), assistant("Hello."), user("A poem, please.")]
+    client.chat.completions.create(model="jiyi", messages=history[:1])
+    client.chat.completions.create(model="jiyi", messages=history)
+    client.chat.completions.create(model="jiyi", messages=history)
+    assert [text for _role, text in stored()] == ["Hi", "Hello.", "A poem, please.", "A better poem."]
+    assert Message.objects.get(content="A poem.").status == "replaced"
+    assert WorkingMemory.objects.get().turn_count == 2
+    session = Session.objects.get()
+    listed = alice.get(f"/chat/sessions/{session.id}/messages").json()["results"]
+    assert [item["content"] for item in listed] == ["Hi", "Hello.", "A poem, please.", "A better poem."]
+    # The client goes on from the first version after all.
+    client.chat.completions.create(model="jiyi", messages=[*history, assistant("A poem."), user("Lovely.")])
+    assert [text for _role, text in stored()] == [
+        "Hi", "Hello.", "A poem, please.", "A poem.", "Lovely.", "Thanks.",
+    ]  # fmt: skip
+    assert Message.objects.get(content="A better poem.").status == "replaced"
+
+
+@pytest.mark.spec("T3")
+def test_an_edited_message_takes_the_place_of_what_was_said_from_there_on(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello."), answer("Nice city."), answer("Big city."), answer("Nice town."))
+    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    start = [user("Hi"), assistant("Hello.")]
+    client.chat.completions.create(model="jiyi", messages=[*start, user("I live in York.")])
+    further = [*start, user("I live in York."), assistant("Nice city."), user("It is big.")]
+    client.chat.completions.create(model="jiyi", messages=further)
+    client.chat.completions.create(model="jiyi", messages=[*start, user("I live in Leeds.")])
+    assert [text for _role, text in stored()] == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
+    assert Session.objects.count() == 1
+    replaced = Message.objects.filter(status="replaced").order_by("position").values_list("content", flat=True)
+    assert list(replaced) == ["I live in York.", "Nice city.", "It is big.", "Big city."]
+    assert not Work.objects.filter(message__status="replaced").exists()
+
+
+def test_two_conversations_that_begin_alike_stay_two(client: openai.OpenAI, model: ScriptedModel):
+    model.default = lambda request: answer("Hello!")
+    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    client.chat.completions.create(model="jiyi", messages=[user("Hi"), assistant("Hello!"), user("One.")])
+    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    client.chat.completions.create(model="jiyi", messages=[user("Hi"), assistant("Hello!"), user("Two.")])
+    assert not Message.objects.filter(status="replaced").exists()
+    first, second = Session.objects.order_by("created_at")
+    assert [text for _role, text in stored(first)] == ["Hi", "Hello!", "One.", "Hello!"]
+    assert [text for _role, text in stored(second)] == ["Hi", "Hello!", "Two.", "Hello!"]
+
+
+def test_examples_at_the_beginning_of_a_prompt_tie_no_conversations_together(
+    client: openai.OpenAI, model: ScriptedModel
+):
+    examples = [user("I live in Oslo."), assistant("fact: home = Oslo")]
+    model.script(answer("one"), answer("two"), answer("three"))
+    client.chat.completions.create(model="jiyi", messages=[*examples, user("I like tea.")])
+    client.chat.completions.create(model="jiyi", messages=[*examples, user("I like milk.")])
+    client.chat.completions.create(
+        model="jiyi", messages=[*examples, user("I like milk."), assistant("two"), user("And rain.")]
+    )
+    first, second = Session.objects.order_by("created_at")
+    assert [text for _role, text in stored(first)] == ["I live in Oslo.", "fact: home = Oslo", "I like tea.", "one"]
+    assert [text for _role, text in stored(second)][2:] == ["I like milk.", "two", "And rain.", "three"]
+    learned = Work.objects.filter(kind="extract").values_list("message__content", flat=True)
+    assert set(learned) == {"I like tea.", "I like milk.", "And rain."}
+
+
+@pytest.mark.spec("T3")
+def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    entry = {"category": "preference", "key": "drink", "value": "tea"}
+    model.script(answer("York.", entries=[entry]))
+    response = client.chat.completions.with_raw_response.create(
+        model="jiyi", messages=[user("Remember that I like tea. Where is my home?")], store=False
+    )
+    assert response.parse().choices[0].message.content == "York."
+    assert "X-Session-Id" not in response.headers
+    assert '"value": "York"' in model.chat_requests[0].messages[0]["content"]
+    assert not Session.objects.exists()
+    assert not Work.objects.exists()
+    assert list(LongTermMemory.objects.values_list("key", "access_count")) == [("home", 0)]
+    assert "store" not in model.chat_requests[0].body
+
+
+@pytest.mark.spec("T3")
+def test_parameters_go_to_the_model_and_limits_end_the_reply(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("One. Two. Three."), answer("word " * 50))
+    stopped = client.chat.completions.create(
+        model="jiyi", messages=[user("Count.")], stop=["Three", "\n"], temperature=0.25, seed=7, extra_body={"top_k": 5}
+    )
+    assert (stopped.choices[0].message.content, stopped.choices[0].finish_reason) == ("One. Two. ", "stop")
+    sent = model.chat_requests[0].body
+    assert (sent["temperature"], sent["seed"], sent["top_k"], "stop" in sent) == (0.25, 7, 5, False)
+    limited = client.chat.completions.create(model="jiyi", messages=[user("Talk.")], max_tokens=10)
+    assert limited.choices[0].finish_reason == "length"
+    assert limited.choices[0].message.content == "word " * 8
+    assert stored()[-1] == ("assistant", "word " * 8)
+
+
+@pytest.mark.spec("T3")
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
+    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
+):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    call_delta = json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **CALL}]}}]})
+    calls = (
+        Reply((f"data: {call_delta}\n\n".encode(),), finish_reason="tool_calls")
+        if stream
+        else completion({"role": "assistant", "content": None, "tool_calls": [CALL]}, finish_reason="tool_calls")
+    )
+    reply = "It rains in York."
+    final = Reply((reply,)) if stream else completion(assistant(reply))
+    model.script(calls, final)
+    messages = [{"role": "system", "content": "Use tools."}, user("Weather at my home?")]
+
+    def ask() -> Any:
+        response = client.chat.completions.create(model="m9", messages=messages, tools=TOOLS, stream=stream)
+        if not stream:
+            return response.choices[0].message.tool_calls, response.choices[0].message.content
+        chunks = list(response)
+        found = [call for chunk in chunks for call in chunk.choices[0].delta.tool_calls or []]
+        return found, "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+
+    (called, _text) = ask()
+    assert called[0].function.arguments == '{"city": "York"}'
+    sent = model.chat_requests[0].body
+    assert (sent["model"], sent["tools"]) == ("m9", TOOLS)
+    assert sent["messages"][0]["content"].startswith("Use tools.\n\n")
+    assert '"value": "York"' in sent["messages"][0]["content"]
+    assert "response_format" not in sent
+    assert stored() == [("user", "Weather at my home?")]
+    messages += [
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+    assert ask() == ([] if stream else None, reply)
+    assert model.chat_requests[1].body["messages"][2:] == messages[2:]
+    assert stored() == [("user", "Weather at my home?"), ("assistant", reply)]
+    assert Session.objects.count() == 1
+    turn = Turn.objects.get()
+    assert (turn.emotion, turn.strategy, turn.assistant_message.emotion) == (None, None, None)
+    assert LongTermMemory.objects.get().access_count == 1
+    assert Work.objects.get(kind="extract").recorded
+
+
+@pytest.mark.spec("T3")
+def test_a_response_format_passes_through(client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion(assistant('{"city": "York"}')))
+    form: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": {"type": "object"}}}
+    response = client.chat.completions.create(model="jiyi", messages=[user("York?")], response_format=form)
+    assert response.choices[0].message.content == '{"city": "York"}'
+    assert (response.id, response.usage.total_tokens if response.usage else 0) == ("up-1", 9)
+    assert "jiyi" not in (response.model_extra or {})
+    assert model.chat_requests[0].body["response_format"] == form
+    assert model.chat_requests[0].body["model"] == "scripted"
+
+
+@pytest.mark.spec("T3")
+def test_images_pass_through_and_leave_a_mark(client: openai.OpenAI, model: ScriptedModel):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    model.script(completion(assistant("A cat.")))
+    client.chat.completions.create(model="jiyi", messages=[user([{"type": "text", "text": "What is it?"}, image])])
+    assert model.chat_requests[0].body["messages"][1]["content"][1] == image
+    assert stored() == [("user", "What is it?\n[image]"), ("assistant", "A cat.")]
+
+
+def test_what_the_models_server_refuses_is_told_as_it_says(client: openai.OpenAI, model: ScriptedModel):
+    model.script(refuse_with(400, "Unknown tool.", param="tools"))
+    with pytest.raises(openai.BadRequestError, match="Unknown tool") as caught:
+        client.chat.completions.create(model="jiyi", messages=[user("Hi")], tools=TOOLS)
+    assert caught.value.param == "tools"
+    assert Message.objects.get().status == "failed"
+
+
+@pytest.mark.spec("T3", "C6")
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failed_message_is_taken_up_when_the_client_tries_again(
+    client: openai.OpenAI, model: ScriptedModel, stream: bool
+):
+    model.script(refuse_with(401), answer("Hello."))
+    with pytest.raises(openai.InternalServerError) as caught:
+        client.chat.completions.create(model="jiyi", messages=[user("Hi")], stream=stream)
+    assert (caught.value.status_code, caught.value.code, caught.value.type) == (
+        503, "model_unavailable", "server_error",
+    )  # fmt: skip
+    client.chat.completions.create(model="jiyi", messages=[user("Hi")])
+    assert stored() == [("user", "Hi"), ("assistant", "Hello.")]
+    assert Session.objects.count() == 1
+
+
+def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, model: ScriptedModel):
+    model.script(Reply(('{"response": "Hel',), finish_reason=None))
+    received = []
+    with pytest.raises(openai.APIError, match="kept and can be retried"):
+        received += [
+            chunk.choices[0].delta.content
+            for chunk in client.chat.completions.create(model="jiyi", messages=[user("Hi")], stream=True)
+        ]
+    assert Message.objects.get().status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "boss", "content": "Hi"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": 7}]}, "messages"),
+        ({"messages": [{"role": "user", "content": " "}]}, "messages"),
+        ({"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}, "messages"),
+        ({"messages": [user("Hi")], "stream": "yes"}, "stream"),
+        ({"messages": [user("Hi")], "max_tokens": 0}, "max_tokens"),
+        ({"messages": [user("Hi")], "stop": 3}, "stop"),
+        ({"messages": [user("Hi")], "model": 3}, "model"),
+        ({"messages": [user("Hi")], "stream_options": 3}, "stream_options"),
+    ],
+)
+def test_a_bad_request_is_refused_in_openais_shape(
+    alice: ApiClient, model: ScriptedModel, body: dict[str, Any], param: str
+):
+    response = alice.post("/v1/chat/completions", json={"model": "jiyi", **body})
+    error = response.json()["error"]
+    assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (Message.objects.count(), model.chat_requests) == (0, [])
+
+
+def test_a_message_that_is_too_long_is_413(client: openai.OpenAI, model: ScriptedModel):
+    with pytest.raises(openai.APIStatusError) as caught:
+        client.chat.completions.create(model="jiyi", messages=[user("x" * 32_001)])
+    assert caught.value.status_code == 413
+    assert not Session.objects.exists()
+
+
+def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion(assistant("Tea")), Reply(("Te", "a")))
+    ask = {"model": "jiyi", "messages": [user("Name this.")], "extra_headers": {"X-Task": "title"}}
+    assert client.chat.completions.create(**ask).choices[0].message.content == "Tea"
+    chunks = list(client.chat.completions.create(**ask, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "Tea"
+    assert model.chat_requests[0].messages == [user("Name this.")]
+    assert not Session.objects.exists()
+
+
+def test_the_models_are_the_servers(client: openai.OpenAI, model: ScriptedModel):
+    model.models = ("scripted", "maker/other")
+    assert [item.id for item in client.models.list()] == ["scripted", "maker/other", "jiyi"]
+    assert client.models.retrieve("maker/other").id == "maker/other"
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("nothing")
+
+
+@pytest.mark.spec("L9")
+def test_what_is_remembered_is_told_by_the_turn_itself(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    response = client.chat.completions.create(model="jiyi", messages=[user("What do you remember about me?")])
+    assert "home: York" in (response.choices[0].message.content or "")
+    assert model.chat_requests == []
