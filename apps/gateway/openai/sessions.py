@@ -20,6 +20,11 @@ _TEMPORARY_CHAT = "local:"
 _CHATS = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
 
 
+def sends_whole_chat(headers: Mapping[str, str]) -> bool:
+    """Whether the messages of the request are the whole conversation, so that none before the last means its start."""
+    return bool(headers.get(CHAT_HEADER, "").strip()) and not headers.get(SESSION_HEADER, "").strip()
+
+
 def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID | None:
     """Return the session that a request names, None where it names none.
 

@@ -31,7 +31,7 @@ from apps.gateway.openai.completions import Completion, as_chunk, count_usage, d
 from apps.gateway.openai.errors import describe_error, handle_openai_exception
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models, name_default_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
-from apps.gateway.openai.sessions import CHAT_HEADER, SESSION_HEADER, find_named_session
+from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 
 FIRST_EVENT_SECONDS = 15.0
 """How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
@@ -52,9 +52,8 @@ class ChatCompletionsView(OpenAIView):
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
-        chat = read_chat_request(
-            request.data, default_models=name_default_models(), whole=CHAT_HEADER in request.headers
-        )
+        whole = sends_whole_chat(request.headers)
+        chat = read_chat_request(request.data, default_models=name_default_models(), whole=whole)
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat)
