@@ -16,7 +16,16 @@ from zoneinfo import ZoneInfo
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import assemble
-from apps.chat.context.types import ATOMIC, LONG_TERM, Context, ContextInput, CutKind, Form
+from apps.chat.context.types import (
+    ATOMIC,
+    LONG_TERM,
+    ClientLine,
+    ClientPrompt,
+    Context,
+    ContextInput,
+    CutKind,
+    Form,
+)
 from apps.chat.inspection import past
 from apps.chat.inspection.past import Found
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
@@ -24,8 +33,9 @@ from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.turn.command_record import DELETED, restore_prompted
 from apps.chat.turn.commands import describe_actions
-from apps.chat.turn.record import digest_layer
+from apps.chat.turn.record import NOT_KEPT, digest_layer
 from apps.chat.types import COMPOSED, ReplyStrategy, StrategyTable
+from apps.conversations.types import Line
 from apps.core.text.json_text import json_text
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
@@ -116,6 +126,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         memories=memories,
         everything=record.sources.get("everything", False),
         session_notes=[found[ref].value for ref in record.refs(_SUMMARIES)],
+        client=_rebuild_client(record, lines),
         summary=next((line for line in lines if line.role == "summary"), None),
         rounds=[(line,) for line in lines if line.role != "summary"],
     )
@@ -148,6 +159,17 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         settings=record.sources.get("settings", {}),
         working=working,
         sent=sent,
+    )
+
+
+def _rebuild_client(record: _Record, lines: Sequence[Line]) -> ClientPrompt | None:
+    kept = record.sources.get("client")
+    if kept is None:
+        return None
+    return ClientPrompt(
+        instructions=NOT_KEPT if kept["instructions"] else "",
+        history=[ClientLine(line.id, line.role, line.content) for line in lines] if kept["history"] else None,
+        relayed=kept["relayed"],
     )
 
 

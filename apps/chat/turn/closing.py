@@ -33,7 +33,15 @@ from apps.core.errors import ModelUnavailable
 from apps.core.text.grounding import read_questions
 from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
-from apps.memory.services import CommandResult, Origin, changed_by, record_analysis, record_entries, record_use
+from apps.memory.services import (
+    CommandResult,
+    Origin,
+    changed_by,
+    forget_embeddings,
+    record_analysis,
+    record_entries,
+    record_use,
+)
 
 FAILED = "The model could not answer this message. It is kept and can be retried."
 
@@ -164,7 +172,7 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
         relayed = turn.client.relayed is not None
         # The old reply's turn goes: a message has one.
         Turn.objects.filter(user_message=turn.round.message_id).delete()
-        return close_client_round(
+        message, replaced = close_client_round(
             opened=turn.round,
             reply=reply,
             emotion=emotion,
@@ -172,6 +180,8 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
             remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
             recorded=relayed,
         )
+        forget_embeddings(message_ids=replaced)
+        return message
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
     remembers = turn.remembers and turn.strategy is not None and _says_something(turn)

@@ -5,31 +5,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.crypto import salted_hmac
 
 from apps.chat.answer import NO_ANALYSIS, Analysis
+from apps.chat.context.build import assemble
+from apps.chat.context.types import ClientPrompt
 from apps.chat.turn.types import OpenTurn
 from apps.chat.types import COMPOSED
 from apps.memory.selectors import WorkingMemorySnapshot
+
+NOT_KEPT = "(instructions of the application, not kept)"
+"""What stands in a rebuilt prompt for a client's system messages, which are the application's and not the person's."""
 
 DIGEST_CHARS = 32
 """128 bits: what is compared with it was made by us."""
 
 
 def describe_layers(turn: OpenTurn) -> list[dict[str, Any]]:
-    """Return what each layer held, by reference, and a digest of its text."""
+    """Return what each layer held, by reference, and a digest of its text, a client's instructions left out."""
+    given = turn.context.given
+    kept = turn.context.layers
+    if given.client and given.client.instructions:
+        client = replace(given.client, instructions=NOT_KEPT)
+        kept = assemble(replace(given, client=client)).layers
     return [
         {
             "index": layer.index,
             "name": layer.name,
             "tokens": layer.tokens,
             "refs": list(layer.refs),
-            "digest": digest_layer(user_id=turn.user.pk, content=layer.content),
+            "digest": digest_layer(user_id=turn.user.pk, content=kept_layer.content),
         }
-        for layer in turn.context.layers
+        for layer, kept_layer in zip(turn.context.layers, kept, strict=True)
     ]
 
 
@@ -43,6 +54,7 @@ def describe_sources(
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
     no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
+    `client`: what a client of the OpenAI-compatible endpoint brought along (T3), None for the others.
     """
     given = turn.context.given
     return {
@@ -61,6 +73,17 @@ def describe_sources(
         "cut": [{"kind": cut.kind, "tokens": cut.tokens, "refs": list(cut.refs)} for cut in turn.context.cut],
         "answer": _describe_answer(turn, analysis),
         "everything": given.everything,
+        "client": _describe_client(given.client),
+    }
+
+
+def _describe_client(client: ClientPrompt | None) -> dict[str, bool] | None:
+    if client is None:
+        return None
+    return {
+        "instructions": bool(client.instructions),
+        "history": client.history is not None,
+        "relayed": client.relayed,
     }
 
 

@@ -139,9 +139,10 @@ def open_client_round(
 
 def close_client_round(
     *, opened: OpenRound, reply: str, emotion: str | None, now: datetime, remembers: bool, recorded: bool
-) -> Message:
+) -> tuple[Message, list[uuid.UUID]]:
     """Store the reply as `close_round` does; one that the message has already gives way to it and is kept.
 
+    Returns the reply and what gave way.
     `recorded`: no turn has read the message for memories, so that the background work does (T3).
     """
     with transaction.atomic():
@@ -156,7 +157,7 @@ def close_client_round(
         if others:
             session.save(update_fields=["last_position"])
         Message.objects.filter(id=opened.message_id, status=MessageStatus.COMPLETE).update(status=MessageStatus.PENDING)
-        return close_round(
+        message = close_round(
             opened=opened,
             reply=reply,
             emotion=emotion,
@@ -164,6 +165,7 @@ def close_client_round(
             remembers=remembers and not opened.learned,
             recorded=recorded,
         )
+        return message, [other.id for other in others]
 
 
 def await_tools(*, opened: OpenRound, now: datetime) -> None:
@@ -174,11 +176,6 @@ def await_tools(*, opened: OpenRound, now: datetime) -> None:
         if rows.update(status=MessageStatus.COMPLETE, lease_until=None) and not opened.temporary:
             add_work(messages=rows, kinds=[Work.Kind.EMBED], now=now)
             add_work(messages=rows, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
-
-
-def list_replaced(*, session_id: uuid.UUID) -> list[uuid.UUID]:
-    """Return the messages of the session that were edited or answered anew."""
-    return list(Message.objects.filter(session=session_id, status=MessageStatus.REPLACED).values_list("id", flat=True))
 
 
 def _with_text(user: User, texts: Iterable[str]) -> QuerySet[Message]:

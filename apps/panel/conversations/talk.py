@@ -60,6 +60,11 @@ class Said:
         return self.status == MessageStatus.FAILED
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether it was edited, or answered anew, by a client that manages its own history (T3)."""
+        return self.status == MessageStatus.REPLACED
+
+    @property
     def is_pending(self) -> bool:
         return self.status == MessageStatus.PENDING
 
