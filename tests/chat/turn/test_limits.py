@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +46,7 @@ def test_a_number_of_tokens_ends_the_reply():
 @given(text=st.text(max_size=60), cuts=st.sets(st.integers(0, 60), max_size=6), tokens=st.integers(1, 20))
 def test_where_the_text_was_split_makes_no_difference(text: str, cuts: set[int], tokens: int):
     ends = [0, *sorted(cuts), len(text)]
-    pieces = [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [text[start:end] for start, end in pairwise(ends)]
     limits = {"stop": ["ab", "\n"], "max_tokens": tokens}
     whole, split = ReplyLimit(**limits), ReplyLimit(**limits)
     assert run([text], whole) == run(pieces, split)

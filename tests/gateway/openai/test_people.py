@@ -136,7 +136,7 @@ def test_a_name_that_is_none_is_refused_in_openais_shape(service: openai.OpenAI,
     with pytest.raises(openai.BadRequestError) as caught:
         service.chat.completions.create(model="jiyi", messages=HI, user=" ")
     assert (caught.value.param, caught.value.type) == ("user", "invalid_request_error")
+    headers = {"X-OpenWebUI-User-Jwt": sign("ann") + "x"}
     with pytest.raises(openai.AuthenticationError):
-        headers = {"X-OpenWebUI-User-Jwt": sign("ann") + "x"}
         service.chat.completions.create(model="jiyi", messages=HI, extra_headers=headers)
     assert not Session.objects.exists()
