@@ -55,6 +55,11 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     "profile-proposal-reject": {"post": WRITE},
     "summaries": {"get": READ, "post": WRITE},
     "summary": {"get": READ, "put": WRITE, "patch": WRITE, "delete": WRITE},
+    # OpenAI's clients and agents
+    "openai-chat-completions": {"post": WRITE},
+    "openai-models": {"get": READ},
+    "openai-model": {"get": READ},
+    "mcp": {"post": READ},  # each tool has a scope of its own
     # The account
     "settings": {"get": READ, "patch": ADMIN},
     "export": {"get": ADMIN},

@@ -107,6 +107,8 @@ def make_services(server: HttpServer) -> Services:
 
 # REST
 
+REST = [(route, method) for route, method in list_api_calls() if not route.template.startswith("/v1/")]
+
 LISTS: dict[str, tuple[str, type[Model]]] = {
     "sessions": ("", Session),
     "memories": ("?status=all", LongTermMemory),
@@ -125,7 +127,7 @@ OTHER_READS = {"memories-export", "settings", "profile", "export"}
 
 def look_through_rest(person: Person) -> Iterator[Answer]:
     """Read everything that REST shows; lists hold exactly the person's rows, and objects of their own are there."""
-    for route, method in list_api_calls():
+    for route, method in REST:
         if method != "get":
             continue
         path = route.path(**person.world.values(route)) if person.world else route.template
@@ -152,7 +154,7 @@ def look_through_rest(person: Person) -> Iterator[Answer]:
 def intrude_through_rest(intruder: Person, victim: Person) -> Iterator[Answer]:
     """Name each thing of the victim in each call that takes an ID; all of it is not there for the intruder."""
     assert victim.world is not None
-    for route, method in list_api_calls():
+    for route, method in REST:
         if route.parameters:
             path, body = route.path(**victim.world.values(route)), BODIES.get((route.name, method))
             answer = intruder.client.request(method, path, json=body)

@@ -33,6 +33,10 @@ SEARCHES = {("conversations-search", "post")}
 """What reads by other methods than GET."""
 
 
+NO_REST = {("mcp", "post")}
+"""What is tested with its own door."""
+
+
 @pytest.fixture
 def clients(transactional_db: None) -> dict[Scope, dict[str, str]]:
     """The headers of a token for each scope."""
@@ -42,7 +46,7 @@ def clients(transactional_db: None) -> dict[Scope, dict[str, str]]:
 
 def test_every_request_names_its_scope_and_nothing_else_does():
     named = {(route, method) for route, methods in SCOPES.items() for method in methods}
-    assert named == {(route.name, method) for route, method in CALLS}
+    assert named - NO_REST == {(route.name, method) for route, method in CALLS}
     assert len({route.name for route, _method in CALLS}) == len({route.template for route, _method in CALLS})
 
 
@@ -64,10 +68,12 @@ def test_a_weaker_token_is_refused_and_told_the_scope(clients: dict[Scope, dict[
             assert response.status_code not in (401, 403)
             response.close()  # a file, maybe
             continue
-        assert_error(response, status=403, code="forbidden")
+        assert response.status_code == 403
         error = response.json()["error"]
-        assert error["fields"] == {"scope": [needed]}
+        assert error["code"] == "forbidden"
         assert f"scope {needed}" in error["message"]
+        if not route.template.startswith("/v1/"):  # OpenAI's errors have no fields
+            assert error["fields"] == {"scope": [needed]}
 
 
 def test_no_view_leaves_the_scope_out():
