@@ -13,6 +13,7 @@ from kombu import Queue
 from apps.core.logs import make_logging
 from apps.core.secret_key import get_secret_key
 from apps.embedded import urls as embedded
+from project.scopes import SCOPES
 from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -134,6 +135,7 @@ CACHES = {
 # Accounts
 
 AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["apps.accounts.login.PasswordBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat"
 LOGOUT_REDIRECT_URL = "login"
@@ -157,18 +159,25 @@ REST_FRAMEWORK = {
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "apps.accounts.permissions.HasScope",
+    ],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.parsing.JSONOnly",
     "DEFAULT_PARSER_CLASSES": ["apps.core.parsing.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
+    "DEFAULT_THROTTLE_CLASSES": [
+        "apps.accounts.throttling.TokenThrottle",
+        "rest_framework.throttling.UserRateThrottle",
+    ],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+API_SCOPES = SCOPES
 SPECTACULAR_SETTINGS = {
     "TITLE": "Jiyi",
     "DESCRIPTION": "A memory for LLM chat applications that its owner can see, correct and erase.",
@@ -189,6 +198,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.core.schema.describe_errors",
+        "apps.accounts.schema.describe_scopes",
     ],
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services import update_settings
-from apps.accounts.services.erasure import erase_user
+from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
 from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
 from apps.core.db import in_database
@@ -70,7 +70,7 @@ class ExportView(AsyncAPIView):
 
 
 class EraseRequest(KnownFieldsSerializer):
-    """`confirm`: the username, to confirm."""
+    """`confirm`: the username or, for an end user of a service, their external ID."""
 
     confirm = StrictCharField(trim_whitespace=False)
 
@@ -90,7 +90,7 @@ class EraseView(APIView):
         user = get_user(request)
         body = EraseRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        if body.validated_data["confirm"] != user.get_username():
-            reason = "Must be your user name."
+        if not confirms_erasure(user, body.validated_data["confirm"]):
+            reason = "Must be the end user's external ID." if user.service_id else "Must be your user name."
             raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
         return Response(asdict(erase_user(user=user)))

@@ -156,7 +156,7 @@ ALL_SCOPES: tuple[Scope, ...] = tuple(Scope)
 
 def allows(scopes: Iterable[str], needed: str) -> bool:
     """Whether a token with these scopes may do what needs `needed`; `admin` includes `write`, and `write` `read`."""
-    return any(_rank(scope) >= _rank(needed) for scope in scopes)
+    return any(_rank(scope) >= _rank(needed) for scope in scopes if scope in ALL_SCOPES)
 
 
 def complete_scopes(scopes: Iterable[str]) -> list[str]:

@@ -6,6 +6,7 @@ handling around async handlers, so that streaming and ordinary endpoints cannot 
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -70,7 +71,7 @@ def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | N
     if auth_header := getattr(exc, "auth_header", None):
         headers["WWW-Authenticate"] = auth_header
     if wait := getattr(exc, "wait", None):
-        headers["Retry-After"] = str(int(wait))
+        headers["Retry-After"] = str(math.ceil(wait))
     message, fields = _describe(exc.detail)
     body = error_body(CODES.get(exc.status_code, exc.default_code), message, fields)
     return Response(body, status=exc.status_code, headers=headers)

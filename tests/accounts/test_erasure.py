@@ -23,8 +23,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import erasure
+from apps.accounts.services import create_token, erasure
 from apps.accounts.services.erasure import Receipt, count_rows, erase_user
+from apps.accounts.services.identity import get_or_create_end_user
 from apps.accounts.services.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue.services import claim_batch, claim_rounds, claim_session, finish
@@ -39,7 +40,7 @@ from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer
 from tests.support.factories import UserFactory
-from tests.support.http_server import ApiClient, Event
+from tests.support.http_server import ApiClient, Event, HttpServer
 from tests.support.processes import wait_until
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
@@ -164,6 +165,34 @@ def test_a_wrong_confirmation_erases_nothing(alice: ApiClient, body: Any) -> Non
     response = alice.post("/memory/erase", json=body)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
     assert dump(alice.user) == before
+
+
+@pytest.mark.spec("T4")
+@pytest.mark.parametrize("confirm", ["mei@example.com", "shop+mei@example.com"])
+def test_an_end_user_is_confirmed_by_either_name_and_nobody_else_goes(http_server: HttpServer, confirm: str) -> None:
+    service = UserFactory(username="shop")
+    token = create_token(user=service, is_service=True)
+    mei = get_or_create_end_user(service=service, external_id="mei@example.com")
+    lin = get_or_create_end_user(service=service, external_id="lin@example.com")
+    with ApiClient(http_server, mei, token=token) as as_mei, ApiClient(http_server, lin, token=token) as as_lin:
+        build_world(as_mei)
+        build_world(as_lin)
+        before = [dump(user) for user in (service, lin)]
+        for wrong in ("shop", "lin@example.com", ""):
+            assert as_mei.post("/memory/erase", json={"confirm": wrong}).status_code == 400
+        assert as_mei.get("/memory/long-term").json()["count"]
+        assert as_mei.post("/memory/erase", json={"confirm": confirm}).json()["verified"]
+        assert not any(count_rows(mei).values())
+        assert as_mei.get("/memory/long-term").json()["count"] == 0
+        after = [dump(user) for user in (service, lin)]
+    for rows in (*before, *after):
+        rows.pop("accounts.ApiToken.user")  # its use was noted
+        rows.pop("accounts.User.service")  # Mei has another epoch
+    assert after == before
+
+
+def test_an_external_id_confirms_nothing_for_who_has_none(alice: ApiClient) -> None:
+    assert alice.post("/memory/erase", json={"confirm": alice.user.external_id}).status_code == 400
 
 
 def test_the_command_asks_erases_and_shows_the_receipt(monkeypatch: pytest.MonkeyPatch) -> None:

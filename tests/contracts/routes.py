@@ -55,7 +55,7 @@ def _read(pattern: URLPattern, *, prefix: str) -> Route:
     template = prefix + str(pattern.pattern)
     names = tuple(pattern.pattern.converters)
     for name, converter in pattern.pattern.converters.items():
-        for kind in ("str", "uuid"):
+        for kind in ("path", "str", "uuid"):
             template = template.replace(f"<{kind}:{name}>", "{" + name + "}")
         assert "{" + name + "}" in template, f"an unknown converter: {converter}"
     view = getattr(pattern.callback, "cls", None)

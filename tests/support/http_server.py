@@ -68,10 +68,12 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 class ApiClient(httpx2.Client):
-    """A client of the API that speaks for one user."""
+    """A client of the API that speaks for one user: with a token of theirs, or with `token` as their service does."""
 
-    def __init__(self, server: HttpServer, user: User) -> None:
-        headers = {"Authorization": f"Bearer {create_token(user=user)}"}
+    def __init__(self, server: HttpServer, user: User, *, token: str = "") -> None:
+        headers = {"Authorization": f"Bearer {token or create_token(user=user)}"}
+        if token and user.service_id:
+            headers["X-End-User"] = user.external_id
         super().__init__(base_url=server.url, headers=headers, timeout=30)
         self.user = user
 

@@ -59,6 +59,13 @@ def erase_user(*, user: User) -> Receipt:
     return Receipt(deleted=deleted, verified=verified)
 
 
+def confirms_erasure(user: User, text: str) -> bool:
+    """Whether somebody who is asked to confirm has typed whose data is erased: the username or, of an end user, the ID
+    that the service gave them (T4).
+    """
+    return text == user.get_username() or (user.service_id is not None and text == user.external_id)
+
+
 def count_rows(user: User) -> dict[str, int]:
     """Return how many rows each table holds of a person, read in one statement."""
     tables = list_tables()

@@ -68,7 +68,8 @@ def _read(table: PersonalTable, user: User) -> Iterator[list[dict[str, Any]]]:
 
 
 def _describe(user: User) -> dict[str, Any]:
-    return {"id": user.pk, "username": user.username, "email": user.email, "date_joined": user.date_joined}
+    described = {"id": user.pk, "username": user.username, "email": user.email, "date_joined": user.date_joined}
+    return described | ({"external_id": user.external_id} if user.service_id else {})
 
 
 def _dump(value: Any) -> str:

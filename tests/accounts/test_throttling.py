@@ -1,0 +1,117 @@
+"""The limit of a token's requests (T4): counted for all its end users together, refused with when to come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from structlog.testing import capture_logs
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import create_token, throttling
+from apps.accounts.services.throttling import count_request
+from tests.support.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+START = 1_764_000_000.0
+"""A full minute."""
+
+
+@pytest.fixture
+def service(servers: None, monkeypatch: pytest.MonkeyPatch) -> User:
+    monkeypatch.setattr(throttling, "_outage", throttling._Outage())
+    return UserFactory.create()
+
+
+def make_token(service: User, throttle: str) -> tuple[str, ApiToken]:
+    text = create_token(user=service, is_service=True, throttle=throttle)
+    return text, ApiToken.objects.latest("created")
+
+
+def call(token: str, end_user: str) -> Any:
+    headers = {"Authorization": f"Bearer {token}", "X-End-User": end_user}
+    return Client().get("/memory/settings", headers=headers)
+
+
+@pytest.mark.spec("T4")
+def test_all_end_users_of_a_token_share_its_limit(service: User):
+    token, _stored = make_token(service, "2/day")
+    other, _stored = make_token(service, "2/day")
+    assert [call(token, name).status_code for name in ("mei", "lin")] == [200, 200]
+    refused = call(token, "tang")
+    assert refused.status_code == 429
+    assert refused.json()["error"]["code"] == "throttled"
+    seconds = int(refused["Retry-After"])
+    assert 1 <= seconds <= 86_400
+    assert refused["RateLimit-Policy"] == '"token";q=2;w=86400'
+    assert refused["RateLimit"] == f'"token";r=0;t={seconds}'
+    assert call(other, "mei").status_code == 200
+
+
+def test_an_answer_tells_what_is_left(service: User):
+    token, _stored = make_token(service, "10/day")
+    assert call(token, "mei")["RateLimit"].startswith('"token";r=9;t=')
+    assert call(token, "mei")["RateLimit"].startswith('"token";r=8;t=')
+
+
+@pytest.mark.django_db(transaction=True)
+def test_async_views_are_limited_too(service: User):
+    token, _stored = make_token(service, "1/day")
+    headers = {"Authorization": f"Bearer {token}"}
+    first, second = (Client().get("/memory/export", headers=headers) for _ in range(2))
+    first.close()
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert "RateLimit" in first
+    assert int(second["Retry-After"]) >= 1
+
+
+def test_a_token_without_a_limit_is_not_counted(service: User):
+    token, stored = make_token(service, "")
+    assert "RateLimit" not in call(token, "mei")
+    assert count_request(stored) is None
+
+
+def test_a_new_period_begins_with_nothing_counted(service: User):
+    _token, stored = make_token(service, "2/min")
+    seen = [count_request(stored, now=START + seconds) for seconds in (0, 30, 59.5, 60)]
+    assert all(seen)
+    assert [(one.remaining, one.reset_seconds, one.is_exceeded) for one in seen if one] == [
+        (1, 60, False),
+        (0, 30, False),
+        (0, 1, True),
+        (1, 60, False),
+    ]
+
+
+def test_what_is_counted_does_not_stay(service: User):
+    _token, stored = make_token(service, "2/min")
+    count_request(stored, now=START)
+    key = f"token_requests:{stored.pk[:32]}:{int(START // 60)}"
+    assert 0 < cache._cache.get_client().ttl(cache.make_key(key)) <= 120  # type: ignore[attr-defined]
+    assert stored.token_key not in key
+
+
+def test_without_the_cache_nothing_is_refused_and_it_is_logged_once(
+    service: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    token, _stored = make_token(service, "1/day")
+    working = settings.CACHES
+    settings.CACHES = {"default": working["default"] | {"LOCATION": "redis://127.0.0.1:1/0"}}
+    monkeypatch.setattr(throttling, "PAUSE_SECONDS", 0.0)
+    with capture_logs() as logs:
+        assert [call(token, "mei").status_code for _ in range(3)] == [200, 200, 200]
+    assert [log["event"] for log in logs if log["event"].startswith("throttle")] == ["throttle.cache_unavailable"]
+    settings.CACHES = working
+    assert [call(token, "mei").status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_cache_that_failed_is_left_alone_for_a_while(service: User, settings: Any):
+    _token, stored = make_token(service, "1/day")
+    working = settings.CACHES
+    settings.CACHES = {"default": working["default"] | {"LOCATION": "redis://127.0.0.1:1/0"}}
+    assert count_request(stored) is None
+    settings.CACHES = working
+    assert count_request(stored) is None

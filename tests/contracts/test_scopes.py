@@ -1,0 +1,111 @@
+"""What a token may do (T4): every method of every route names its scope, and a weaker token is refused there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import resolve
+
+from apps.accounts.models import User
+from apps.accounts.permissions import HasScope
+from apps.accounts.services import create_token
+from apps.accounts.types import ALL_SCOPES, Scope
+from project.scopes import SCOPES
+from tests.contracts.routes import Route, list_api_calls, name_call
+from tests.contracts.test_access import assert_error, call, path_of
+from tests.contracts.test_schema import DOCUMENT
+
+CALLS = list_api_calls()
+
+ADMINS = {
+    ("memories", "delete"),
+    ("atomic-memories", "delete"),
+    ("profile", "delete"),
+    ("settings", "patch"),
+    ("export", "get"),
+    ("erase", "post"),
+}
+"""What clears everything of a kind, changes settings, takes everything along."""
+
+SEARCHES = {("conversations-search", "post")}
+"""What reads by other methods than GET."""
+
+
+NO_REST = {("mcp", "post")}
+"""What is tested with its own door."""
+
+
+@pytest.fixture
+def clients(transactional_db: None) -> dict[Scope, dict[str, str]]:
+    """The headers of a token for each scope."""
+    user = User.objects.create_user("alice")
+    return {scope: {"Authorization": f"Bearer {create_token(user=user, scopes=[scope])}"} for scope in ALL_SCOPES}
+
+
+def test_every_request_names_its_scope_and_nothing_else_does():
+    named = {(route, method) for route, methods in SCOPES.items() for method in methods}
+    assert named - NO_REST == {(route.name, method) for route, method in CALLS}
+    assert len({route.name for route, _method in CALLS}) == len({route.template for route, _method in CALLS})
+
+
+def test_who_reads_needs_read_who_changes_needs_write_and_the_rest_is_named_here():
+    for route, method in CALLS:
+        key = (route.name, method)
+        reads = method == "get" or key in SEARCHES
+        expected = Scope.ADMIN if key in ADMINS else Scope.READ if reads else Scope.WRITE
+        assert SCOPES[route.name][method] == expected, key
+
+
+@pytest.mark.spec("T4")
+@pytest.mark.parametrize(("route", "method"), CALLS, ids=name_call)
+def test_a_weaker_token_is_refused_and_told_the_scope(clients: dict[Scope, dict[str, str]], route: Route, method: str):
+    needed = SCOPES[route.name][method]
+    for scope, headers in clients.items():
+        response = call(Client(), method, path_of(route), **headers)
+        if ALL_SCOPES.index(scope) >= ALL_SCOPES.index(needed):
+            assert response.status_code not in (401, 403)
+            response.close()  # a file, maybe
+            continue
+        assert response.status_code == 403
+        error = response.json()["error"]
+        assert error["code"] == "forbidden"
+        assert f"scope {needed}" in error["message"]
+        if not route.template.startswith("/v1/"):  # OpenAI's errors have no fields
+            assert error["fields"] == {"scope": [needed]}
+
+
+def test_no_view_leaves_the_scope_out():
+    for route, _method in CALLS:
+        view: Any = resolve(path_of(route)).func
+        assert HasScope in view.cls.permission_classes, route.template
+
+
+def test_what_is_not_in_the_table_needs_admin(clients: dict[Scope, dict[str, str]], settings: Any):
+    settings.API_SCOPES = {}
+    statuses = [call(Client(), "get", "/memory/settings", **headers).status_code for headers in clients.values()]
+    assert statuses == [403, 403, 200]
+
+
+def test_head_is_get_options_is_open_and_what_there_is_not_is_405(clients: dict[Scope, dict[str, str]]):
+    read, write = clients[Scope.READ], clients[Scope.WRITE]
+    assert Client().head("/memory/settings", headers=read).status_code == 200
+    assert Client().head("/memory/export", headers=write).status_code == 403
+    assert Client().options("/memory/erase", headers=read).status_code == 200
+    assert_error(call(Client(), "put", "/memory/settings", **read), status=405, code="method_not_allowed")
+
+
+def test_a_browser_session_has_all_scopes(transactional_db: None):
+    client = Client()
+    client.force_login(User.objects.create_user("alice"))
+    assert call(client, "patch", "/memory/settings").status_code == 200
+    exported = call(client, "get", "/memory/export")
+    assert exported.status_code == 200
+    exported.close()
+
+
+def test_the_document_names_the_scope_of_every_operation():
+    for route, method in CALLS:
+        requirements = DOCUMENT["paths"][route.template][method]["security"]
+        assert {"knoxApiToken": [SCOPES[route.name][method]]} in requirements
