@@ -123,6 +123,9 @@ class Work(models.Model):
     names the worker of the run that claimed it last, if it was in one. `attempts` counts the claims that may have come
     to nothing because of this very row, `postponements` all those after which it was put off; after too many the row
     stays as `failed` with its `error`, to be looked at and replayed: names and status codes, never text (R3).
+
+    What people say in turns comes before what was recorded (`recorded`), and of that the lowest `place` comes first:
+    each person's rows are numbered on from where the queue is when they arrive, so several imports take turns.
     """
 
     class Kind(models.TextChoices):
@@ -136,7 +139,11 @@ class Work(models.Model):
 
     kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="work"
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="work",
+        db_index=False,  # `work_place` begins with it
     )
     session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="work")
     message = models.ForeignKey(Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="work")
@@ -148,6 +155,7 @@ class Work(models.Model):
             "memories (C9)."
         ),
     )
+    place = models.BigIntegerField(default=0, db_default=0, editable=False)
     state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.DUE)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     postponements = models.PositiveSmallIntegerField(_("postponements"), default=0, db_default=0)
@@ -165,8 +173,14 @@ class Work(models.Model):
         ordering = ["id"]
         constraints = [models.UniqueConstraint(fields=["kind", "message"], name="work_once")]
         indexes = [
-            models.Index(fields=["kind", "due_at", "id"], name="work_due", condition=models.Q(state="due")),
-            models.Index(fields=["session", "kind"], name="work_session"),
+            models.Index(
+                fields=["kind", "recorded", "place", "due_at", "id"],
+                name="work_due",
+                condition=models.Q(state="due"),
+            ),
+            models.Index(fields=["user", "kind", "place"], name="work_place"),
+            models.Index(fields=["kind", "session"], name="work_held", condition=models.Q(lease_until__isnull=False)),
+            models.Index(fields=["session", "kind", "id"], name="work_session"),
         ]
 
     def __str__(self) -> str:

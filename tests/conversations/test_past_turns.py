@@ -56,9 +56,9 @@ def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     assert [row.position for row in stored] == [1, 2, 3, 4, 5, 6]
     assert {row.status for row in stored} == {"complete"}
     assert all(before <= row.create_time <= timezone.now() for row in stored)
-    assert work_on(stored[0], stored[2], stored[3]) == {("embed", False), ("extract", True)}
-    assert work_on(stored[1], stored[4]) == {("embed", False)}
-    assert work_on(stored[5]) == {("embed", False), ("summarize", False)}
+    assert work_on(stored[0], stored[2], stored[3]) == {("embed", True), ("extract", True)}
+    assert work_on(stored[1], stored[4]) == {("embed", True)}
+    assert work_on(stored[5]) == {("embed", True), ("summarize", True)}
     assert set(sent) == {f"apps.pipeline.tasks.{kind}" for kind in ("embed", "extract", "summarize")}
     assert scripted_model.requests == []
 

@@ -20,6 +20,9 @@ logger = structlog.get_logger(__name__)
 DRAIN_SHARE = 0.1
 """Of a lease's time: after it a task makes room for others and is sent again."""
 
+RECORDED_SECONDS = 1.0
+"""The same where the work was recorded: the workers may all be at that while a turn leaves work of another kind."""
+
 C = TypeVar("C", bound=Claim)
 
 
@@ -34,6 +37,8 @@ def drain(
 ) -> None:
     """Do what is due of this kind, claim by claim, for `DRAIN_SHARE` of a lease; wake another worker for the rest.
 
+    With recorded work a run ends after `RECORDED_SECONDS`, so that a turn's work waits for one piece of it at most.
+
     `token` names the run, `worker` the worker that it is in. A run whose process was killed comes back under the same
     name: what it had claimed is free again at once, after one more attempt of its own. `resumes`: it comes back because
     the database was away, which is no fault of the work. `claim` claims the next piece for both, None when none is due.
@@ -42,11 +47,12 @@ def drain(
         return_claims(token=token)
     else:
         release_claims(token=token)
-    deadline = time.monotonic() + settings.WORK_LEASE_SECONDS * DRAIN_SHARE
+    start = time.monotonic()
     while (claimed := claim(token, worker)) is not None:
         if not _do(job, claimed, kind=kind):
             return  # the sweep tries again in a while
-        if time.monotonic() > deadline:
+        longest = RECORDED_SECONDS if claimed.recorded else settings.WORK_LEASE_SECONDS * DRAIN_SHARE
+        if time.monotonic() > start + longest:
             wake_workers([kind])
             return
 

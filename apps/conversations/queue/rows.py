@@ -4,6 +4,10 @@ A run claims rows (`claim_work`, `claim_session_work`), computes without a trans
 transaction in which `take_work` deletes the rows: whoever does not find all of them any more writes nothing. A run that
 came to nothing puts its rows off (`fail_work`) or gives them back (`return_claims`); those of a run that died are free
 again when it or its worker comes back under the same name (`release_claims`), or when their lease has run out.
+
+Who comes first: what was said in a turn, the longest due first; then what was recorded, by its place in the queue
+(start-time fair queueing, Goyal et al. 1996: a person's next row is numbered after their last one, but never before
+where the queue is now). So an import holds up no turn, and the imports of several people take turns, row by row.
 """
 
 from __future__ import annotations
@@ -38,16 +42,28 @@ WORKER_LOST = "worker_lost"
 """The error of work whose workers were killed each time."""
 
 _CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
+# Not by the index of what is due, which PostgreSQL would take while its statistics are older than an import.
+_CLAIMABLE_IN_SESSION = _CLAIMABLE.replace("state = 'due'", "state <> 'failed'")
+_ORDER = "recorded, place, due_at, id"
+
+FIND_PLACE = """
+SELECT GREATEST(
+    (SELECT max(place) FROM work WHERE user_id = %(user)s AND kind = %(kind)s),
+    (SELECT place FROM work
+     WHERE kind = %(kind)s AND state = 'due' AND recorded AND due_at <= %(now)s ORDER BY place LIMIT 1),
+    0
+)
+"""
 
 CLAIM = f"""
 WITH found AS MATERIALIZED (
-    SELECT id, attempts, due_at FROM work
+    SELECT id, attempts, recorded, place, due_at FROM work
     WHERE kind = %(kind)s AND {_CLAIMABLE}
-    ORDER BY due_at, id
+    ORDER BY {_ORDER}
     LIMIT %(limit)s
     FOR UPDATE SKIP LOCKED
 ), first AS (
-    SELECT id, attempts FROM found ORDER BY due_at, id LIMIT 1
+    SELECT id, attempts FROM found ORDER BY {_ORDER} LIMIT 1
 ), chosen AS (
     SELECT found.id FROM found, first
     WHERE found.id = first.id OR GREATEST(found.attempts, first.attempts) < %(alone_from)s
@@ -58,19 +74,18 @@ WITH found AS MATERIALIZED (
 LOCK_CLAIMS = "SELECT pg_advisory_xact_lock(hashtextextended('claim_work:' || %(kind)s, 0))"
 
 CLAIM_SESSION = f"""
-WITH first AS (
-    SELECT id, session_id, attempts FROM work
-    WHERE kind = %(kind)s AND {_CLAIMABLE} AND NOT EXISTS (
-        SELECT FROM work AS held
-        WHERE held.session_id = work.session_id AND held.kind = work.kind AND held.lease_until >= %(now)s
-    )
-    ORDER BY due_at, id
+WITH held AS MATERIALIZED (
+    SELECT session_id FROM work WHERE kind = %(kind)s AND lease_until >= %(now)s
+), first AS MATERIALIZED (
+    SELECT id, session_id, recorded, attempts FROM work
+    WHERE kind = %(kind)s AND {_CLAIMABLE} AND session_id NOT IN (SELECT session_id FROM held)
+    ORDER BY {_ORDER}
     LIMIT 1
 ), found AS MATERIALIZED (
     SELECT work.id, (SELECT length(content) FROM conversation WHERE id = message_id) AS characters
-    FROM work JOIN first USING (session_id)
-    WHERE kind = %(kind)s AND {_CLAIMABLE}
-      AND (work.id = first.id OR GREATEST(work.attempts, first.attempts) < %(alone_from)s)
+    FROM work, first
+    WHERE work.session_id = (SELECT session_id FROM first) AND kind = %(kind)s AND work.recorded = first.recorded
+      AND {_CLAIMABLE_IN_SESSION} AND (work.id = first.id OR GREATEST(work.attempts, first.attempts) < %(alone_from)s)
     ORDER BY work.id
     LIMIT %(limit)s
     FOR UPDATE OF work SKIP LOCKED
@@ -115,7 +130,10 @@ WHERE id = ANY(%(ids)s) AND claim = %(token)s
 
 
 def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: datetime, recorded: bool = False) -> None:
-    """Leave work of these kinds for each message, in the caller's transaction; workers are woken when it commits."""
+    """Leave work of these kinds for each message, in the caller's transaction; workers are woken when it commits.
+
+    `recorded`: nobody waits for it, so that it comes after the work of turns, and takes turns with other people's.
+    """
     rows = [
         Work(
             kind=kind,
@@ -129,8 +147,22 @@ def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: dateti
         for message in messages
         for kind in kinds
     ]
+    if recorded:
+        _give_places(rows, now=now)
     Work.objects.bulk_create(rows, ignore_conflicts=True)
     wake_workers(kinds)
+
+
+def _give_places(rows: Iterable[Work], *, now: datetime) -> None:
+    last: dict[tuple[int, str], int] = {}
+    with connection.cursor() as cursor:
+        for row in rows:
+            owner = row.user_id, str(row.kind)
+            if owner not in last:
+                cursor.execute(FIND_PLACE, {"user": row.user_id, "kind": row.kind, "now": now})
+                last[owner] = cursor.fetchone()[0]
+            last[owner] += 1
+            row.place = last[owner]
 
 
 def release_work(*, user: User, kind: str, now: datetime) -> None:
@@ -143,7 +175,7 @@ def release_work(*, user: User, kind: str, now: datetime) -> None:
 def claim_work(
     *, kind: str, token: str, worker: str = "", now: datetime, lease: timedelta, limit: int
 ) -> list[ClaimedWork]:
-    """Claim up to `limit` due rows of one kind, from any users, for the run that `token` names; oldest due first.
+    """Claim up to `limit` due rows of one kind, from any users, for the run that `token` names, in their order.
 
     `worker` is the name of the worker that the run is in. A row that came to nothing before (`ALONE_FROM_ATTEMPTS`) is
     claimed alone.
@@ -164,9 +196,10 @@ def claim_session_work(
 ) -> list[ClaimedWork]:
     """Claim the due rows of one session, in the order in which they were left, for the run that `token` names.
 
-    `worker` is the name of the worker that the run is in. The session is the one whose work is due longest, of those of
-    which no run holds a row of this kind. At most `limit` rows, whose messages have at most `max_characters` together
-    unless one alone has more. A row that came to nothing before is claimed alone.
+    `worker` is the name of the worker that the run is in. The session is that of the row that comes first, of those of
+    which no run holds a row of this kind; what was said in turns is not claimed together with what was recorded. At
+    most `limit` rows, whose messages have at most `max_characters` together unless one alone has more. A row that came
+    to nothing before is claimed alone.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_CLAIMS, {"kind": kind})

@@ -48,6 +48,11 @@ class Claim:
         """The messages it is about."""
         return [item.message_id for item in self.work]
 
+    @property
+    def recorded(self) -> bool:
+        """Whether any of it was recorded without a turn."""
+        return any(item.recorded for item in self.work)
+
     def only(self, message_ids: Collection[uuid.UUID]) -> Self:
         """Return the part of the claim that is about these messages."""
         return replace(self, work=tuple(item for item in self.work if item.message_id in message_ids))

@@ -60,8 +60,8 @@ def record_turns(
     session.last_active_at = max(session.last_active_at, now)
     session.save(update_fields=["title", "last_position", "last_active_at"])
     if not session.temporary:
-        add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now)
-        add_work(messages=stored[-1:], kinds=[Work.Kind.SUMMARIZE], now=now)
+        add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now, recorded=True)
+        add_work(messages=stored[-1:], kinds=[Work.Kind.SUMMARIZE], now=now, recorded=True)
         add_work(messages=said, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
     return len(stored)
 

@@ -154,6 +154,19 @@ def test_a_run_that_takes_long_makes_room_for_others(sent: list[str], monkeypatc
     monkeypatch.setattr(draining.time, "monotonic", lambda: next(clock))
     for number in range(4):
         say(f"第 {number} 句")
+    Work.objects.update(recorded=False)
+    sent.clear()
+    job = Job()
+    run(job)
+    assert len(job.batches) == 2
+    assert sent == ["extract"]
+
+
+def test_a_run_with_recorded_work_makes_room_after_a_second(sent: list[str], monkeypatch: pytest.MonkeyPatch):
+    clock = iter([0, 0.9, 1.1])
+    monkeypatch.setattr(draining.time, "monotonic", lambda: next(clock))
+    for number in range(4):
+        say(f"第 {number} 句")
     sent.clear()
     job = Job()
     run(job)
