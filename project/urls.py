@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
+    path("", include("apps.gateway.urls")),
     path("login", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),

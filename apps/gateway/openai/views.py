@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
