@@ -203,6 +203,9 @@ SPECTACULAR_SETTINGS = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
+MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])
+"""Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin."""
+
 # Language and time
 
 LANGUAGE_CODE = "en"

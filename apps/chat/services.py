@@ -1,5 +1,16 @@
 """The turn, for every door: REST, SSE and the OpenAI-compatible endpoint only encode what these yield."""
 
+from apps.chat.tools import (
+    CREATE_CONTEXT,
+    FETCH_CONTEXT,
+    SEARCH_MEMORIES,
+    TOOLS,
+    UPDATE_CONTEXT,
+    Arguments,
+    Caller,
+    Result,
+    Tool,
+)
 from apps.chat.turn.closing import get_outcome, get_stored_turn
 from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
@@ -15,13 +26,22 @@ from apps.chat.turn.relaying import read_instructions
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 
 __all__ = [
+    "CREATE_CONTEXT",
+    "FETCH_CONTEXT",
+    "SEARCH_MEMORIES",
+    "TOOLS",
+    "UPDATE_CONTEXT",
+    "Arguments",
+    "Caller",
     "ClientRequest",
     "Delta",
     "Done",
     "Failed",
     "OpenTurn",
     "Relayed",
+    "Result",
     "Started",
+    "Tool",
     "TurnEvent",
     "TurnRun",
     "describe_commands",

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.gateway.mcp.http import McpView
 from apps.gateway.openai import views as openai
 
 urlpatterns = [
     path("v1/chat/completions", openai.ChatCompletionsView.as_view(), name="openai-chat-completions"),
     path("v1/models", openai.ModelsView.as_view(), name="openai-models"),
     path("v1/models/<path:model>", openai.ModelView.as_view(), name="openai-model"),
+    path("mcp", McpView.as_view(), name="mcp"),
 ]

@@ -27,8 +27,8 @@ OPEN = {
 }
 """What answers GET without an account: nothing of it is anybody's. `/metrics` counts for all, and names nobody."""
 
-CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405}
-"""Pages that send a visitor to the log-in page, and leaving, which takes a POST."""
+CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401}
+"""Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
 
 CALLS = list_api_calls()
 CHANGES = [(route, method) for route, method in CALLS if method != "get"]

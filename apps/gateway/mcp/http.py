@@ -1,0 +1,85 @@
+"""``/mcp``: the server over streamable HTTP, stateless, with one JSON answer to each request (T2).
+
+The SDK's session manager is an ASGI application that wants a lifespan. Here it lives for one request: without sessions
+it keeps nothing, and the request comes through Django, whose checks of hosts, log lines, limits and authentication are
+then those of every other door.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.request import Request
+
+from apps.accounts.selectors import get_user
+from apps.accounts.types import Scope, allows
+from apps.core.http import AsyncAPIView, error_body
+from apps.gateway.mcp.access import Access, read_access
+from apps.gateway.mcp.asgi import run_application
+from apps.gateway.mcp.catalog import OFFERED, READ
+from apps.gateway.mcp.challenges import InsufficientScope
+from apps.gateway.mcp.origins import add_cors_headers, is_allowed_origin
+from apps.gateway.mcp.server import Context, build_server
+
+
+async def _find_access(ctx: Context) -> Access:
+    assert ctx.request is not None, "every request came over HTTP"
+    access: Access = ctx.request.state.access
+    return access
+
+
+_server = build_server(_find_access)
+
+
+class McpView(AsyncAPIView):
+    """One JSON-RPC message a request. There are no sessions and no streams, so nothing to GET or to DELETE."""
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Tokens only: a browser's cookie says nothing here, so no page can use it."""
+        return [one for one in super().get_authenticators() if not isinstance(one, SessionAuthentication)]
+
+    async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+        origin = request.headers.get("Origin")
+        if origin is not None and not is_allowed_origin(request, origin):
+            return JsonResponse(error_body("forbidden", "Pages of this origin may not use this server."), status=403)
+        if request.method == "OPTIONS":
+            response: HttpResponseBase = HttpResponse(status=204)
+        else:
+            response = await super().dispatch(request, *args, **kwargs)
+        if origin is not None:
+            add_cors_headers(request, response, origin)
+        return response
+
+    @extend_schema(exclude=True)
+    async def post(self, request: Request) -> HttpResponse:
+        body: bytes = request._request.body
+        access = read_access(get_user(request), request.auth)
+        if not allows(access.scopes, needed := _find_scope(body)):
+            raise InsufficientScope(needed)
+        manager = StreamableHTTPSessionManager(
+            app=_server,
+            json_response=True,
+            stateless=True,
+            max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+        )
+        async with manager.run():
+            return await run_application(manager.asgi_app, request._request, body=body, state={"access": access})
+
+
+def _find_scope(body: bytes) -> Scope:
+    """The scope that a message takes: that of the tool it calls, else the least. What it is worth is judged later."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return READ
+    params = message.get("params") if isinstance(message, Mapping) and message.get("method") == "tools/call" else None
+    offered = OFFERED.get(str(params.get("name"))) if isinstance(params, Mapping) else None
+    return offered.scope if offered else READ
