@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0005_work_worker'),
+        ('conversations', '0006_replaced_messages'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
