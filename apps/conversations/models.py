@@ -124,8 +124,8 @@ class Work(models.Model):
     to nothing because of this very row, `postponements` all those after which it was put off; after too many the row
     stays as `failed` with its `error`, to be looked at and replayed: names and status codes, never text (R3).
 
-    What people say in turns comes before what was recorded (`recorded`), and of that the lowest `place` comes first:
-    each person's rows are numbered on from where the queue is when they arrive, so several imports take turns.
+    The lowest `place` comes first: 0 is what people say in turns; what was imported is numbered, each person's rows on
+    from where the queue is when they arrive, so that several imports take turns.
     """
 
     class Kind(models.TextChoices):
@@ -174,7 +174,7 @@ class Work(models.Model):
         constraints = [models.UniqueConstraint(fields=["kind", "message"], name="work_once")]
         indexes = [
             models.Index(
-                fields=["kind", "recorded", "place", "due_at", "id"],
+                fields=["kind", "place", "due_at", "id"],
                 name="work_due",
                 condition=models.Q(state="due"),
             ),

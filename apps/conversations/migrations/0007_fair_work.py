@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='work',
-            index=models.Index(condition=models.Q(('state', 'due')), fields=['kind', 'recorded', 'place', 'due_at', 'id'], name='work_due'),
+            index=models.Index(condition=models.Q(('state', 'due')), fields=['kind', 'place', 'due_at', 'id'], name='work_due'),
         ),
         migrations.AddIndex(
             model_name='work',

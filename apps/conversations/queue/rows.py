@@ -44,20 +44,20 @@ WORKER_LOST = "worker_lost"
 _CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR lease_until < %(now)s)"
 # Not by the index of what is due, which PostgreSQL would take while its statistics are older than an import.
 _CLAIMABLE_IN_SESSION = _CLAIMABLE.replace("state = 'due'", "state <> 'failed'")
-_ORDER = "recorded, place, due_at, id"
+_ORDER = "place, due_at, id"
 
 FIND_PLACE = """
 SELECT GREATEST(
     (SELECT max(place) FROM work WHERE user_id = %(user)s AND kind = %(kind)s),
     (SELECT place FROM work
-     WHERE kind = %(kind)s AND state = 'due' AND recorded AND due_at <= %(now)s ORDER BY place LIMIT 1),
+     WHERE kind = %(kind)s AND state = 'due' AND place > 0 AND due_at <= %(now)s ORDER BY place LIMIT 1),
     0
 )
 """
 
 CLAIM = f"""
 WITH found AS MATERIALIZED (
-    SELECT id, attempts, recorded, place, due_at FROM work
+    SELECT id, attempts, place, due_at FROM work
     WHERE kind = %(kind)s AND {_CLAIMABLE}
     ORDER BY {_ORDER}
     LIMIT %(limit)s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,7 @@ class Person:
 
 
 @pytest.fixture
-def people(http_server: HttpServer) -> Iterator[list[Person]]:
+def people(http_server: HttpServer) -> list[Person]:
     found = []
     for service_name in ("shop", "bank"):
         service = User.objects.create_user(service_name)
@@ -52,7 +52,7 @@ def people(http_server: HttpServer) -> Iterator[list[Person]]:
             with ApiClient(http_server, user) as client:
                 world = build_world(client, secret=word)
             found.append(Person(user, word, world, McpCaller(token, headers={"X-End-User": name})))
-    yield found
+    return found
 
 
 Refused = Callable[[McpCaller, Person], str]
