@@ -24,6 +24,12 @@ def time_turn(
     return time_stream(client, path, body, first="event: delta", last="event: done", headers=headers)
 
 
+def time_completion(client: httpx2.Client, *, messages: list[dict[str, str]]) -> Call:
+    """Ask for a streamed chat completion of these messages; time it as `time_turn` does."""
+    body = {"model": "jiyi", "messages": messages, "stream": True}
+    return time_stream(client, "/v1/chat/completions", body, first='"delta": {"content": "', last="data: [DONE]")
+
+
 def time_stream(
     client: httpx2.Client,
     path: str,

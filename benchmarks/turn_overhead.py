@@ -1,11 +1,12 @@
 """What a turn costs beyond the model: the time to its first token and to its end, less the same call straight to the
 same model server.
 
-    python -m benchmarks.turn_overhead [--memories 10 1000] [--turns 200] [--json FILE]
+    python -m benchmarks.turn_overhead [--door rest] [--memories 10 1000] [--turns 200] [--json FILE]
 
 Turns are streamed over HTTP from a real web process on embedded servers in a temporary folder; the model is scripted,
 in a process of its own, and answers at once. Each turn is followed by the call it caused, made directly with the same
-client, so that a temporary slowdown affects both.
+client, so that a temporary slowdown affects both. With ``--door openai`` the turns are chat completions whose client
+resends the conversation, as OpenAI's clients do.
 """
 
 from __future__ import annotations
@@ -23,13 +24,20 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.calls import time_stream, time_turn
+from benchmarks.calls import time_completion, time_stream, time_turn
 from benchmarks.figures import Call, Comparison, Pair, Spread, compare_ends, compare_first_tokens, get_spread
 from benchmarks.running import describe_machine, run_in_new_data_folder, run_scripted_model, run_web
-from tests.support.scripted_model import MODEL
+from tests.support.scripted_model import MODEL, TURN_ANSWER
 
 GOAL_MS = 25.0
 """Median time to the first token that a turn may add (issue 2)."""
+
+REST, OPENAI = "rest", "openai"
+
+REPLY = json.loads(TURN_ANSWER)["response"]
+
+RESENT = 21
+"""Messages of the conversation that the client of chat completions sends again: as many as our own window holds."""
 
 WARM_UP_TURNS = 12
 """Not measured: enough for the rolling window to be full, and for every connection and cache to be warm."""
@@ -74,16 +82,18 @@ class Result:
 class Talker:
     """One user with memories, and a session in which they ask about them."""
 
-    def __init__(self, *, memories: int, questions: Iterator[str], web_url: str, model_url: str) -> None:
+    def __init__(self, *, door: str, memories: int, questions: Iterator[str], web_url: str, model_url: str) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
         from apps.conversations.services import create_session
 
         self.memories = memories
+        self._door = door
+        self._said: list[dict[str, str]] = []
         self.pairs: list[Pair] = []
         self._user = User.objects.create_user(f"benchmark-{memories}")
         _create_memories(self._user, memories)
-        self._session = create_session(user=self._user)
+        self._session = create_session(user=self._user) if door == REST else None
         self._questions = questions
         self._web = httpx2.Client(
             base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=30
@@ -93,9 +103,8 @@ class Talker:
     def ask(self) -> Pair:
         """Send the next question as a turn, then the call that it caused straight to the model."""
         question = next(self._questions)
-        call = self._render_model_call(question)
         turn = self._time_turn(question)
-        return Pair(turn=turn, direct=self._time_call(call))
+        return Pair(turn=turn, direct=self._time_call(self._render_model_call(question)))
 
     def get_result(self) -> Result:
         from apps.chat.models import Turn
@@ -110,22 +119,29 @@ class Talker:
         )
 
     def _render_model_call(self, question: str) -> dict[str, Any]:
-        """The body that the turn's own model client is going to send."""
+        """The body that the turn's own model client has sent, as near as makes no difference to its time."""
         from django.utils import timezone
 
         from apps.chat.prompts import get_turn_format
         from apps.chat.selectors import get_turn_configuration
         from apps.chat.services import preview_context
+        from apps.conversations.models import Session
         from apps.core.llm.types import ModelRequest
         from apps.core.llm.wire import render_request
 
-        context = preview_context(user=self._user, session_id=self._session.id, message=question, now=timezone.now())
+        session = self._session or Session.objects.get(user=self._user)
+        context = preview_context(user=self._user, session_id=session.id, message=question, now=timezone.now())
         _settings, table = get_turn_configuration(self._user)
         request = ModelRequest(messages=context.messages, response_format=get_turn_format(tuple(table)))
         return render_request(request, model=MODEL, level="json_schema", base_url="")
 
     def _time_turn(self, question: str) -> Call:
-        return time_turn(self._web, session_id=str(self._session.id), content=question)
+        if self._session is not None:
+            return time_turn(self._web, session_id=str(self._session.id), content=question)
+        self._said = [*self._said, {"role": "user", "content": question}][-RESENT:]
+        call = time_completion(self._web, messages=self._said)
+        self._said.append({"role": "assistant", "content": REPLY})
+        return call
 
     def _time_call(self, body: dict[str, Any]) -> Call:
         return time_stream(self._model, "/chat/completions", body, first='"content": "{', last="data: [DONE]")
@@ -157,12 +173,13 @@ def _invent_memories() -> Iterator[tuple[str, str, str]]:
             yield "fact", f"favorite {thing} number {number}", f"the {thing} that I got to know in {1900 + number}"
 
 
-def measure(*, memories: Sequence[int], turns: int, console: Console) -> list[Result]:
+def measure(*, door: str, memories: Sequence[int], turns: int, console: Console) -> list[Result]:
     """Measure `turns` turns for each number of memories, taking the numbers in turn."""
     with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web_url:
         questions = _invent_questions()
         talkers = [
-            Talker(memories=number, questions=questions, web_url=web_url, model_url=model_url) for number in memories
+            Talker(door=door, memories=number, questions=questions, web_url=web_url, model_url=model_url)
+            for number in memories
         ]
         for _ in range(WARM_UP_TURNS):
             for talker in talkers:
@@ -204,6 +221,7 @@ def make_report(results: Sequence[Result]) -> dict[str, Any]:
 def main() -> None:
     """Measure, print the table, and write the report where one is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--door", choices=(REST, OPENAI), default=REST, help="what turns are asked for by")
     parser.add_argument("--memories", type=int, nargs="+", default=[10, 1000], metavar="N", help="default: 10 1000")
     parser.add_argument("--turns", type=int, default=200, help="measured turns for each number (default: 200)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
@@ -211,10 +229,11 @@ def main() -> None:
     if options.turns < 2 or min(options.memories) < 0 or len(set(options.memories)) < len(options.memories):
         parser.error("--turns has to be at least 2, and the numbers of --memories different and not negative")
     console = Console()
-    results = measure(memories=options.memories, turns=options.turns, console=console)
+    results = measure(door=options.door, memories=options.memories, turns=options.turns, console=console)
     console.print(make_table(results))
     if options.json:
-        options.json.write_text(json.dumps(make_report(results), indent=2) + "\n", encoding="utf-8")
+        report = {"door": options.door, **make_report(results)}
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-def test_it_measures_turns_against_the_same_calls_without_us(tmp_path: Path) -> None:
+@pytest.mark.parametrize("door", ["rest", "openai"])
+def test_it_measures_turns_against_the_same_calls_without_us(tmp_path: Path, door: str) -> None:
     file = tmp_path / "figures.json"
-    done = run("--memories", "3", "40", "--turns", "2", "--json", str(file))
+    done = run("--door", door, "--memories", "3", "40", "--turns", "2", "--json", str(file))
     assert done.returncode == 0, done.stderr
     report = json.loads(file.read_text())
     assert [(result["memories"], result["turns"]) for result in report["results"]] == [(3, 2), (40, 2)]

@@ -180,7 +180,8 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
             remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
             recorded=relayed,
         )
-        forget_embeddings(message_ids=replaced)
+        if replaced:
+            forget_embeddings(message_ids=replaced)
         return message
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)

@@ -156,6 +156,7 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         return _open_unstored(user, request, settings=settings, table=table, now=now, start=start)
     if len(request.given.message) > MAX_CONTENT_CHARS:
         raise TooLarge(f"The message has {len(request.given.message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+    wait_for_embedding = start_embedding(request.given.message) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
     if session_id is None:
         session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
     if settings.working_archive:
@@ -170,7 +171,8 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
             now=now,
             lease=_lease(),
         )
-        forget_embeddings(message_ids=branch.replaced)
+        if branch.replaced:
+            forget_embeddings(message_ids=branch.replaced)
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             ttl_minutes = settings.working_ttl_minutes
             working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes) if branch.asked else None
@@ -182,6 +184,7 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         working,
         settings=settings,
         table=table,
+        wait_for_embedding=wait_for_embedding,
         now=now,
         start=start,
         request=request,

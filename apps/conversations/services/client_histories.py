@@ -114,11 +114,7 @@ def open_client_round(
     """
     session = lock_session(user=user, session_id=session_id)
     branch = follow(given.before, given.message, _read_stored(user, session_id), whole=given.whole)
-    Message.objects.filter(id__in=branch.replaced).update(status=MessageStatus.REPLACED)
-    Work.objects.filter(message__in=branch.replaced).delete()
-    restored = list(Message.objects.filter(id__in=branch.restored))
-    Message.objects.filter(id__in=branch.restored).update(status=MessageStatus.COMPLETE)
-    add_work(messages=restored, kinds=[] if session.temporary else [Work.Kind.EMBED], now=now)
+    _change_branch(session, branch, now=now)
     lines = _store_unseen(session, given.before, branch, learns=branch.is_known or given.whole, now=now)
     if branch.asked is None:
         opened, window = open_round(
@@ -135,6 +131,17 @@ def open_client_round(
     opened = _take_up(user, session, branch.asked, now=now, lease=lease)
     window = get_window(user, session_id, limit=window_limit, before=opened.position)
     return ClientRound(opened=opened, window=window, lines=lines), branch
+
+
+def _change_branch(session: Session, branch: Branch, *, now: datetime) -> None:
+    if branch.replaced:
+        Message.objects.filter(id__in=branch.replaced).update(status=MessageStatus.REPLACED)
+        Work.objects.filter(message__in=branch.replaced).delete()
+    if branch.restored:
+        rows = Message.objects.filter(id__in=branch.restored)
+        rows.update(status=MessageStatus.COMPLETE)
+        if not session.temporary:
+            add_work(messages=rows, kinds=[Work.Kind.EMBED], now=now)
 
 
 def close_client_round(
@@ -213,6 +220,8 @@ def _store_unseen(
     be examples that a prompt begins with.
     """
     lines: list[uuid.UUID | None] = list(branch.matched)
+    if None not in lines:
+        return branch.matched
     stored: list[Message] = []
     known = [line for line in lines if line]
     answered = set(Message.objects.filter(reply_to__in=known).values_list("reply_to", flat=True))
