@@ -82,3 +82,10 @@ def read_query(request: Request) -> str:
     if len(text) > MAX_CONTENT_CHARS:
         raise TooLarge(f"q has over {MAX_CONTENT_CHARS:,} characters.")
     return text
+
+
+def check_confirmed(request: Request) -> None:
+    """Raise `InvalidInput` unless a request to delete all has ``?confirm=all``."""
+    if request.query_params.get("confirm") != ALL:
+        reason = f"Must be {ALL}."
+        raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
