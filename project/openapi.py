@@ -1,4 +1,4 @@
-"""The OpenAPI document as a whole: its title, tags and names of enumerations. Operations: see ``apps/core/schema``."""
+"""The OpenAPI document as a whole: its title, tags and names of enumerations. Operations: see ``apps/core/openapi``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ A memory for LLM chat applications that its owner can see, correct and erase.
 `manage.py create_token`. If you are logged in to this site, you can try things out here without one.
 
 **Conventions.** Bodies and answers are JSON. Times are ISO 8601 with an offset; IDs are UUIDs. Unknown fields are
-refused. Lists take `limit` and `offset`. Every error has the shape `Error`: `code` is for programs, `message` for people.
-What belongs to somebody else does not exist (404). Every DELETE answers `{"deleted": n}`.
+refused. Lists take `limit` and `offset`. Every error has the shape `Error`: its `code` is for programs, its `message`
+for people. What belongs to somebody else does not exist (404). Every DELETE answers `{"deleted": n}`.
 """
 
 TAGS = {
@@ -62,7 +62,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "apps.core.schema.generator.add_errors",
+        "apps.core.openapi.generator.finish",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -163,7 +163,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "apps.core.schema.generator.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",

@@ -53,8 +53,8 @@ class ContextEntriesView(APIView):
 
     def post(self, request: Request, context_id: str) -> Response:
         user, asked = get_user(request), read_uuid(context_id)
-        get_context(user, asked)
         body = ContextEntryRequest(data=request.data)
+        get_context(user, asked)
         body.is_valid(raise_exception=True)
         author = body.validated_data.get("author", user.get_username()[:MAX_AUTHOR_CHARACTERS])
         text = body.validated_data["text"]

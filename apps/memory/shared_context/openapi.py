@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id
 from apps.core.serializers import DeletedSerializer
 from apps.memory.shared_context.serializers import ContextEntryRequest, SharedContextRequest, SharedContextSerializer
 from apps.memory.shared_context.types import MAX_CONTEXT_BYTES
@@ -27,12 +27,12 @@ CONTEXT: dict[str, Any] = {
     "created_at": "2026-11-20T18:02:11.402913Z",
     "updated_at": "2026-11-20T18:12:09.331006Z",
 }
-TOO_LARGE = Problem(
-    "The context would have over 64 KiB",
-    "too_large",
-    f"A shared context has at most {MAX_CONTEXT_BYTES:,} bytes in all; this would make 70,000.",
-    {"text": [f"A shared context has at most {MAX_CONTEXT_BYTES:,} bytes in all; this would make 70,000."]},
-)
+
+
+def _too_large(field: str) -> Problem:
+    message = f"A shared context has at most {MAX_CONTEXT_BYTES:,} bytes in all; this would make 70,000."
+    return Problem("The context would have over 64 KiB", "too_large", message, {field: [message]})
+
 
 OPERATIONS = {
     "GET /memory/contexts": Operation(
@@ -60,7 +60,7 @@ OPERATIONS = {
         answers={201: Answer(SharedContextSerializer, {**CONTEXT, "entries": []})},
         problems={
             404: Problem("There is no session with this `session_id`", "not_found", "This session does not exist."),
-            413: TOO_LARGE,
+            413: _too_large("content"),
         },
     ),
     "GET /memory/contexts/{context_id}": Operation(
@@ -89,6 +89,6 @@ OPERATIONS = {
             {"text": "The deposit is held by a protection scheme.", "author": "researcher"},
         ),
         answers={201: Answer(SharedContextSerializer, CONTEXT)},
-        problems={413: TOO_LARGE},
+        problems={413: _too_large("text")},
     ),
 }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apps.core.schema.types import Answer, Body, Operation, Problem, query
-from apps.memory.long_term.schema import MEMORY
+from apps.core.openapi.types import Answer, Body, Operation, Problem, query
+from apps.memory.long_term.openapi import MEMORY
 from apps.memory.long_term.serializers import LongTermMemorySerializer
 from apps.memory.transfer.api import ImportReportSerializer, ImportRequest
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.schema.types import JSON, Operation, Problem
+from apps.core.openapi.types import JSON, Operation, Problem
 
 ERROR_REF = {"$ref": "#/components/schemas/Error"}
 ERROR_SCHEMA: dict[str, Any] = {
@@ -124,15 +124,15 @@ COMPONENTS: dict[str, Any] = {
 
 
 def list_shared_statuses(described: Mapping[str, Any]) -> set[int]:
-    """Return which errors an operation has by what it takes; `described` is its operation object without them."""
-    parameters = described.get("parameters", [])
-    statuses = {401, 403, 429, 503} if described.get("security") else {429, 503}
-    if any(parameter["in"] == "path" for parameter in parameters):
+    """Return which errors an operation has by what it takes; `described` is its operation object without them.
+
+    Everything can be a bad request, by its headers if by nothing else.
+    """
+    statuses = {400, 429, 503} | ({401, 403} if described.get("security") else set())
+    if any(parameter["in"] == "path" for parameter in described.get("parameters", [])):
         statuses.add(404)
-    if any(parameter["in"] != "path" for parameter in parameters):
-        statuses.add(400)
     if "requestBody" in described:
-        statuses |= {400, 413, 415}
+        statuses |= {413, 415}
     return statuses
 
 

@@ -1,6 +1,6 @@
-"""How the API describes itself: the OpenAPI document at ``/api/schema`` and in ``docs/openapi.json``.
+"""How the API describes itself: the OpenAPI document at ``/api/schema`` and in ``docs/openapi.yaml``.
 
-Beside the module of each view there is a ``schema.py``. Its ``OPERATIONS`` has an `Operation` for each method and path:
+Beside the module of each view is an ``openapi.py``. Its ``OPERATIONS`` has an `Operation` for each method and path:
 
     OPERATIONS = {
         "GET /summaries/{summary_id}": Operation(

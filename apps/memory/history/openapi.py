@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.core.schema.types import Answer, Operation, Problem, page, path_id, query
+from apps.core.openapi.types import Answer, Operation, Problem, page, path_id, query
 from apps.memory.history.serializers import ChangeSerializer, UndoneChangesSerializer
 from apps.memory.models import Change
 

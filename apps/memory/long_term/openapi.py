@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id, query
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id, query
 from apps.core.serializers import DeletedSerializer
 from apps.memory.long_term.api import MAX_SEARCH_LIMIT
 from apps.memory.long_term.filters import ORDERINGS
@@ -20,7 +20,7 @@ from apps.memory.long_term.serializers import (
 )
 from apps.memory.long_term.validation import MAX_VALUE_CHARACTERS
 from apps.memory.models import Category, Source
-from apps.memory.schema_parts import CONFIRM, HISTORY, MUTED, Q_TOO_LONG, SEARCH, STATUS, Q, not_pending
+from apps.memory.openapi_parts import CONFIRM, HISTORY, MUTED, Q_TOO_LONG, SEARCH, STATUS, Q, not_pending
 
 TAG = "Long-term memory"
 MEMORY_ID = "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from apps.accounts.api import EraseRequest, ErasureReceiptSerializer
 from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
-from apps.core.schema.types import Answer, Body, Component, Operation
+from apps.core.openapi.types import Answer, Body, Component, Operation
 
 TAG = "Account"
-SETTINGS = {f"{PREFIX}{name}": value for name, value in MemorySettings().model_dump(mode="json").items()}
+SETTINGS = {f"{PREFIX}{name}": value for name, value in MemorySettings.model_validate({}).model_dump(mode="json").items()}
 
 
 def _describe_settings(*, changes: bool) -> dict[str, object]:

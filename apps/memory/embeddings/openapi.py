@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem
 from apps.memory.embeddings.serializers import ConversationSearchRequest, ConversationSearchResultsSerializer
 
 OPERATIONS = {

@@ -24,7 +24,7 @@ from apps.conversations.serializers import (
     SessionSerializer,
 )
 from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem, page, path_id, query
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, page, path_id, query
 from apps.core.serializers import DeletedSerializer
 
 TAG = "Conversations"

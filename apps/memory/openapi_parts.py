@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from drf_spectacular.utils import OpenApiParameter
+
 from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.schema.types import Problem, query
+from apps.core.openapi.types import Problem, query
 from apps.memory.models import Status
 
 STATUS = query(
@@ -19,7 +21,7 @@ Q = query("q", "A message or keywords.", {"type": "string", "minLength": 1}, req
 Q_TOO_LONG = Problem("`q` is too long", "too_large", f"q has over {MAX_CONTENT_CHARS:,} characters.")
 
 
-def time_limit(name: str, meaning: str) -> object:
+def time_limit(name: str, meaning: str) -> OpenApiParameter:
     """A parameter with a time."""
     return query(
         name, f"{meaning} An ISO 8601 time; without an offset it is UTC.", {"type": "string", "format": "date-time"}

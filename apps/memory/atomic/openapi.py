@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id, query
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, ordering, page, path_id, query
 from apps.core.serializers import DeletedSerializer
 from apps.memory.atomic.api import MAX_TOP_N
 from apps.memory.atomic.filters import ORDERINGS
@@ -16,7 +16,7 @@ from apps.memory.atomic.serializers import (
     AtomicSearchResultsSerializer,
 )
 from apps.memory.atomic.validation import MAX_CONTENT_CHARACTERS
-from apps.memory.schema_parts import (
+from apps.memory.openapi_parts import (
     CONFIRM,
     HISTORY,
     MUTED,

@@ -1,4 +1,4 @@
-"""Turning what `schema.py` modules say into the OpenAPI document. Named in the settings."""
+"""Turning what `openapi.py` modules say into the OpenAPI document. Named in the settings."""
 
 from __future__ import annotations
 
@@ -12,20 +12,29 @@ import drf_spectacular.openapi
 from drf_spectacular.plumbing import ResolvedComponent, force_instance, is_serializer
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
+from rest_framework.fields import empty
 from rest_framework.mixins import ListModelMixin
 
-from apps.core.schema.errors import COMPONENTS, list_errors, list_shared_statuses
-from apps.core.schema.types import Component, Examples, Operation
+from apps.core.openapi.errors import COMPONENTS, list_errors, list_shared_statuses
+from apps.core.openapi.types import Component, Examples, Operation
 from apps.core.serializers import KnownFieldsSerializer
+
+SECURITY = {"knoxApiToken": "token", "cookieAuth": "browser"}
+"""What drf-spectacular calls the ways to authenticate, and what we do."""
+
+_SECURITY_TEXTS = {
+    "token": "An API token, from the memory panel or `manage.py create_token`.",
+    "browser": "The session of somebody who is logged in to this site. Changes need the CSRF token, too.",
+}
 
 
 class AutoSchema(drf_spectacular.openapi.AutoSchema):
-    """Describes an operation as the ``schema.py`` beside its view says; one that is not there is guessed."""
+    """Describes an operation as the ``openapi.py`` beside its view says; one that is not there is guessed."""
 
     @property
     def described(self) -> Operation | None:
         """What is said about the operation that is under way."""
-        module = type(self.view).__module__.rpartition(".")[0] + ".schema"
+        module = type(self.view).__module__.rpartition(".")[0] + ".openapi"
         if find_spec(module) is None:
             return None
         operation: Operation | None = import_module(module).OPERATIONS.get(f"{self.method} {self.path}")
@@ -92,6 +101,10 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        if direction == "response":
+            # A default is for what is left out of a request; an answer has it.
+            always = {name for name, field in serializer.fields.items() if field.default is not empty}
+            schema["required"] = sorted({*schema.get("required", []), *(always & set(schema["properties"]))})
         if direction == "request" and isinstance(serializer, KnownFieldsSerializer) and not serializer.ignored:
             schema["additionalProperties"] = False
         return schema
@@ -128,9 +141,18 @@ def _wrap_example(example: Any) -> dict[str, Any]:
     return {"example": example}
 
 
-def add_errors(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
-    """Add the components that the errors of the operations refer to. A post-processing hook of drf-spectacular."""
-    components = result.setdefault("components", {})
+def finish(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
+    """Add what the errors of the operations refer to, and name the ways to authenticate. The last hook."""
+    components = result["components"]
     for kind, named in COMPONENTS.items():
-        components.setdefault(kind, {}).update(named)
+        components[kind] = dict(sorted({**components.get(kind, {}), **named}.items()))
+    components["securitySchemes"] = {
+        SECURITY[name]: {**scheme, "description": _SECURITY_TEXTS[SECURITY[name]]}
+        for name, scheme in components["securitySchemes"].items()
+    }
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            operation["security"] = [
+                {SECURITY[name]: scopes for name, scopes in way.items()} for way in operation.get("security", [])
+            ]
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.core.schema.types import Answer, Body, Examples, Operation, Problem, path_id
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, path_id
 from apps.core.serializers import DeletedSerializer
 from apps.profile.document import MAX_SECTION_CHARACTERS
 from apps.profile.serializers import ProfileChangeRequest, ProfileReplaceRequest, ProfileSerializer
