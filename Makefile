@@ -13,7 +13,7 @@ SOURCES := $(shell find apps project tests templates static locale docs requirem
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-long test-unit test-e2e test-llm check lint types schema spec lock browser messages pictures
+.PHONY: help run test test-long test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,7 +48,12 @@ types: $(VENV)/.installed-dev
 
 schema: $(VENV)/.installed-dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
+	@mkdir -p .test-output
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file .test-output/openapi.yaml
+	diff -u docs/openapi.yaml .test-output/openapi.yaml || { echo 'docs/openapi.yaml is out of date: run make openapi'; exit 1; }
+
+openapi: $(VENV)/.installed-dev ## write docs/openapi.yaml, what the API says about itself
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
 # Uses the results of the last `make test` and `make test-long` if nothing has changed since; a failing run still gets
 # its table, which then fails.

@@ -13,6 +13,7 @@ from kombu import Queue
 from apps.core.logs import make_logging
 from apps.core.secret_key import get_secret_key
 from apps.embedded import urls as embedded
+from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
 from project.scopes import SCOPES
 from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
 
@@ -168,7 +169,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
         "apps.accounts.throttling.TokenThrottle",
         "rest_framework.throttling.UserRateThrottle",
@@ -178,29 +179,6 @@ REST_FRAMEWORK = {
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 API_SCOPES = SCOPES
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Jiyi",
-    "DESCRIPTION": "A memory for LLM chat applications that its owner can see, correct and erase.",
-    "VERSION": "0.1.0",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "COMPONENT_SPLIT_REQUEST": True,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {
-        "MemoryStatusEnum": "apps.memory.models.Status",
-        "MessageStatusEnum": "apps.conversations.models.MessageStatus",
-        "RoleEnum": "apps.conversations.models.Role",
-        "MemoryKindEnum": ["long_term", "atomic"],
-        "CommandKindEnum": ["remember", "forget"],
-    },
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "apps.core.schema.describe_errors",
-        "apps.accounts.schema.describe_scopes",
-    ],
-}
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])

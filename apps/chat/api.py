@@ -10,7 +10,6 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,22 +20,19 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.serializers import (
-    ContextSerializer,
-    FormReplySerializer,
     FormRequest,
     MessageRequest,
+    PromptSerializer,
     RecordingRequest,
-    RecordingSerializer,
     RetryRequest,
-    TurnSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.conversations.models import Message, Session
 from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
 from apps.conversations.serializers import (
-    MessageChangeSerializer,
+    MessageChangeRequest,
     MessageSerializer,
-    SessionChangeSerializer,
+    SessionChangeRequest,
     SessionSerializer,
 )
 from apps.conversations.services import (
@@ -52,28 +48,10 @@ from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.parsing import refuse_forbidden
-from apps.core.serializers import DeletedSerializer
 from apps.core.sse import stream_events
 
 OUTCOME_POLL_SECONDS = 0.1
 MAX_KEY_CHARS = 255
-
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="Repeating a key in this session returns the first result; nothing is stored twice.",
-)
-TURN_EVENT = {
-    "type": "object",
-    "description": "One server-sent event; `data` is JSON: `{user_message}`, `{text}`, a Turn, or an Error.",
-    "required": ["event", "data"],
-    "properties": {
-        "event": {"type": "string", "enum": ["start", "delta", "done", "error"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
-TURN_RESPONSES = {201: TurnSerializer, (200, "text/event-stream"): TURN_EVENT}
 
 
 # Sessions
@@ -95,18 +73,15 @@ class SessionsView(generics.ListCreateAPIView[Session]):
 class SessionView(APIView):
     """One session."""
 
-    @extend_schema(responses=SessionSerializer)
     def get(self, request: Request, session_id: str) -> Response:
         return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
 
-    @extend_schema(request=SessionChangeSerializer, responses=SessionSerializer)
     def patch(self, request: Request, session_id: str) -> Response:
-        body = SessionChangeSerializer(data=request.data)
+        body = SessionChangeRequest(data=request.data)
         body.is_valid(raise_exception=True)
         session = rename_session(user=get_user(request), session_id=read_uuid(session_id), **body.validated_data)
         return Response(SessionSerializer(session).data)
 
-    @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
@@ -115,7 +90,6 @@ class SessionView(APIView):
 class ContextView(APIView):
     """The prompt layers that a message would get now (C4); nothing is stored or counted."""
 
-    @extend_schema(parameters=[OpenApiParameter("message", str)], responses=ContextSerializer)
     def get(self, request: Request, session_id: str) -> Response:
         message = request.query_params.get("message", "")
         refuse_forbidden(message)
@@ -124,7 +98,7 @@ class ContextView(APIView):
         context = services.preview_context(
             user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
         )
-        return Response(ContextSerializer(context).data)
+        return Response(PromptSerializer(context).data)
 
 
 # Messages and turns
@@ -142,7 +116,6 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
     async def get(self, request: Request, session_id: str) -> Response:  # type: ignore[override]
         return await in_database(self.list, request, session_id)
 
-    @extend_schema(request=MessageRequest, responses=TURN_RESPONSES, parameters=[IDEMPOTENCY_KEY])
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
         """Send a message. With ``stream``, the events are `start`, `delta`…, then `done` or `error`."""
         body = _read(MessageRequest, request)
@@ -172,7 +145,6 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 class RecordingView(APIView):
     """Messages that were said elsewhere."""
 
-    @extend_schema(request=RecordingRequest, responses={202: RecordingSerializer}, parameters=[IDEMPOTENCY_KEY])
     def post(self, request: Request, session_id: str) -> Response:
         """Import messages without a reply; memories are extracted in the background (C9)."""
         body = _read(RecordingRequest, request)
@@ -189,7 +161,6 @@ class RecordingView(APIView):
 class RetryView(AsyncAPIView):
     """Retry a failed message."""
 
-    @extend_schema(request=RetryRequest, responses=TURN_RESPONSES)
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         body = _read(RetryRequest, request)
         opening = partial(
@@ -201,7 +172,6 @@ class RetryView(AsyncAPIView):
 class FormsView(AsyncAPIView):
     """Submit a form instead of a message (H1)."""
 
-    @extend_schema(request=FormRequest, responses={201: FormReplySerializer})
     async def post(self, request: Request, session_id: str) -> Response:
         body = _read(FormRequest, request)
         run = services.start_turn(
@@ -227,10 +197,9 @@ class FormsView(AsyncAPIView):
 class MessageView(APIView):
     """One message."""
 
-    @extend_schema(request=MessageChangeSerializer, responses=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
         """Add the message to the favourites, or remove it (C1)."""
-        body = MessageChangeSerializer(data=request.data)
+        body = MessageChangeRequest(data=request.data)
         body.is_valid(raise_exception=True)
         message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body.validated_data)
         return Response(MessageSerializer(message).data)
@@ -239,7 +208,6 @@ class MessageView(APIView):
 class TurnView(APIView):
     """The turn of a message (either the user's message or the reply)."""
 
-    @extend_schema(responses=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:
         turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
@@ -248,7 +216,6 @@ class TurnView(APIView):
 class CandidateView(APIView):
     """A memory that a request to forget may have meant."""
 
-    @extend_schema(request=None, responses=TurnSerializer)
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget one of the memories in `commands[].unclear`; returns the turn. Undone like any change (L9)."""
         user, message = get_user(request), read_uuid(message_id)

@@ -18,6 +18,8 @@ from apps.memory.working.serializers import WorkingMemorySerializer
 
 MAX_FORM_TITLE_CHARS = 100
 MAX_RECORDED_MESSAGES = 1000
+CONTENT_HELP = f"At most {MAX_CONTENT_CHARS:,} characters."
+STREAM_HELP = "Answer with server-sent events."
 CLOCK_SKEW = timedelta(minutes=5)
 """How far ahead of ours a client's clock may be."""
 
@@ -32,25 +34,27 @@ def check_content(content: str) -> str:
 
 
 class MessageRequest(KnownFieldsSerializer):
-    """A new message. `stream`: answer as ``text/event-stream``."""
+    """A new message."""
 
-    content = StrictCharField(trim_whitespace=False)
-    stream = StrictBooleanField(required=False, default=False)
+    content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
+    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
 
     def validate_content(self, content: str) -> str:
         return check_content(content)
 
 
 class RetryRequest(KnownFieldsSerializer):
-    stream = StrictBooleanField(required=False, default=False)
+    """How to answer."""
+
+    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
 
 
 class RecordedMessageSerializer(KnownFieldsSerializer):
-    """A message of a past conversation; `create_time` defaults to now."""
+    """A message of a past conversation."""
 
     role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
-    content = StrictCharField(trim_whitespace=False)
-    create_time = StrictDateTimeField(required=False)
+    content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
+    create_time = StrictDateTimeField(required=False, help_text="When it was said; now by default.")
 
     def validate_content(self, content: str) -> str:
         return check_content(content)
@@ -62,52 +66,61 @@ class RecordedMessageSerializer(KnownFieldsSerializer):
 
 
 class RecordingRequest(KnownFieldsSerializer):
-    """Messages to import without a reply, in chronological order (C9)."""
+    """Messages to import without a reply."""
 
     messages = RecordedMessageSerializer(
         many=True,
         allow_empty=False,
         max_length=MAX_RECORDED_MESSAGES,  # type: ignore[call-arg]  # the list's
+        help_text=f"In chronological order; at most {MAX_RECORDED_MESSAGES:,}.",
     )
 
 
-class RecordingSerializer(serializers.Serializer[Any]):
-    stored = serializers.IntegerField()
+class RecordingReportSerializer(serializers.Serializer[Any]):
+    """What was imported."""
+
+    stored = serializers.IntegerField(help_text="How many messages were stored.")
 
 
 class FormRequest(KnownFieldsSerializer):
-    """A filled-in form (H1)."""
+    """A filled-in form."""
 
-    title = StrictCharField(max_length=MAX_FORM_TITLE_CHARS)
-    fields = serializers.DictField()  # type: ignore[assignment]  # the contract's name; DRF takes declared fields away
+    title = StrictCharField(max_length=MAX_FORM_TITLE_CHARS, help_text="Names the form in working memory.")
+    fields = serializers.DictField(help_text="What was filled in, by name.")  # type: ignore[assignment]  # the contract's name; DRF takes declared fields away
 
 
 class EmotionSerializer(serializers.Serializer[Any]):
-    primary = serializers.CharField()
-    category = serializers.CharField()
-    confidence = serializers.FloatField()
-    indicators = serializers.ListField(child=serializers.CharField())
+    """The emotion detected in the user's message."""
+
+    primary = serializers.CharField(help_text="Such as `happy`; `unknown` if the model named none of the table.")
+    category = serializers.CharField(help_text="`neutral`, `positive`, `negative` or `seeking`.")
+    confidence = serializers.FloatField(help_text="From 0 to 1.")
+    indicators = serializers.ListField(child=serializers.CharField(), help_text="Words that show it.")
 
 
 class StrategySerializer(serializers.Serializer[Any]):
-    emotion = serializers.CharField()
+    """How the reply was to be written. It follows from the emotion of the turn before."""
+
+    emotion = serializers.CharField(help_text="The emotion that chose this strategy.")
     tone = serializers.CharField()
     max_length = serializers.IntegerField(
         help_text="In characters. A guideline for the model; longer replies are not cut."
     )
-    use_memory = serializers.BooleanField()
-    proactive_question = serializers.BooleanField()
+    use_memory = serializers.BooleanField(help_text="Whether memories were recalled.")
+    proactive_question = serializers.BooleanField(help_text="Whether the reply asks a follow-up question.")
     formality = serializers.ChoiceField(choices=["casual", "formal"])
     emoji_allowed = serializers.BooleanField()
 
 
 class MemoryUsedSerializer(serializers.Serializer[Any]):
+    """A memory that was in the prompt, with its score. Scores are comparable within one turn and kind only."""
+
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=["long_term", "atomic"])
     text = serializers.CharField()
     score = serializers.FloatField()
-    keyword_score = serializers.FloatField()
-    semantic_score = serializers.FloatField()
+    keyword_score = serializers.FloatField(help_text="By keywords; of an atomic memory BM25, which has no upper limit.")
+    semantic_score = serializers.FloatField(help_text="By meaning: cosine similarity; 0 if unknown.")
     category_boost = serializers.FloatField(
         required=False, help_text="Long-term memories only, like all following fields."
     )
@@ -118,14 +131,19 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
 
 
 class MemoryUpdateSerializer(serializers.Serializer[Any]):
+    """A long-term memory that the turn created or changed."""
+
     id = serializers.UUIDField()
-    action = serializers.ChoiceField(choices=["created", "superseded", "refreshed", "pending"])
+    action = serializers.ChoiceField(
+        choices=["created", "superseded", "refreshed", "pending"],
+        help_text="`superseded`: took the place of another value. `refreshed`: had this value. `pending`: for review.",
+    )
     category = serializers.CharField(allow_null=True)
     key = serializers.CharField()
-    value = serializers.JSONField()
+    value = serializers.JSONField(help_text="Any JSON value.")
 
 
-class CandidateSerializer(serializers.Serializer[Any]):
+class ForgetCandidateSerializer(serializers.Serializer[Any]):
     """A memory that a request to forget may mean."""
 
     id = serializers.UUIDField()
@@ -133,8 +151,8 @@ class CandidateSerializer(serializers.Serializer[Any]):
     text = serializers.CharField()
 
 
-class CommandSerializer(serializers.Serializer[Any]):
-    """What the message told the memory to do ("remember …", "forget …"), and what was done (L9)."""
+class MemoryCommandSerializer(serializers.Serializer[Any]):
+    """What the message told the memory to do ("remember …", "forget …"), and what was done."""
 
     kind = serializers.ChoiceField(choices=["remember", "forget"])
     status = serializers.ChoiceField(
@@ -146,23 +164,25 @@ class CommandSerializer(serializers.Serializer[Any]):
     )
     operation = serializers.UUIDField(allow_null=True, help_text="For `/memory/changes/{operation}/undo`.")
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Atomic memories that hold it.")
-    unclear = CandidateSerializer(many=True, help_text="Memories that may be meant; none of them was touched.")
+    unclear = ForgetCandidateSerializer(many=True, help_text="Memories that may be meant; none of them was touched.")
 
 
 class ReplyMetadataSerializer(serializers.Serializer[Any]):
-    remembered = serializers.ListField(child=serializers.CharField())
+    """What a page may show beside the reply."""
+
+    remembered = serializers.ListField(child=serializers.CharField(), help_text="What was remembered, as text.")
 
 
 class TurnSerializer(serializers.Serializer[Any]):
-    """One turn; also the data of the stream's ``done`` event."""
+    """A message, its reply, and what was recalled and learned; also the data of a stream's `done` event."""
 
-    user_message = MessageSerializer(allow_null=True)
+    user_message = MessageSerializer(allow_null=True, help_text="Null where a form was submitted.")
     assistant_message = MessageSerializer()
     emotion = EmotionSerializer(allow_null=True)
     strategy = StrategySerializer(allow_null=True)
-    memories_used = MemoryUsedSerializer(many=True)
-    memory_updates = MemoryUpdateSerializer(many=True)
-    commands = CommandSerializer(many=True)
+    memories_used = MemoryUsedSerializer(many=True, help_text="The memories in the prompt, best first.")
+    memory_updates = MemoryUpdateSerializer(many=True, help_text="What was learned before the reply was complete.")
+    commands = MemoryCommandSerializer(many=True, help_text="What the message told the memory to do.")
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(
         required=False, help_text="Only if `memory.remembered_feedback` is on: what was remembered."
@@ -170,18 +190,27 @@ class TurnSerializer(serializers.Serializer[Any]):
 
 
 class FormReplySerializer(serializers.Serializer[Any]):
-    key = serializers.CharField()
+    """The reply to a submitted form."""
+
+    key = serializers.CharField(help_text="The form's key among the context variables: `hitl_<title>`.")
     working_memory = WorkingMemorySerializer()
     assistant_message = MessageSerializer()
 
 
-class LayerSerializer(serializers.Serializer[Any]):
-    index = serializers.IntegerField()
+class PromptLayerSerializer(serializers.Serializer[Any]):
+    """A part of a prompt."""
+
+    index = serializers.IntegerField(
+        help_text="0 system and strategy, 1 profile, 2 working memory and shared context, 3 memories, 4 summaries of "
+        "other sessions, 5 this conversation, 6 the message."
+    )
     name = serializers.CharField()
     content = serializers.CharField()
-    tokens = serializers.IntegerField()
+    tokens = serializers.IntegerField(help_text="Estimated.")
 
 
-class ContextSerializer(serializers.Serializer[Any]):
-    layers = LayerSerializer(many=True)
+class PromptSerializer(serializers.Serializer[Any]):
+    """What the model is given with a message."""
+
+    layers = PromptLayerSerializer(many=True)
     total_tokens = serializers.IntegerField()

@@ -14,8 +14,12 @@ from apps.core.serializers import KnownFieldsSerializer
 
 
 class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Session]):
+    """A conversation with the assistant."""
+
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS, default="")
-    temporary = StrictBooleanField(required=False, default=False)
+    temporary = StrictBooleanField(
+        required=False, default=False, help_text="Reads and writes no memory, and is deleted after it has been idle."
+    )
 
     class Meta:
         model = Session
@@ -23,15 +27,21 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
         read_only_fields = ("id", "created_at", "last_active_at")
 
 
-class SessionChangeSerializer(KnownFieldsSerializer):
+class SessionChangeRequest(KnownFieldsSerializer):
+    """A new title for a session."""
+
     title = StrictCharField(allow_blank=True, max_length=MAX_TITLE_CHARS)
 
 
 class MessageSerializer(serializers.ModelSerializer[Message]):
+    """A message of a session. One with the role `summary` takes the place of older messages in the prompt."""
+
     session_id = serializers.UUIDField(read_only=True)
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
     status = serializers.SerializerMethodField()
-    summarized_by = serializers.UUIDField(source="summarized_by_id", read_only=True, allow_null=True)
+    summarized_by = serializers.UUIDField(
+        source="summarized_by_id", read_only=True, allow_null=True, help_text="ID of the summary that covers it."
+    )
 
     class Meta:
         model = Message
@@ -47,11 +57,19 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "summarized_by",
         )
         read_only_fields = fields
+        extra_kwargs = {
+            "is_collected": {"help_text": "Whether the person has added it to their favourites."},
+            "emotion": {"help_text": "The emotion detected in a user's message."},
+        }
 
-    @extend_schema_field(serializers.ChoiceField(choices=MessageStatus.choices))
+    @extend_schema_field(
+        serializers.ChoiceField(choices=MessageStatus.choices, help_text="A `failed` message can be retried.")
+    )
     def get_status(self, message: Message) -> str:
         return get_shown_status(message, now=timezone.now())
 
 
-class MessageChangeSerializer(KnownFieldsSerializer):
-    is_collected = StrictBooleanField()
+class MessageChangeRequest(KnownFieldsSerializer):
+    """What a person can change of a message."""
+
+    is_collected = StrictBooleanField(help_text="Whether it is one of the favourites.")

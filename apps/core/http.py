@@ -131,6 +131,9 @@ def read_uuid(value: str) -> uuid.UUID:
         raise NotFound("This object does not exist.") from None
 
 
+MAX_OFFSET = 2**31 - 1
+
+
 class Pagination(LimitOffsetPagination):
     """``?limit=&offset=`` with limit 1–200, 50 by default; anything else is a 400, not a guess."""
 
@@ -141,7 +144,29 @@ class Pagination(LimitOffsetPagination):
         return read_int(request, "limit", default=self.default_limit, minimum=1, maximum=self.max_limit)
 
     def get_offset(self, request: Request) -> int:
-        return read_int(request, "offset", default=0, minimum=0, maximum=2**31 - 1)
+        return read_int(request, "offset", default=0, minimum=0, maximum=MAX_OFFSET)
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        limit = {"type": "integer", "minimum": 1, "maximum": self.max_limit, "default": self.default_limit}
+        offset = {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET, "default": 0}
+        described = (("limit", "How many results a page has at most.", limit), ("offset", "How many to skip.", offset))
+        return [
+            {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+            for name, description, schema in described
+        ]
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        address = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["count", "next", "previous", "results"],
+            "properties": {
+                "count": {"type": "integer", "description": "How many there are on all pages."},
+                "next": {**address, "description": "The address of the next page; null on the last one."},
+                "previous": {**address, "description": "The address of the page before; null on the first one."},
+                "results": schema,
+            },
+        }
 
 
 def read_int(request: Request, name: str, *, default: int, minimum: int, maximum: int) -> int:

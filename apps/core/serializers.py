@@ -25,4 +25,4 @@ class KnownFieldsSerializer(serializers.Serializer[Any]):
 class DeletedSerializer(serializers.Serializer[Any]):
     """The result of a DELETE."""
 
-    deleted = serializers.IntegerField()
+    deleted = serializers.IntegerField(help_text="How many were deleted.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.parsing import refuse_forbidden
+from apps.core.times import exists_everywhere
 from apps.memory.models import Status
 
 ALL = "all"
@@ -51,7 +52,7 @@ class TimeFilter(django_filters.Filter):
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time in ISO 8601; one without an offset is UTC. Raises ValueError, saying what is expected."""
+    """Return a time in ISO 8601, in UTC; one without an offset is UTC. Raises ValueError, saying what is expected."""
     # In a query string an unquoted + arrives as a space.
     try:
         time = parse_datetime(text.strip().replace(" ", "+") if "T" in text else text)
@@ -59,7 +60,11 @@ def parse_time(text: str) -> datetime:
         time = None
     if time is None:
         raise ValueError("Must be a time in ISO 8601, such as 2026-05-01T12:00:00+08:00.")
-    return time if timezone.is_aware(time) else timezone.make_aware(time, timezone.get_default_timezone())
+    if timezone.is_naive(time):
+        time = time.replace(tzinfo=UTC)
+    if not exists_everywhere(time):
+        raise ValueError("Out of range: it has no valid date in some time zones.")
+    return time.astimezone(UTC)  # PostgreSQL does not know all offsets that Python does
 
 
 def read_time(request: Request, name: str) -> datetime | None:
@@ -82,3 +87,10 @@ def read_query(request: Request) -> str:
     if len(text) > MAX_CONTENT_CHARS:
         raise TooLarge(f"q has over {MAX_CONTENT_CHARS:,} characters.")
     return text
+
+
+def check_confirmed(request: Request) -> None:
+    """Raise `InvalidInput` unless a request to delete all has ``?confirm=all``."""
+    if request.query_params.get("confirm") != ALL:
+        reason = f"Must be {ALL}."
+        raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})

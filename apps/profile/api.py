@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,7 +12,7 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.core.http import read_uuid
-from apps.core.serializers import DeletedSerializer, KnownFieldsSerializer
+from apps.core.serializers import KnownFieldsSerializer
 from apps.profile import services
 from apps.profile.selectors import get_user_profile, list_pending_proposals
 from apps.profile.serializers import ProfileChangeRequest, ProfileReplaceRequest, ProfileSerializer
@@ -29,15 +28,12 @@ def _answer(user: User) -> Response:
 class ProfileView(APIView):
     """The user's profile document; if there is none, GET returns an empty one with version 0."""
 
-    @extend_schema(responses=ProfileSerializer)
     def get(self, request: Request) -> Response:
         return _answer(get_user(request))
 
-    @extend_schema(request=ProfileReplaceRequest, responses=ProfileSerializer)
     def put(self, request: Request) -> Response:
         return self._update(request, ProfileReplaceRequest(data=request.data), replace=True)
 
-    @extend_schema(request=ProfileChangeRequest, responses=ProfileSerializer)
     def patch(self, request: Request) -> Response:
         return self._update(request, ProfileChangeRequest(data=request.data), replace=False)
 
@@ -47,11 +43,6 @@ class ProfileView(APIView):
         services.update_profile(user=user, changes=body.validated_data, now=timezone.now(), replace=replace)
         return _answer(user)
 
-    @extend_schema(
-        responses={200: DeletedSerializer},
-        description="Permanently delete the document with its versions and proposals; it is not learned again from "
-        "past messages.",
-    )
     def delete(self, request: Request) -> Response:
         return Response({"deleted": services.forget_profile(user=get_user(request), now=timezone.now())})
 
@@ -59,7 +50,6 @@ class ProfileView(APIView):
 class AcceptProposalView(APIView):
     """Accept a proposal and write it into its section; 409 unless it is pending. Returns the profile."""
 
-    @extend_schema(request=None, responses=ProfileSerializer)
     def post(self, request: Request, proposal_id: str) -> Response:
         user = get_user(request)
         services.accept_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
@@ -69,7 +59,6 @@ class AcceptProposalView(APIView):
 class RejectProposalView(APIView):
     """Reject a proposal; it is not proposed again. 409 unless it is pending. Returns the profile."""
 
-    @extend_schema(request=None, responses=ProfileSerializer)
     def post(self, request: Request, proposal_id: str) -> Response:
         user = get_user(request)
         services.reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())

@@ -20,15 +20,15 @@ class ProfileProposalSerializer(serializers.ModelSerializer[ProfileProposal]):
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
-    """The fields of U1. Without a document, the texts are empty, `version` is 0 and `updated_at` is null."""
+    """What every reply takes into account about a person."""
 
     reply_style = serializers.CharField(default="")
     language_habits = serializers.CharField(default="")
     background = serializers.CharField(default="")
-    sections = serializers.DictField(child=serializers.CharField(), default=dict)
-    version = serializers.IntegerField(default=0)
+    sections = serializers.DictField(child=serializers.CharField(), default=dict, help_text="More texts, by name.")
+    version = serializers.IntegerField(default=0, help_text="0 if there is no profile yet.")
     updated_at = serializers.DateTimeField(allow_null=True, default=None)
-    proposals = ProfileProposalSerializer(many=True)
+    proposals = ProfileProposalSerializer(many=True, help_text="Changes that wait to be accepted or rejected.")
 
 
 class ProfileChangeRequest(KnownFieldsSerializer):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,7 +13,6 @@ from rest_framework.views import APIView
 from apps.accounts.selectors import get_user
 from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
-from apps.core.serializers import DeletedSerializer
 from apps.summaries import services
 from apps.summaries.models import SessionSummary
 from apps.summaries.selectors import get_session_summary, list_session_summaries
@@ -36,11 +34,6 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
     def get_queryset(self) -> Any:
         return list_session_summaries(get_user(self.request))
 
-    @extend_schema(
-        request=SummaryRequest,
-        responses={201: SessionSummarySerializer},
-        description="409 if the session already has a summary or is temporary.",
-    )
     def post(self, request: Request) -> Response:
         body = SummaryRequest(data=request.data)
         body.is_valid(raise_exception=True)
@@ -51,16 +44,13 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
 class SummaryView(APIView):
     """The summary of one session. Summaries edited by the user are not overwritten."""
 
-    @extend_schema(responses=SessionSummarySerializer)
     def get(self, request: Request, summary_id: str) -> Response:
         summary = get_session_summary(get_user(request), read_uuid(summary_id))
         return Response(SessionSummarySerializer(summary).data)
 
-    @extend_schema(request=SummaryReplaceRequest, responses=SessionSummarySerializer)
     def put(self, request: Request, summary_id: str) -> Response:
         return self._update(request, summary_id, body=SummaryReplaceRequest(data=request.data))
 
-    @extend_schema(request=SummaryChangeRequest, responses=SessionSummarySerializer)
     def patch(self, request: Request, summary_id: str) -> Response:
         return self._update(request, summary_id, body=SummaryChangeRequest(data=request.data, partial=True))
 
@@ -72,10 +62,6 @@ class SummaryView(APIView):
         summary = services.update_session_summary(user=user, summary_id=asked, changes=changes, now=now)
         return Response(SessionSummarySerializer(summary).data)
 
-    @extend_schema(
-        responses={200: DeletedSerializer},
-        description="Permanently delete the text; it is not generated again from past messages.",
-    )
     def delete(self, request: Request, summary_id: str) -> Response:
         user, asked = get_user(request), read_uuid(summary_id)
         services.delete_session_summary(user=user, summary_id=asked, now=timezone.now())

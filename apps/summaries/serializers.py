@@ -11,6 +11,8 @@ from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
 
 
 class SessionSummarySerializer(serializers.ModelSerializer[SessionSummary]):
+    """A short summary of a session."""
+
     session_id = serializers.UUIDField(read_only=True)
 
     class Meta:

@@ -103,11 +103,11 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.get("/memory/changes").json() == empty_page
     assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
     assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
-    assert bob.delete("/memory/long-term").json() == {"deleted": 0}
+    assert bob.delete("/memory/long-term?confirm=all").json() == {"deleted": 0}
     assert bob.get("/memory/atomic?status=all").json() == empty_page
     assert bob.get("/memory/atomic?status=all&search=violet").json() == empty_page
     assert bob.get("/memory/atomic/search", params={"q": SECRET}).json() == {"results": []}
-    assert bob.delete("/memory/atomic").json() == {"deleted": 0}
+    assert bob.delete("/memory/atomic?confirm=all").json() == {"deleted": 0}
     assert bob.post("/memory/conversations/search", json=EVERYTHING).json() == {"results": []}
     assert SECRET not in bob.get("/memory/export").text
     assert bob.get("/memory/long-term/export").json() == []

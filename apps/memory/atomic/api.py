@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,20 +15,18 @@ from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
 from apps.core.http import read_int, read_uuid
-from apps.core.serializers import DeletedSerializer
 from apps.memory.atomic import services
 from apps.memory.atomic.filters import AtomicMemoryFilter
 from apps.memory.atomic.selectors import get_atomic_memories_by_id, get_atomic_memory, list_atomic_memories
 from apps.memory.atomic.serializers import (
-    AtomicChangeRequest,
+    AtomicMemoryChangeRequest,
+    AtomicMemoryReplaceRequest,
+    AtomicMemoryRequest,
     AtomicMemorySerializer,
-    AtomicReplaceRequest,
-    AtomicRequest,
-    RankedAtomicSerializer,
-    ScoredAtomicSerializer,
+    ScoredAtomicMemorySerializer,
 )
 from apps.memory.embeddings.queries import embed_query
-from apps.memory.listing import read_query, read_time
+from apps.memory.listing import check_confirmed, read_query, read_time
 from apps.memory.models import AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
@@ -47,13 +44,8 @@ class AtomicMemoriesView(generics.ListAPIView[AtomicMemory]):
     def get_queryset(self) -> Any:
         return list_atomic_memories(get_user(self.request))
 
-    @extend_schema(
-        request=AtomicRequest,
-        responses={201: AtomicMemorySerializer, 200: AtomicMemorySerializer},
-        description="201 with the new memory; 200 with the active memory of the same content, with the new tags added.",
-    )
     def post(self, request: Request) -> Response:
-        body = AtomicRequest(data=request.data)
+        body = AtomicMemoryRequest(data=request.data)
         body.is_valid(raise_exception=True)
         memory, created = services.create_atomic_memory(
             user=get_user(request), now=timezone.now(), **body.validated_data
@@ -61,34 +53,31 @@ class AtomicMemoriesView(generics.ListAPIView[AtomicMemory]):
         code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
         return Response(AtomicMemorySerializer(memory).data, status=code)
 
-    @extend_schema(operation_id="memory_atomic_clear", responses={200: DeletedSerializer}, filters=False)
     def delete(self, request: Request) -> Response:
+        check_confirmed(request)
         return Response({"deleted": services.forget_all_atomic_memories(user=get_user(request), now=timezone.now())})
 
 
 class AtomicMemoryView(APIView):
     """One atomic memory of any status."""
 
-    @extend_schema(responses=AtomicMemorySerializer)
     def get(self, request: Request, atomic_id: str) -> Response:
         memory = get_atomic_memory(get_user(request), read_uuid(atomic_id))
         return Response(AtomicMemorySerializer(memory).data)
 
-    @extend_schema(request=AtomicReplaceRequest, responses=AtomicMemorySerializer)
     def put(self, request: Request, atomic_id: str) -> Response:
         emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None}
-        return self._update(request, atomic_id, body=AtomicReplaceRequest(data=request.data), otherwise=emptied)
+        return self._update(request, atomic_id, body=AtomicMemoryReplaceRequest(data=request.data), otherwise=emptied)
 
-    @extend_schema(request=AtomicChangeRequest, responses=AtomicMemorySerializer)
     def patch(self, request: Request, atomic_id: str) -> Response:
-        return self._update(request, atomic_id, body=AtomicChangeRequest(data=request.data, partial=True))
+        return self._update(request, atomic_id, body=AtomicMemoryChangeRequest(data=request.data, partial=True))
 
     def _update(
         self,
         request: Request,
         atomic_id: str,
         *,
-        body: AtomicChangeRequest,
+        body: AtomicMemoryChangeRequest,
         otherwise: Mapping[str, Any] = MappingProxyType({}),
     ) -> Response:
         user, asked = get_user(request), read_uuid(atomic_id)
@@ -103,7 +92,6 @@ class AtomicMemoryView(APIView):
                 services.mute_atomic_memories(user=user, ids=[asked], muted=muted, now=now)
         return Response(AtomicMemorySerializer(get_atomic_memory(user, asked)).data)
 
-    @extend_schema(responses={200: DeletedSerializer})
     def delete(self, request: Request, atomic_id: str) -> Response:
         user, asked = get_user(request), read_uuid(atomic_id)
         get_atomic_memory(user, asked)
@@ -113,7 +101,6 @@ class AtomicMemoryView(APIView):
 class AtomicAcceptView(APIView):
     """Accept a pending atomic memory; 409 unless it is pending."""
 
-    @extend_schema(request=None, responses=AtomicMemorySerializer)
     def post(self, request: Request, atomic_id: str) -> Response:
         memory = accept_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
@@ -122,7 +109,6 @@ class AtomicAcceptView(APIView):
 class AtomicRejectView(APIView):
     """Reject a pending atomic memory; 409 unless it is pending."""
 
-    @extend_schema(request=None, responses=AtomicMemorySerializer)
     def post(self, request: Request, atomic_id: str) -> Response:
         memory = reject_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
@@ -131,15 +117,6 @@ class AtomicRejectView(APIView):
 class AtomicSearchView(APIView):
     """The atomic memories a message would recall, best first (A4)."""
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("q", str, required=True, description="A message or keywords."),
-            OpenApiParameter("top_n", int, description=f"1–{MAX_TOP_N}; memory.rag_top_n by default."),
-            OpenApiParameter("since", str, description="Mentioned at this time or later (ISO 8601)."),
-            OpenApiParameter("until", str, description="Mentioned at this time or earlier (ISO 8601)."),
-        ],
-        responses=RankedAtomicSerializer,
-    )
     def get(self, request: Request) -> Response:
         user, query = get_user(request), read_query(request)
         settings = get_settings(user)
@@ -164,4 +141,4 @@ class AtomicSearchView(APIView):
             for item in found
             if item.candidate.id in memories  # deleted in between
         ]
-        return Response({"results": ScoredAtomicSerializer(results, many=True).data})
+        return Response({"results": ScoredAtomicMemorySerializer(results, many=True).data})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,18 +12,12 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.selectors import get_session
 from apps.core.http import read_uuid
 from apps.memory.embeddings.search import search_conversations
-from apps.memory.embeddings.serializers import ConversationMatchesSerializer, ConversationSearchRequest
+from apps.memory.embeddings.serializers import ConversationSearchRequest, ConversationSearchResultsSerializer
 
 
 class ConversationSearchView(APIView):
     """What was said that is near a query in meaning, most similar first (V5)."""
 
-    @extend_schema(
-        operation_id="memory_conversations_search",
-        request=ConversationSearchRequest,
-        responses={200: ConversationMatchesSerializer},
-        description="503 if the embedding model is unavailable; 404 for another user's session.",
-    )
     def post(self, request: Request) -> Response:
         user = get_user(request)
         body = ConversationSearchRequest(data=request.data)
@@ -38,4 +31,4 @@ class ConversationSearchView(APIView):
             chat_id=get_session(user, read_uuid(asked["chat_id"])).id if "chat_id" in asked else None,
         )
         results = [asdict(match) for match in matches]
-        return Response(ConversationMatchesSerializer({"results": results}).data)
+        return Response(ConversationSearchResultsSerializer({"results": results}).data)

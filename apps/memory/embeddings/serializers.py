@@ -16,12 +16,14 @@ MAX_TOP_K = 50
 
 
 class ConversationSearchRequest(KnownFieldsSerializer):
-    """A search by meaning; `threshold` defaults to memory.similarity_threshold."""
+    """A search by meaning."""
 
     query = StrictCharField()
-    top_k = StrictIntegerField(min_value=1, max_value=MAX_TOP_K, default=5)
-    threshold = StrictFloatField(min_value=0, max_value=1, required=False)
-    chat_id = StrictCharField(required=False)
+    top_k = StrictIntegerField(min_value=1, max_value=MAX_TOP_K, default=5, help_text="How many results at most.")
+    threshold = StrictFloatField(
+        min_value=0, max_value=1, required=False, help_text="`memory.similarity_threshold` by default."
+    )
+    chat_id = StrictCharField(required=False, help_text="ID of a session, to search in that one only.")
 
     def validate_query(self, query: str) -> str:
         if len(query) > MAX_CONTENT_CHARS:
@@ -33,13 +35,13 @@ class ConversationMatchSerializer(serializers.Serializer[Any]):
     """A message or summary similar to the query; for a long message, its most similar part."""
 
     content = serializers.CharField()
-    similarity = serializers.FloatField()
+    similarity = serializers.FloatField(help_text="Cosine similarity.")
     created_at = serializers.DateTimeField()
-    chat_id = serializers.UUIDField()
+    chat_id = serializers.UUIDField(help_text="ID of the session.")
     message_type = serializers.ChoiceField(choices=Role.choices)
 
 
-class ConversationMatchesSerializer(serializers.Serializer[Any]):
+class ConversationSearchResultsSerializer(serializers.Serializer[Any]):
     """Most similar first."""
 
     results = ConversationMatchSerializer(many=True)

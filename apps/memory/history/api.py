@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +14,7 @@ from apps.accounts.selectors import get_user
 from apps.core.http import read_uuid
 from apps.memory.history.filters import ChangeFilter
 from apps.memory.history.selectors import list_changes
-from apps.memory.history.serializers import ChangeSerializer, ChangesSerializer
+from apps.memory.history.serializers import ChangeSerializer
 from apps.memory.history.undo import undo_operation
 from apps.memory.models import Change
 
@@ -34,12 +33,6 @@ class ChangesView(generics.ListAPIView[Change]):
 class UndoView(APIView):
     """Undo an operation: all that it changed. Undoing that does it again."""
 
-    @extend_schema(
-        request=None,
-        responses=ChangesSerializer,
-        description="Returns the resulting changes. 409 for deletions (which are final), changes already undone, and "
-        "objects changed since.",
-    )
     def post(self, request: Request, operation: str) -> Response:
         user = get_user(request)
         undoing = undo_operation(user=user, operation=read_uuid(operation), now=timezone.now())

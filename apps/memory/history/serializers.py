@@ -14,15 +14,16 @@ class SnapshotField(serializers.JSONField):
 
 
 class ChangeSerializer(serializers.ModelSerializer[Change]):
-    """One change. `before` is null for a creation; both are null if the object has since been deleted.
+    """One change of one memory, or of the profile, a summary or a shared context."""
 
-    `actor` null: the assistant. `message_id`: the message that caused it, null where none did or it was deleted.
-    """
-
-    message_id = serializers.UUIDField(allow_null=True, read_only=True)
-    actor = serializers.CharField(source="actor.username", default=None, allow_null=True, read_only=True)
-    before = SnapshotField(read_only=True)
-    after = SnapshotField(read_only=True)
+    message_id = serializers.UUIDField(
+        allow_null=True, read_only=True, help_text="The message that caused it; null if none did or it was deleted."
+    )
+    actor = serializers.CharField(
+        source="actor.username", default=None, allow_null=True, read_only=True, help_text="Null: the assistant."
+    )
+    before = SnapshotField(read_only=True, help_text="Null for a creation, and if the object has since been deleted.")
+    after = SnapshotField(read_only=True, help_text="Null if the object has since been deleted.")
     can_be_undone = serializers.BooleanField(read_only=True)
 
     class Meta:
@@ -41,9 +42,13 @@ class ChangeSerializer(serializers.ModelSerializer[Change]):
             "can_be_undone",
             "created_at",
         )
+        extra_kwargs = {
+            "operation": {"help_text": "Changes with the same operation belong together and are undone together."},
+            "undone_by": {"help_text": "The operation that undid it."},
+        }
 
 
-class ChangesSerializer(serializers.Serializer[dict[str, list[Change]]]):
+class UndoneChangesSerializer(serializers.Serializer[dict[str, list[Change]]]):
     """The changes made by undoing."""
 
     results = ChangeSerializer(many=True, read_only=True)

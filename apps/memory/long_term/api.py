@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,23 +17,20 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.conversations.selectors import get_session
 from apps.core.errors import InvalidInput
 from apps.core.http import read_int, read_uuid
-from apps.core.serializers import DeletedSerializer
 from apps.memory.embeddings.queries import embed_query
-from apps.memory.listing import read_query
+from apps.memory.listing import check_confirmed, read_query
 from apps.memory.long_term import services
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.filters import LongTermMemoryFilter
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.long_term.serializers import (
-    BatchDeletedSerializer,
     BatchDeleteRequest,
-    CopiesSerializer,
+    LongTermMemoryChangeRequest,
+    LongTermMemoryReplaceRequest,
+    LongTermMemoryRequest,
     LongTermMemorySerializer,
-    MemoryChangeRequest,
-    MemoryReplaceRequest,
-    MemoryRequest,
-    RankedMemoriesSerializer,
+    MemoryCopiesSerializer,
     ScoredMemorySerializer,
 )
 from apps.memory.long_term.types import Action
@@ -56,41 +52,32 @@ class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
     def get_queryset(self) -> Any:
         return list_memories(get_user(self.request))
 
-    @extend_schema(
-        request=MemoryRequest,
-        responses={201: LongTermMemorySerializer, 200: LongTermMemorySerializer},
-        description="201 with the new memory, which supersedes another value of the same key; 200 with the existing "
-        "memory if key and value are the same.",
-    )
     def post(self, request: Request) -> Response:
-        body = MemoryRequest(data=request.data)
+        body = LongTermMemoryRequest(data=request.data)
         body.is_valid(raise_exception=True)
         memory, action = services.create_memory(user=get_user(request), now=timezone.now(), **body.validated_data)
         code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
         return Response(LongTermMemorySerializer(memory).data, status=code)
 
-    @extend_schema(operation_id="memory_long_term_clear", responses={200: DeletedSerializer}, filters=False)
     def delete(self, request: Request) -> Response:
+        check_confirmed(request)
         return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
 
 
 class LongTermMemoryView(APIView):
     """One memory of any status."""
 
-    @extend_schema(responses=LongTermMemorySerializer)
     def get(self, request: Request, memory_id: str) -> Response:
         memory = get_memory(get_user(request), read_uuid(memory_id))
         return Response(LongTermMemorySerializer(memory).data)
 
-    @extend_schema(request=MemoryReplaceRequest, responses=LongTermMemorySerializer)
     def put(self, request: Request, memory_id: str) -> Response:
-        return self._update(request, memory_id, body=MemoryReplaceRequest(data=request.data))
+        return self._update(request, memory_id, body=LongTermMemoryReplaceRequest(data=request.data))
 
-    @extend_schema(request=MemoryChangeRequest, responses=LongTermMemorySerializer)
     def patch(self, request: Request, memory_id: str) -> Response:
-        return self._update(request, memory_id, body=MemoryChangeRequest(data=request.data, partial=True))
+        return self._update(request, memory_id, body=LongTermMemoryChangeRequest(data=request.data, partial=True))
 
-    def _update(self, request: Request, memory_id: str, *, body: MemoryChangeRequest) -> Response:
+    def _update(self, request: Request, memory_id: str, *, body: LongTermMemoryChangeRequest) -> Response:
         user, asked = get_user(request), read_uuid(memory_id)
         get_memory(user, asked)
         body.is_valid(raise_exception=True)
@@ -103,10 +90,6 @@ class LongTermMemoryView(APIView):
                 services.mute_memories(user=user, ids=[asked], muted=muted, now=now)
         return Response(LongTermMemorySerializer(get_memory(user, asked)).data)
 
-    @extend_schema(
-        parameters=[OpenApiParameter("copies", bool, description="Also delete the copies that …/copies lists.")],
-        responses={200: DeletedSerializer},
-    )
     def delete(self, request: Request, memory_id: str) -> Response:
         user, asked = get_user(request), read_uuid(memory_id)
         copies = _read_bool(request, "copies")
@@ -118,7 +101,6 @@ class LongTermMemoryView(APIView):
 class AcceptView(APIView):
     """Accept a pending memory; 409 unless it is pending."""
 
-    @extend_schema(request=None, responses=LongTermMemorySerializer)
     def post(self, request: Request, memory_id: str) -> Response:
         memory = services.accept_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
@@ -127,7 +109,6 @@ class AcceptView(APIView):
 class RejectView(APIView):
     """Reject a pending memory; it is not proposed again. 409 unless it is pending."""
 
-    @extend_schema(request=None, responses=LongTermMemorySerializer)
     def post(self, request: Request, memory_id: str) -> Response:
         memory = services.reject_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
@@ -136,17 +117,15 @@ class RejectView(APIView):
 class CopiesView(APIView):
     """Other places with the memory's text: memories, active sessions, profile, summaries, contexts (L6)."""
 
-    @extend_schema(responses=CopiesSerializer)
     def get(self, request: Request, memory_id: str) -> Response:
         user = get_user(request)
         copies = list_copies(user, [get_memory(user, read_uuid(memory_id))])
-        return Response(CopiesSerializer({"results": copies}).data)
+        return Response(MemoryCopiesSerializer({"results": copies}).data)
 
 
 class BatchDeleteView(APIView):
     """Delete several memories at once."""
 
-    @extend_schema(request=BatchDeleteRequest, responses=BatchDeletedSerializer)
     def post(self, request: Request) -> Response:
         body = BatchDeleteRequest(data=request.data)
         body.is_valid(raise_exception=True)
@@ -157,14 +136,6 @@ class BatchDeleteView(APIView):
 class SearchView(APIView):
     """The memories a message would recall, best first, with every component of the score (K5). Counts no use (L4)."""
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("q", str, required=True, description="A message or keywords."),
-            OpenApiParameter("session_id", str, description="Considers the current topic of this session (K7)."),
-            OpenApiParameter("limit", int, description=f"1–{MAX_SEARCH_LIMIT}; memory.retrieval_limit by default."),
-        ],
-        responses=RankedMemoriesSerializer,
-    )
     def get(self, request: Request) -> Response:
         user, now, query = get_user(request), timezone.now(), read_query(request)
         settings = get_settings(user)

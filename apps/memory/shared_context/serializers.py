@@ -11,13 +11,15 @@ from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_TITLE_CH
 
 
 class ContextEntrySerializer(serializers.ModelSerializer[ContextEntry]):
+    """Something that was added to a shared context."""
+
     class Meta:
         model = ContextEntry
         fields = read_only_fields = ("id", "author", "text", "created_at")
 
 
 class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
-    """The fields of X1, with entries in the order they were added."""
+    """The background of a case. Entries are in the order in which they were added."""
 
     session_id = serializers.UUIDField(allow_null=True, read_only=True)
     entries = ContextEntrySerializer(many=True, read_only=True)
@@ -27,7 +29,7 @@ class SharedContextSerializer(serializers.ModelSerializer[SharedContext]):
         fields = read_only_fields = ("id", "session_id", "title", "content", "entries", "created_at", "updated_at")
 
 
-class ContextRequest(KnownFieldsSerializer):
+class SharedContextRequest(KnownFieldsSerializer):
     """A new context, optionally of one of the user's sessions."""
 
     title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
@@ -35,7 +37,7 @@ class ContextRequest(KnownFieldsSerializer):
     session_id = serializers.UUIDField(required=False, allow_null=True)
 
 
-class EntryRequest(KnownFieldsSerializer):
+class ContextEntryRequest(KnownFieldsSerializer):
     """A text to add; `author` defaults to the username."""
 
     text = StrictCharField()

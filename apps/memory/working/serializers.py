@@ -12,11 +12,13 @@ from apps.memory.working.selectors import WorkingMemorySnapshot
 
 
 class WorkingMemorySerializer(serializers.Serializer[Any]):
-    """The fields of W1; variables in the order they were written."""
+    """What a session is about now."""
 
     session_id = serializers.UUIDField()
     current_topic = serializers.CharField(allow_null=True)
-    context_variables = serializers.DictField()
+    context_variables = serializers.DictField(
+        help_text="Details of this conversation, in the order in which they were written. Forms are `hitl_<title>`."
+    )
     turn_count = serializers.IntegerField()
     last_emotion = serializers.CharField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -26,8 +28,8 @@ class WorkingMemorySerializer(serializers.Serializer[Any]):
         return instance.to_wire()
 
 
-class WorkingMemoryChangeSerializer(KnownFieldsSerializer):
-    """A null topic clears it; variables are merged by key, and null removes a variable."""
+class WorkingMemoryChangeRequest(KnownFieldsSerializer):
+    """Changes to working memory."""
 
-    current_topic = StrictCharField(required=False, allow_null=True, max_length=200)
-    context_variables = serializers.DictField(required=False)
+    current_topic = StrictCharField(required=False, allow_null=True, max_length=200, help_text="Null clears it.")
+    context_variables = serializers.DictField(required=False, help_text="Merged by key; null removes one.")

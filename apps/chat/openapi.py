@@ -1,0 +1,446 @@
+"""What the API document says about conversations and turns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter
+
+from apps.chat.serializers import (
+    FormReplySerializer,
+    FormRequest,
+    MessageRequest,
+    PromptSerializer,
+    RecordingReportSerializer,
+    RecordingRequest,
+    RetryRequest,
+    TurnSerializer,
+)
+from apps.conversations.serializers import (
+    MessageChangeRequest,
+    MessageSerializer,
+    SessionChangeRequest,
+    SessionSerializer,
+)
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, page, path_id, query
+from apps.core.serializers import DeletedSerializer
+
+TAG = "Conversations"
+
+# Examples
+
+SESSION_ID = "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42"
+MESSAGE_ID = "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11"
+REPLY_ID = "c9b3d7e4-1f52-4d0c-a6a1-7e2b8f4c5d90"
+MEMORY_ID = "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13"
+ATOMIC_ID = "b72ee391-ef08-4753-8e80-6bd21f8837be"
+OPERATION_ID = "7a32a1e3-9e83-53e8-be5b-34045020eb4c"
+
+SESSION = {
+    "id": SESSION_ID,
+    "title": "Dinner on Friday",
+    "created_at": "2026-11-20T18:02:11.402913Z",
+    "last_active_at": "2026-11-20T18:05:47.118204Z",
+    "temporary": False,
+}
+MESSAGE = {
+    "id": MESSAGE_ID,
+    "session_id": SESSION_ID,
+    "role": "user",
+    "content": "What should I cook for Anna on Friday?",
+    "create_time": "2026-11-20T18:05:44.730122Z",
+    "is_collected": False,
+    "emotion": "curious",
+    "status": "complete",
+    "summarized_by": None,
+}
+REPLY = {
+    **MESSAGE,
+    "id": REPLY_ID,
+    "role": "assistant",
+    "content": "A mushroom risotto: Anna is vegetarian, and it has no peanuts.",
+    "create_time": "2026-11-20T18:05:47.118204Z",
+    "emotion": None,
+}
+WORKING_MEMORY = {
+    "session_id": SESSION_ID,
+    "current_topic": "dinner for Anna",
+    "context_variables": {"guests": 2, "day": "Friday"},
+    "turn_count": 3,
+    "last_emotion": "curious",
+    "created_at": "2026-11-20T18:02:15.220871+00:00",
+    "updated_at": "2026-11-20T18:05:47.118204+00:00",
+}
+TURN: dict[str, Any] = {
+    "user_message": MESSAGE,
+    "assistant_message": REPLY,
+    "emotion": {"primary": "curious", "category": "positive", "confidence": 0.8, "indicators": ["What should I"]},
+    "strategy": {
+        "emotion": "neutral",
+        "tone": "professional",
+        "max_length": 300,
+        "use_memory": True,
+        "proactive_question": False,
+        "formality": "casual",
+        "emoji_allowed": False,
+    },
+    "memories_used": [
+        {
+            "id": MEMORY_ID,
+            "kind": "long_term",
+            "text": "allergies: peanuts",
+            "score": 0.71,
+            "keyword_score": 0.42,
+            "semantic_score": 0.58,
+            "category_boost": 1.2,
+            "recency_score": 0.82,
+            "frequency_score": 0.5,
+            "confidence": 1.0,
+            "topic_boost": 1.3,
+        },
+        {
+            "id": ATOMIC_ID,
+            "kind": "atomic",
+            "text": "Anna is vegetarian.",
+            "score": 0.66,
+            "keyword_score": 1.27,
+            "semantic_score": 0.49,
+        },
+    ],
+    "memory_updates": [
+        {
+            "id": "0d9f4e7b-63c2-4b18-8f2a-91c5d7e3a604",
+            "action": "created",
+            "category": "fact",
+            "key": "plans for Friday",
+            "value": "cooks dinner for Anna",
+        }
+    ],
+    "commands": [],
+    "working_memory": WORKING_MEMORY,
+}
+TURN_ZH: dict[str, Any] = {
+    **TURN,
+    "user_message": {**MESSAGE, "content": "记住：我对花生过敏。", "emotion": "neutral"},
+    "assistant_message": {**REPLY, "content": "好的，我会记住：我对花生过敏。"},
+    "emotion": {"primary": "neutral", "category": "neutral", "confidence": 0.6, "indicators": []},
+    "memories_used": [],
+    "memory_updates": [],
+    "commands": [
+        {
+            "kind": "remember",
+            "status": "stored",
+            "texts": ["我对花生过敏。"],
+            "operation": OPERATION_ID,
+            "memory_ids": [ATOMIC_ID],
+            "unclear": [],
+        }
+    ],
+    "working_memory": {**WORKING_MEMORY, "current_topic": "过敏", "context_variables": {}, "turn_count": 1},
+}
+TURNS = Examples(English=TURN, 中文=TURN_ZH)
+STREAM = "".join(
+    f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+    for name, data in [
+        ("start", {"user_message": {**MESSAGE, "emotion": None, "status": "pending"}}),
+        ("delta", {"text": "A mushroom risotto: "}),
+        ("delta", {"text": "Anna is vegetarian, and it has no peanuts."}),
+        ("done", TURN),
+    ]
+)
+
+# Parts
+
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255},
+    OpenApiParameter.HEADER,
+    description="Repeating a key in this session returns the first result; nothing is stored twice.",
+)
+SESSION_PATH = path_id("session_id", "ID of the session.")
+MESSAGE_PATH = path_id("message_id", "ID of the message.")
+STREAMED = {
+    "type": "string",
+    "description": "Server-sent events. `start` has `{user_message}`; each `delta` has `{text}`, the next piece of the "
+    "reply; `done` has a `Turn`. `error` ends a stream in place of `done` and has an `Error`. Comment lines keep the "
+    "connection alive.",
+}
+TURN_ANSWERS = {
+    201: Answer(TurnSerializer, TURNS, "The turn, once the reply is complete."),
+    200: Answer(STREAMED, STREAM, "The turn as a stream, with `stream: true`.", media_type="text/event-stream"),
+}
+MODEL_UNAVAILABLE = Problem(
+    "The model failed; the message is kept as `failed` and can be retried",
+    "model_unavailable",
+    "The model could not be reached.",
+    {"message_id": MESSAGE_ID},
+)
+
+
+def _too_long(name: str) -> Problem:
+    return Problem(
+        f"`{name}` is too long",
+        "too_large",
+        f"{name} has 40000 characters; {MAX_CONTENT_CHARS} are allowed.",
+    )
+
+
+OPERATIONS = {
+    "GET /chat/sessions": Operation(
+        id="list_sessions",
+        summary="List sessions",
+        tag=TAG,
+        description="The session that was active last comes first.",
+        answers={200: Answer(SessionSerializer, page(SESSION))},
+    ),
+    "POST /chat/sessions": Operation(
+        id="create_session",
+        summary="Start a session",
+        tag=TAG,
+        description="A `temporary` session reads and writes no memory, and is deleted after it has been idle.",
+        body=Body(SessionSerializer, Examples(English={"title": "Dinner on Friday"}, 中文={"title": "周五的晚饭"})),
+        answers={201: Answer(SessionSerializer, SESSION)},
+    ),
+    "GET /chat/sessions/{session_id}": Operation(
+        id="get_session",
+        summary="Get a session",
+        tag=TAG,
+        parameters=[SESSION_PATH],
+        answers={200: Answer(SessionSerializer, SESSION)},
+    ),
+    "PATCH /chat/sessions/{session_id}": Operation(
+        id="update_session",
+        summary="Rename a session",
+        tag=TAG,
+        parameters=[SESSION_PATH],
+        body=Body(SessionChangeRequest, {"title": "Dinner for Anna"}),
+        answers={200: Answer(SessionSerializer, {**SESSION, "title": "Dinner for Anna"})},
+    ),
+    "DELETE /chat/sessions/{session_id}": Operation(
+        id="delete_session",
+        summary="Delete a session",
+        tag=TAG,
+        description="Its messages and working memory are deleted with it. Long-term and atomic memories are kept, with "
+        "`session_id` null.",
+        parameters=[SESSION_PATH],
+        answers={200: Answer(DeletedSerializer, {"deleted": 1})},
+    ),
+    "GET /chat/sessions/{session_id}/messages": Operation(
+        id="list_messages",
+        summary="List the messages of a session",
+        tag=TAG,
+        description="Oldest first, summaries of the conversation included.",
+        parameters=[SESSION_PATH],
+        answers={200: Answer(MessageSerializer, page(MESSAGE))},
+    ),
+    "POST /chat/sessions/{session_id}/messages": Operation(
+        id="send_message",
+        summary="Send a message",
+        tag=TAG,
+        description="Starts a turn: the message is stored, what is remembered goes into the prompt, and the model "
+        "replies. With `stream: true` the reply comes as server-sent events while it is written. A client that "
+        "disconnects finds the complete reply in the session later.",
+        parameters=[SESSION_PATH, IDEMPOTENCY_KEY],
+        body=Body(
+            MessageRequest,
+            Examples(
+                English={"content": "What should I cook for Anna on Friday?"},
+                中文={"content": "记住：我对花生过敏。"},
+                Streaming={"content": "What should I cook for Anna on Friday?", "stream": True},
+            ),
+        ),
+        answers=TURN_ANSWERS,
+        problems={
+            409: Problem(
+                "The key was used for another message",
+                "conflict",
+                "This Idempotency-Key was used for another message.",
+                {"message_id": MESSAGE_ID},
+            ),
+            413: _too_long("content"),
+            503: MODEL_UNAVAILABLE,
+        },
+    ),
+    "POST /chat/sessions/{session_id}/turns": Operation(
+        id="record_messages",
+        summary="Record a past conversation",
+        tag=TAG,
+        description="Stores up to 1,000 messages, in chronological order, without a reply. Everything that happens "
+        "after a turn happens with them in the background: memories are extracted, the profile and summaries follow.",
+        parameters=[SESSION_PATH, IDEMPOTENCY_KEY],
+        body=Body(
+            RecordingRequest,
+            Examples(
+                English={
+                    "messages": [
+                        {
+                            "role": "user",
+                            "content": "I moved to York last week.",
+                            "create_time": "2026-10-03T09:30:00+01:00",
+                        },
+                        {
+                            "role": "assistant",
+                            "content": "How do you like it?",
+                            "create_time": "2026-10-03T09:30:04+01:00",
+                        },
+                    ]
+                },
+                中文={"messages": [{"role": "user", "content": "我上周六搬到了成都。"}]},
+            ),
+        ),
+        answers={202: Answer(RecordingReportSerializer, {"stored": 2})},
+        problems={
+            409: Problem(
+                "The key was used for other messages",
+                "conflict",
+                "This Idempotency-Key was used for other messages.",
+            ),
+            413: _too_long("content"),
+        },
+    ),
+    "GET /chat/sessions/{session_id}/context": Operation(
+        id="preview_prompt",
+        summary="Preview the prompt of a message",
+        tag=TAG,
+        description="The layers that a message would get if it were sent now. Nothing is stored or counted.",
+        parameters=[
+            SESSION_PATH,
+            query(
+                "message", f"The message; at most {MAX_CONTENT_CHARS:,} characters.", {"type": "string", "default": ""}
+            ),
+        ],
+        answers={
+            200: Answer(
+                PromptSerializer,
+                {
+                    "layers": [
+                        {
+                            "index": 3,
+                            "name": "memories",
+                            "content": "<memories>\n1. allergies: peanuts\n</memories>",
+                            "tokens": 14,
+                        },
+                        {
+                            "index": 6,
+                            "name": "message",
+                            "content": "What should I cook for Anna on Friday?",
+                            "tokens": 10,
+                        },
+                    ],
+                    "total_tokens": 24,
+                },
+            )
+        },
+        problems={413: _too_long("message")},
+    ),
+    "POST /chat/sessions/{session_id}/hitl-forms": Operation(
+        id="submit_form",
+        summary="Submit a form",
+        tag=TAG,
+        description="Keeps the fields in working memory as `hitl_<title>` while the session lives, and has the model "
+        "continue. The same title again replaces the form.",
+        parameters=[SESSION_PATH],
+        body=Body(
+            FormRequest,
+            Examples(
+                中文={"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}},
+                English={"title": "Travel plan", "fields": {"destination": "Beijing", "date": "weekend"}},
+            ),
+        ),
+        answers={
+            201: Answer(
+                FormReplySerializer,
+                {
+                    "key": "hitl_行程安排",
+                    "working_memory": {
+                        **WORKING_MEMORY,
+                        "current_topic": "旅行",
+                        "context_variables": {
+                            "hitl_行程安排": {
+                                "fields": {"destination": "北京", "date": "周末"},
+                                "timestamp": "2026-11-20T18:05:44.730122+00:00",
+                            }
+                        },
+                    },
+                    "assistant_message": {**REPLY, "content": "好的，周末去北京。要不要先看看天气？"},
+                },
+            )
+        },
+        problems={
+            413: Problem(
+                "The form does not fit into working memory",
+                "too_large",
+                "The form passes the limit of 65536 bytes of context variables.",
+            ),
+            503: Problem(
+                "The model failed; the form is kept",
+                "model_unavailable",
+                "The model could not be reached.",
+            ),
+        },
+    ),
+    "PATCH /chat/messages/{message_id}": Operation(
+        id="update_message",
+        summary="Add a message to the favourites",
+        tag=TAG,
+        description="Or remove it, with `is_collected: false`.",
+        parameters=[MESSAGE_PATH],
+        body=Body(MessageChangeRequest, {"is_collected": True}),
+        answers={200: Answer(MessageSerializer, {**REPLY, "is_collected": True})},
+    ),
+    "POST /chat/messages/{message_id}/retry": Operation(
+        id="retry_message",
+        summary="Retry a failed message",
+        tag=TAG,
+        description="Asks the model again; nothing is stored twice.",
+        parameters=[MESSAGE_PATH],
+        body=Body(RetryRequest, {"stream": False}),
+        answers=TURN_ANSWERS,
+        problems={
+            409: Problem(
+                "The message has not failed",
+                "conflict",
+                "Only a failed message can be retried.",
+                {"message_id": MESSAGE_ID},
+            ),
+            503: MODEL_UNAVAILABLE,
+        },
+    ),
+    "GET /chat/messages/{message_id}/turn": Operation(
+        id="get_turn",
+        summary="Get the turn of a message",
+        tag=TAG,
+        description="Of a user's message or of its reply: what was used and learned, as when the turn was answered.",
+        parameters=[MESSAGE_PATH],
+        answers={200: Answer(TurnSerializer, TURNS)},
+    ),
+    "POST /chat/messages/{message_id}/candidates/{candidate_id}/forget": Operation(
+        id="forget_candidate",
+        summary="Forget a memory that a message may have meant",
+        tag=TAG,
+        description="One of the memories in `commands[].unclear` of the turn. Can be undone like any change.",
+        parameters=[MESSAGE_PATH, path_id("candidate_id", "ID of a memory in `commands[].unclear`.")],
+        answers={
+            200: Answer(
+                TurnSerializer,
+                {
+                    **TURN_ZH,
+                    "user_message": {**MESSAGE, "content": "忘掉我以前的爱好。"},
+                    "assistant_message": {**REPLY, "content": "我没有找到这样的记忆。你指的是哪一条？"},
+                    "commands": [
+                        {
+                            "kind": "forget",
+                            "status": "forgotten",
+                            "texts": ["我喜欢集邮。"],
+                            "operation": OPERATION_ID,
+                            "memory_ids": [],
+                            "unclear": [],
+                        }
+                    ],
+                },
+            )
+        },
+    ),
+}

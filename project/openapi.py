@@ -1,0 +1,79 @@
+"""The OpenAPI document as a whole: its title, tags and names of enumerations. Operations: see ``apps/core/openapi``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DESCRIPTION = """\
+A memory for LLM chat applications that its owner can see, correct and erase.
+
+**Authentication.** Send an API token: `Authorization: Bearer <token>`. Create one in the memory panel, or with
+`manage.py create_token`. If you are logged in to this site, you can try things out here without one.
+
+**Conventions.** Bodies and answers are JSON. Times are ISO 8601 with an offset; IDs are UUIDs. Unknown fields are
+refused. Lists take `limit` and `offset`. Every error has the shape `Error`: its `code` is for programs, its `message`
+for people. What belongs to somebody else does not exist (404). Every DELETE answers `{"deleted": n}`.
+"""
+
+TAGS = {
+    "Conversations": "Sessions, their messages, and turns: send a message, get a reply that remembers.",
+    "Long-term memory": "What is known about a person, by key: preferences, facts and patterns. One value per key is "
+    "active; others are pending, rejected, superseded or evicted.",
+    "Atomic memory": "Single statements from conversations, each with the time when it was said and when it happened.",
+    "Working memory": "The topic and variables of a session, until it has been idle for half an hour.",
+    "Shared contexts": "The background of a case, which several agents read and append to.",
+    "Profile": "One document per person that every reply takes into account.",
+    "Summaries": "A short summary of each session.",
+    "Search": "Find memories and what was said, by keywords and by meaning. Searching does not count as use.",
+    "History": "The record of every change to memories, and undo.",
+    "Import and export": "Take memories along, and bring them in.",
+    "Account": "Settings, and the export and erasure of everything about a person.",
+}
+
+ENUM_NAMES = {
+    "Category": "apps.memory.models.Category",
+    "MemorySource": "apps.memory.models.Source",
+    "MemoryStatus": "apps.memory.models.Status",
+    "MemoryMode": ["replace", "add", "remove"],
+    "MemoryKind": ["long_term", "atomic"],
+    "MemoryUpdateAction": ["created", "superseded", "refreshed", "pending"],
+    "MemoryCopyKind": ["long_term", "atomic", "working", "topic", "profile", "summary", "context"],
+    "MessageStatus": "apps.conversations.models.MessageStatus",
+    "Role": "apps.conversations.models.Role",
+    "SpeakerRole": ["user", "assistant"],
+    "CommandKind": ["remember", "forget"],
+    "CommandStatus": ["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
+    "Formality": ["casual", "formal"],
+    "ChangeKind": "apps.memory.models.Change.Kind",
+    "ChangeAction": "apps.memory.models.Change.Action",
+    "ChangeOrigin": "apps.memory.models.Change.Origin",
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Jiyi",
+    "DESCRIPTION": DESCRIPTION,
+    "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.1",
+    "TAGS": [{"name": name, "description": description} for name, description in TAGS.items()],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_SUFFIX": "",
+    "ENUM_NAME_OVERRIDES": ENUM_NAMES,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.core.openapi.generator.finish",
+        "apps.accounts.schema.describe_scopes",
+    ],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {
+        "deepLinking": True,
+        "persistAuthorization": True,
+        "displayRequestDuration": True,
+        "docExpansion": "list",
+        "defaultModelsExpandDepth": 0,
+        "filter": True,
+        "tryItOutEnabled": True,
+    },
+}

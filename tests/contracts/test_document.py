@@ -1,0 +1,125 @@
+"""The OpenAPI document is complete: what a route added later lacks, it says (see ``apps/core/openapi``)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drf_spectacular.renderers import OpenApiYamlRenderer
+from jsonschema import Draft202012Validator, FormatChecker
+
+from project.openapi import TAGS
+from tests.contracts.document import Described, get_document, list_described, list_examples, list_texts, resolve
+from tests.contracts.routes import list_api_calls
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = list_described()
+VERBS = {
+    "accept", "add", "create", "delete", "erase", "export", "forget", "get", "import", "list", "preview", "record",
+    "reject", "replace", "retry", "search", "send", "submit", "undo", "update",
+}  # fmt: skip
+NO_ACCOUNT_NEEDED: set[str] = set()
+"""Operations that do not ask for a token."""
+
+each_operation = pytest.mark.parametrize("described", OPERATIONS, ids=lambda described: described.name)
+
+
+def check_example(example: Any, schema: dict[str, Any]) -> None:
+    """The example is as its schema says."""
+    validator = Draft202012Validator(
+        {**schema, "components": get_document()["components"]}, format_checker=FormatChecker()
+    )
+    assert [error.message for error in validator.iter_errors(example)] == []
+
+
+def test_the_document_describes_every_endpoint_and_nothing_else() -> None:
+    assert {(described.path, described.method) for described in OPERATIONS} == {
+        (route.template, method) for route, method in list_api_calls()
+    }
+
+
+def test_the_committed_document_is_current() -> None:
+    made = OpenApiYamlRenderer().render(get_document(), renderer_context={}).decode()  # type: ignore[no-untyped-call]
+    assert made == (ROOT / "docs" / "openapi.yaml").read_text(), "run `make openapi`"
+
+
+def test_nothing_is_described_that_is_not_there() -> None:
+    modules = sorted((ROOT / "apps").glob("**/openapi.py"))
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules]
+    described = [name for module in names for name in import_module(module).OPERATIONS]
+    assert sorted(described) == sorted(operation.name for operation in OPERATIONS)
+
+
+def test_ids_are_given_once_and_every_tag_is_used() -> None:
+    assert [name for name, times in Counter(described.id for described in OPERATIONS).items() if times > 1] == []
+    assert {tag for described in OPERATIONS for tag in described.operation["tags"]} == set(TAGS)
+
+
+@each_operation
+def test_an_operation_has_a_name_a_summary_and_a_tag(described: Described) -> None:
+    operation = described.operation
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)+", described.id)
+    assert described.id.split("_")[0] in VERBS
+    assert re.fullmatch(r"[A-Z][^.]{3,60}", operation["summary"])
+    assert len(operation["tags"]) == 1
+
+
+@each_operation
+def test_parameters_have_a_description_and_a_type(described: Described) -> None:
+    for parameter in described.operation.get("parameters", []):
+        assert parameter["description"].endswith("."), parameter["name"]
+        assert "type" in parameter["schema"], parameter["name"]
+
+
+@each_operation
+def test_a_request_has_an_example_that_is_valid(described: Described) -> None:
+    if described.request is None:
+        assert described.method in ("get", "delete") or described.path.split("/")[-1] in (
+            "accept", "forget", "reject", "undo",
+        )  # fmt: skip
+        return
+    _media_type, media = described.request
+    examples = list_examples(media)
+    assert examples
+    for example in examples:
+        check_example(example, media["schema"])
+
+
+@each_operation
+def test_every_answer_has_a_description_and_an_example_that_is_valid(described: Described) -> None:
+    for status, given in described.operation["responses"].items():
+        response = resolve(given)
+        assert response["description"]
+        for media in response["content"].values():
+            examples = list_examples(media)
+            assert examples, status
+            for example in examples:
+                check_example(example, media["schema"])
+
+
+@each_operation
+def test_every_error_has_the_one_shape(described: Described) -> None:
+    responses = described.operation["responses"]
+    errors = {status: resolve(response) for status, response in responses.items() if status >= "400"}
+    assert set(responses) - set(errors) <= {"200", "201", "202"}
+    assert {"429", "503"} <= set(errors)
+    assert described.name in NO_ACCOUNT_NEEDED or {"401", "403"} <= set(errors)
+    for error in errors.values():
+        assert error["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+
+
+@pytest.mark.parametrize("name", get_document()["components"]["schemas"])
+def test_an_object_has_a_description(name: str) -> None:
+    schema = get_document()["components"]["schemas"][name]
+    assert "enum" in schema or name.endswith("Page") or schema["description"].endswith(".")
+    assert not re.search(r"Enum$|Serializer|Patched|RequestRequest", name)
+
+
+def test_texts_are_for_people_who_do_not_know_the_specification() -> None:
+    texts = list(list_texts(get_document()))
+    assert len(texts) > 300
+    assert [text for text in texts if re.search(r"\b[A-Z]\d{1,2}\b", text)] == []

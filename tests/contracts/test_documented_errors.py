@@ -1,0 +1,357 @@
+"""Every error that the OpenAPI document names can happen, as it is described there: each is provoked here once."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from rest_framework.throttling import UserRateThrottle
+
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+from apps.chat.openapi import MODEL_UNAVAILABLE
+from apps.core.openapi.errors import SHARED
+from apps.memory.models import EmbeddingModel
+from tests.contracts.document import Described, list_described, resolve
+from tests.contracts.world import SECRET, World, build_world
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import MODEL, ScriptedModel, refuse_with
+
+OPERATIONS = list_described()
+NOBODYS = str(uuid.UUID(int=0))
+LONG = "长" * 32_001
+MODEL_FAILED = MODEL_UNAVAILABLE.when
+NO_SESSION = "There is no session with this `session_id`"
+
+each_operation = pytest.mark.parametrize("described", OPERATIONS, ids=lambda described: described.name)
+each_with_body = pytest.mark.parametrize(
+    "described", [described for described in OPERATIONS if described.request], ids=lambda described: described.name
+)
+
+
+def call(described: Described, body: bytes | None = b"{}", *, kind: str = "application/json", **headers: str) -> Any:
+    """Send a request for what nobody has."""
+    path = described.path
+    for parameter in described.operation.get("parameters", []):
+        path = path.replace("{" + parameter["name"] + "}", NOBODYS)
+    return Client().generic(described.method.upper(), path, body or b"", kind, headers=headers)
+
+
+def assert_documented(described: Described, response: Any, *, status: int) -> None:
+    """The error is one of the examples that the document gives for this status, its message aside."""
+    assert response.status_code == status, response.content
+    documented = resolve(described.operation["responses"][str(status)])
+    examples = documented["content"]["application/json"]["examples"].values()
+    assert json.loads(response.content)["error"]["code"] in {example["value"]["error"]["code"] for example in examples}
+    assert set(documented.get("headers", {})) <= set(response.headers)
+
+
+@pytest.fixture
+def token(transactional_db: None) -> dict[str, str]:
+    """The header of somebody who has nothing."""
+    return {"Authorization": f"Bearer {create_token(user=User.objects.create_user('alice'))}"}
+
+
+@each_operation
+def test_what_can_happen_to_every_request(described: Described, token: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    def lose_connection(*_args: object) -> None:
+        raise OperationalError("gone")
+
+    assert_documented(described, call(described), status=401)
+    assert_documented(described, call(described, Host="evil.example"), status=400)
+    with monkeypatch.context() as patched:
+        patched.setattr("django.db.backends.utils.CursorWrapper._execute", lose_connection)
+        assert_documented(described, call(described, **token), status=503)
+    with monkeypatch.context() as patched:
+        patched.setattr(UserRateThrottle, "THROTTLE_RATES", {"user": "1/day"})
+        call(described, **token).close()
+        assert_documented(described, call(described, **token), status=429)
+
+
+@each_with_body
+def test_what_can_happen_to_every_body(described: Described, token: dict[str, str], settings: Any):
+    kind = described.request[0] if described.request else ""
+    boundary = "; boundary=x" if kind == "multipart/form-data" else ""
+    part = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n' + b"x" * 200 + b"\r\n--x--\r\n"
+    assert_documented(described, call(described, b"[1", kind=kind, **token), status=400)
+    assert_documented(described, call(described, b"x", kind="text/plain", **token), status=415)
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
+    large = part if boundary else json.dumps("x" * 100).encode()
+    assert_documented(described, call(described, large, kind=kind + boundary, **token), status=413)
+
+
+# Errors of single operations
+
+Answer = Any
+Provoke = Callable[[ApiClient, World], Answer]
+
+TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
+GONE_SESSION = {"session_id": NOBODYS}
+BIG_CONTENT = {"content": LONG}
+
+
+def _retry(alice: ApiClient, message_id: str) -> Answer:
+    return alice.post(f"/chat/messages/{message_id}/retry")
+
+
+def _submit(alice: ApiClient, world: World, text: str) -> Answer:
+    return alice.post(f"/chat/sessions/{world.session}/hitl-forms", json={"title": "t", "fields": {"text": text}})
+
+
+def _with_key(alice: ApiClient, path: str, *bodies: Any) -> Answer:
+    for body in bodies:
+        answer = alice.post(path, json=body, headers={"Idempotency-Key": "k"})
+    return answer
+
+
+def _said(*texts: str) -> Any:
+    return {"messages": [{"role": "user", "content": text} for text in texts]}
+
+
+def _import(alice: ApiClient, content: bytes) -> Answer:
+    return alice.post("/memory/long-term/import", files={"file": ("memories.json", content)})
+
+
+def _twice(call: Callable[[], Answer]) -> Answer:
+    call()
+    return call()
+
+
+def _add(alice: ApiClient, path: str, body: Any) -> str:
+    return str(alice.post(path, json=body).raise_for_status().json()["id"])
+
+
+def _superseded(alice: ApiClient) -> str:
+    old = _add(alice, "/memory/long-term", {"category": "fact", "key": "home", "value": "Leeds"})
+    _add(alice, "/memory/long-term", {"category": "fact", "key": "home", "value": "York"})
+    return old
+
+
+def _old_atomic(alice: ApiClient, world: World) -> str:
+    alice.post(f"/memory/atomic/{world.pending_atomic}/reject").raise_for_status()
+    return world.pending_atomic
+
+
+def _summarise(alice: ApiClient, session: str) -> Answer:
+    return alice.post("/summaries", json={"session_id": session, "title": "t", "snippet": "s"})
+
+
+def _undo_change(alice: ApiClient, **filters: Any) -> Answer:
+    change = alice.get("/memory/changes", params=filters).json()["results"][0]
+    return alice.post(f"/memory/changes/{change['operation']}/undo")
+
+
+def _undo_what_was_changed_again(alice: ApiClient) -> Answer:
+    memory = _add(alice, "/memory/long-term", {"category": "fact", "key": "pet", "value": "cat"})
+    alice.patch(f"/memory/long-term/{memory}", json={"value": "dog"}).raise_for_status()
+    return _undo_change(alice, object_id=memory, action="create")
+
+
+def _of_memory(method: str) -> dict[str, Provoke]:
+    def change(alice: ApiClient, memory_id: str, **changes: Any) -> Answer:
+        body = {"category": "fact", "key": "another", "value": "v", **changes}
+        return alice.request(method, f"/memory/long-term/{memory_id}", json=body)
+
+    return {
+        "Another active memory has this key": lambda alice, world: change(
+            alice, _add(alice, "/memory/long-term", {**TAKEN, "key": "mine"}), key=TAKEN["key"]
+        ),
+        "It is history: superseded, rejected or evicted": lambda alice, world: change(alice, _superseded(alice)),
+        "The value is too large": lambda alice, world: change(alice, world.pending, value=LONG),
+    }
+
+
+def _of_atomic_memory(method: str) -> dict[str, Provoke]:
+    def change(alice: ApiClient, memory_id: str, content: str) -> Answer:
+        return alice.request(method, f"/memory/atomic/{memory_id}", json={"content": content})
+
+    return {
+        "Another active memory says the same": lambda alice, world: change(
+            alice, _add(alice, "/memory/atomic", {"content": "other"}), SECRET
+        ),
+        "It is history: superseded, rejected or evicted": lambda alice, world: change(
+            alice, _old_atomic(alice, world), "other"
+        ),
+        "The content is too long": lambda alice, world: change(alice, world.atomic, LONG),
+    }
+
+
+def _of_working_memory(method: str, **body: Any) -> dict[str, Provoke]:
+    return {
+        "The session has no working memory now": lambda alice, world: alice.request(
+            method, f"/memory/working/{alice.new_session()}", **body
+        )
+    }
+
+
+def _of_proposal(verb: str) -> dict[str, Provoke]:
+    return {
+        "It is not pending": lambda alice, world: _twice(
+            lambda: alice.post(f"/profile/proposals/{world.proposal}/{verb}")
+        )
+    }
+
+
+def _of_pending(path: str, verb: str) -> dict[str, Provoke]:
+    def decide(alice: ApiClient, world: World) -> Answer:
+        memory_id = world.pending_atomic if "atomic" in path else world.pending
+        return _twice(lambda: alice.post(f"{path}/{memory_id}/{verb}"))
+
+    return {"It is not pending": decide}
+
+
+PROVOCATIONS: dict[str, dict[str, Provoke]] = {
+    "send_message": {
+        "The key was used for another message": lambda alice, world: _with_key(
+            alice, f"/chat/sessions/{world.session}/messages", {"content": "one"}, {"content": "two"}
+        ),
+        "`content` is too long": lambda alice, world: alice.say(world.session, LONG),
+        MODEL_FAILED: lambda alice, world: alice.say(world.session, "hello"),
+    },
+    "record_messages": {
+        "The key was used for other messages": lambda alice, world: _with_key(
+            alice, f"/chat/sessions/{world.session}/turns", _said("one"), _said("two")
+        ),
+        "`content` is too long": lambda alice, world: alice.post(
+            f"/chat/sessions/{world.session}/turns", json=_said(LONG)
+        ),
+    },
+    "preview_prompt": {
+        "`message` is too long": lambda alice, world: alice.get(
+            f"/chat/sessions/{world.session}/context", params={"message": "x" * 32_001}
+        )
+    },
+    "submit_form": {
+        "The form does not fit into working memory": lambda alice, world: _submit(alice, world, LONG),
+        "The model failed; the form is kept": lambda alice, world: _submit(alice, world, "hello"),
+    },
+    "retry_message": {
+        "The message has not failed": lambda alice, world: _retry(
+            alice, alice.say(world.session, "hello").json()["user_message"]["id"]
+        ),
+        MODEL_FAILED: lambda alice, world: _retry(alice, world.failed),
+    },
+    "create_memory": {
+        NO_SESSION: lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, **GONE_SESSION}),
+        "The value is too large": lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, "value": LONG}),
+    },
+    "replace_memory": _of_memory("PUT"),
+    "update_memory": _of_memory("PATCH"),
+    "accept_memory": _of_pending("/memory/long-term", "accept"),
+    "reject_memory": _of_pending("/memory/long-term", "reject"),
+    "search_memories": {
+        NO_SESSION: lambda alice, world: alice.get("/memory/long-term/search", params={"q": "x", **GONE_SESSION}),
+        "`q` is too long": lambda alice, world: alice.get("/memory/long-term/search", params={"q": "x" * 32_001}),
+    },
+    "create_atomic_memory": {
+        NO_SESSION: lambda alice, world: alice.post("/memory/atomic", json={"content": "c", **GONE_SESSION}),
+        "The content is too long": lambda alice, world: alice.post("/memory/atomic", json=BIG_CONTENT),
+    },
+    "replace_atomic_memory": _of_atomic_memory("PUT"),
+    "update_atomic_memory": _of_atomic_memory("PATCH"),
+    "accept_atomic_memory": _of_pending("/memory/atomic", "accept"),
+    "reject_atomic_memory": _of_pending("/memory/atomic", "reject"),
+    "search_atomic_memories": {
+        "`q` is too long": lambda alice, world: alice.get("/memory/atomic/search", params={"q": "x" * 32_001})
+    },
+    "get_working_memory": _of_working_memory("GET"),
+    "delete_working_memory": _of_working_memory("DELETE"),
+    "update_working_memory": {
+        **_of_working_memory("PATCH", json={}),
+        "The variables do not fit": lambda alice, world: alice.patch(
+            f"/memory/working/{world.session}", json={"context_variables": {"guests": LONG}}
+        ),
+    },
+    "create_shared_context": {
+        NO_SESSION: lambda alice, world: alice.post(
+            "/memory/contexts", json={"title": "t", "content": "c", **GONE_SESSION}
+        ),
+        "The context would have over 64 KiB": lambda alice, world: alice.post(
+            "/memory/contexts", json={"title": "t", "content": LONG}
+        ),
+    },
+    "add_context_entry": {
+        "The context would have over 64 KiB": lambda alice, world: alice.post(
+            f"/memory/contexts/{world.context}/entries", json={"text": LONG}
+        )
+    },
+    "search_conversations": {
+        "There is no session with this `chat_id`": lambda alice, world: alice.post(
+            "/memory/conversations/search", json={"query": "x", "chat_id": NOBODYS}
+        ),
+        "`query` is too long": lambda alice, world: alice.post("/memory/conversations/search", json={"query": LONG}),
+        "The embedding model cannot be asked": lambda alice, world: alice.post(
+            "/memory/conversations/search", json={"query": "what no test before has asked"}
+        ),
+    },
+    "undo_operation": {
+        "It is a deletion": lambda alice, world: _undo_change(alice, action="delete"),
+        "It was undone already": lambda alice, world: _twice(
+            lambda: alice.post(f"/memory/changes/{world.operation}/undo")
+        ),
+        "Something was changed again since": lambda alice, world: _undo_what_was_changed_again(alice),
+    },
+    "import_memories": {
+        "Some rows are not valid (the first is 1)": lambda alice, world: _import(alice, b'[{"key": "k"}]'),
+        "The file is not a JSON array": lambda alice, world: _import(alice, b"key,value"),
+    },
+    "replace_profile": {
+        "A text is too long": lambda alice, world: alice.put("/profile", json={"background": LONG}),
+    },
+    "update_profile": {
+        "A text is too long": lambda alice, world: alice.patch("/profile", json={"background": LONG}),
+    },
+    "accept_proposal": _of_proposal("accept"),
+    "reject_proposal": _of_proposal("reject"),
+    "create_summary": {
+        NO_SESSION: lambda alice, world: _summarise(alice, NOBODYS),
+        "The session has a summary": lambda alice, world: _summarise(alice, world.session),
+        "The session is temporary": lambda alice, world: _summarise(alice, alice.new_session(temporary=True)),
+    },
+}
+
+RACES = {("import_memories", "Some of the memories were created at the same time")}
+"""What takes two requests at the same moment: see tests/memory/transfer."""
+
+
+def list_own_problems() -> Iterator[tuple[Described, str, str]]:
+    """Each error that an operation does not share with others: the operation, the status and the example's name."""
+    shared = {when for error in SHARED.values() for when in (problem.when for problem in error.problems)}
+    for described in OPERATIONS:
+        for status, response in described.operation["responses"].items():
+            for media in resolve(response)["content"].values():
+                if status >= "400":
+                    yield from ((described, status, when) for when in media["examples"] if when not in shared)
+
+
+OWN = [problem for problem in list_own_problems() if (problem[0].id, problem[2]) not in RACES]
+
+
+def test_every_error_of_a_single_operation_is_provoked() -> None:
+    assert {(described.id, when) for described, _status, when in OWN} == {
+        (name, when) for name, provoked in PROVOCATIONS.items() for when in provoked
+    }
+
+
+@pytest.mark.parametrize(("described", "status", "when"), OWN, ids=lambda value: getattr(value, "id", value))
+def test_an_error_of_a_single_operation_happens(
+    described: Described, status: str, when: str, alice: ApiClient, settings: Any, scripted_model: ScriptedModel
+):
+    world = build_world(alice)
+    if status == "503":
+        settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
+        settings.EMBEDDING_BASE_URL = scripted_model.base_url
+        scripted_model.default = refuse_with(401)
+        scripted_model.embed = lambda texts: refuse_with(401)
+        EmbeddingModel.objects.filter(state="active").update(name="elsewhere")
+    response = PROVOCATIONS[described.id][when](alice, world)
+    documented = described.operation["responses"][status]["content"]["application/json"]["examples"][when]["value"]
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (int(status), documented["error"]["code"]), error
+    assert set(documented["error"]["fields"]) <= set(error["fields"])
+    assert error["message"].split()[0] == documented["error"]["message"].split()[0]
