@@ -157,7 +157,7 @@ def test_what_a_request_carries(scripted_server: ScriptedServer):
     scripted_server.script(EMPTY_PAGE, EMPTY_PAGE)
     with Jiyi(f"{scripted_server.url}/", " token\n", end_user="小明 100%") as client:
         client.long_term.list(status=["active", "pending"], muted=False, search="a&b=颜色", limit=3)
-        client.for_end_user("u-2").long_term.list()
+        client.with_options(end_user="u-2").long_term.list()
     first, second = scripted_server.seen
     assert (
         first.path == "/memory/long-term?status=active%2Cpending&muted=false&search=a%26b%3D%E9%A2%9C%E8%89%B2&limit=3"

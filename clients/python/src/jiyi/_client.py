@@ -8,9 +8,9 @@ from typing import Generic, Self
 
 import httpx2
 
-from jiyi._requests import Transport
+from jiyi._requests import UNSET, Transport, Unset, given
 from jiyi._transport import AsyncTransport, Options, SyncTransport
-from jiyi.configuration import check_header, find_login, normalize_url
+from jiyi.configuration import check_header, find_login
 from jiyi.resources.conversations import Conversations, Messages, Sessions
 from jiyi.resources.memories import (
     AtomicMemories,
@@ -78,9 +78,16 @@ class Jiyi(_Client[SyncTransport]):
         self._owned = httpx2.Client() if http is None else None
         super().__init__(SyncTransport(http or self._owned or httpx2.Client(), options))
 
-    def for_end_user(self, end_user: str) -> Jiyi:
-        """Return a client that speaks for another end user of the service, over the same connections."""
-        options = replace(self._transport.options, end_user=check_header("end_user", end_user))
+    def with_options(
+        self,
+        *,
+        end_user: str | Unset | None = UNSET,
+        timeout: float | Unset = UNSET,
+        reply_timeout: float | Unset = UNSET,
+        retries: int | Unset = UNSET,
+    ) -> Jiyi:
+        """Return a client with other options, over the same connections, for as long as this one is open."""
+        options = _change(self._transport.options, end_user, timeout, reply_timeout, retries)
         client = Jiyi.__new__(Jiyi)
         client._owned = None
         _Client.__init__(client, SyncTransport(self._transport.http, options))
@@ -118,9 +125,16 @@ class AsyncJiyi(_Client[AsyncTransport]):
         self._owned = httpx2.AsyncClient() if http is None else None
         super().__init__(AsyncTransport(http or self._owned or httpx2.AsyncClient(), options))
 
-    def for_end_user(self, end_user: str) -> AsyncJiyi:
-        """Return a client that speaks for another end user of the service, over the same connections."""
-        options = replace(self._transport.options, end_user=check_header("end_user", end_user))
+    def with_options(
+        self,
+        *,
+        end_user: str | Unset | None = UNSET,
+        timeout: float | Unset = UNSET,
+        reply_timeout: float | Unset = UNSET,
+        retries: int | Unset = UNSET,
+    ) -> AsyncJiyi:
+        """Return a client with other options, over the same connections, for as long as this one is open."""
+        options = _change(self._transport.options, end_user, timeout, reply_timeout, retries)
         client = AsyncJiyi.__new__(AsyncJiyi)
         client._owned = None
         _Client.__init__(client, AsyncTransport(self._transport.http, options))
@@ -145,10 +159,23 @@ def _options(
 ) -> Options:
     login = find_login(url, token)
     return Options(
-        url=normalize_url(login.url),
+        url=login.url,
         token=login.token,
         end_user=None if end_user is None else check_header("end_user", end_user),
         timeout=timeout,
         reply_timeout=reply_timeout,
         retries=retries,
     )
+
+
+def _change(
+    options: Options,
+    end_user: str | Unset | None,
+    timeout: float | Unset,
+    reply_timeout: float | Unset,
+    retries: int | Unset,
+) -> Options:
+    if isinstance(end_user, str):
+        check_header("end_user", end_user)
+    changes = {"end_user": end_user, "timeout": timeout, "reply_timeout": reply_timeout, "retries": retries}
+    return replace(options, **given(changes))

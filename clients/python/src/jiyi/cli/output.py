@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -93,14 +93,3 @@ def to_cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M")
     return clean(str(value))
-
-
-def to_readable(value: Any) -> str:
-    """Return the value of a memory as people read it: not as JSON."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return ", ".join(map(to_readable, value))
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {to_readable(item)}" for name, item in value.items())
-    return json.dumps(value, ensure_ascii=False)
