@@ -1,0 +1,5 @@
+"""``python -m jiyi``: the command line."""
+
+from jiyi.cli import run
+
+run()

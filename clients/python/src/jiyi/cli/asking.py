@@ -1,0 +1,107 @@
+"""``jiyi ask``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import click
+
+from jiyi.cli.continuing import get_last_session, note_last_session
+from jiyi.cli.options import Given, with_server
+from jiyi.errors import NotFound, UnexpectedAnswer
+from jiyi.types import Delta, Done, Turn, TurnEvent
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="MESSAGE...")
+@click.option("--session", "session_id", metavar="ID", help="Continue this session.")
+@click.option("--new", is_flag=True, help="Start a new session.")
+@click.option("--temporary", is_flag=True, help="Start a session that reads and writes no memory.")
+@click.option("--retry", "message_id", metavar="ID", help="Try a message again that the model failed to answer.")
+@click.option("--why", is_flag=True, help="Show which memories the reply was given, and why.")
+@with_server
+def ask(
+    given: Given,
+    words: tuple[str, ...],
+    session_id: str | None,
+    new: bool,
+    temporary: bool,
+    message_id: str | None,
+    why: bool,
+) -> None:
+    """Send a message and print the reply as it is written.
+
+    Continues the session of the last call, unless --session, --new or --temporary says otherwise. Without a MESSAGE, or
+    with -, it is read from stdin.
+    """
+    if sum((session_id is not None, new, temporary, message_id is not None)) > 1:
+        raise click.UsageError("--session, --new, --temporary and --retry exclude each other.")
+    if message_id is not None:
+        if words:
+            raise click.UsageError("--retry sends the stored message: leave out MESSAGE.")
+        turn = _print_reply(given, given.client.messages.stream_retry(message_id))
+    else:
+        turn = _send(given, _read_message(words), session_id=session_id, new=new, temporary=temporary)
+    _show_turn(given, turn, why=why)
+
+
+def _read_message(words: tuple[str, ...]) -> str:
+    if not words and sys.stdin.isatty():
+        raise click.UsageError("Missing argument 'MESSAGE...'.")
+    text = sys.stdin.read() if words in ((), ("-",)) else " ".join(words)
+    if not text.strip():
+        raise click.UsageError("The message is empty.")
+    return text
+
+
+def _send(given: Given, content: str, *, session_id: str | None, new: bool, temporary: bool) -> Turn:
+    client = given.client
+    last = None if session_id or new or temporary else get_last_session(client)
+    if last is not None:
+        try:
+            client.sessions.get(last)
+        except NotFound:
+            given.out.message("The last session does not exist any more; starting a new one.")
+            last = None
+    chosen = session_id or last or client.sessions.create(temporary=temporary).id
+    if not temporary:
+        note_last_session(client, chosen)
+    return _print_reply(given, client.sessions.stream(chosen, content))
+
+
+def _print_reply(given: Given, events: Iterator[TurnEvent]) -> Turn:
+    """Print the pieces of a reply as they come; return the turn."""
+    printed = ""
+    try:
+        for event in events:
+            match event:
+                case Delta(text=text) if not given.out.as_json:
+                    given.out.text(text, end="")
+                    printed = text or printed
+                case Done(turn=turn):
+                    return turn
+    finally:
+        if printed and not printed.endswith("\n"):
+            given.out.text("")
+    raise UnexpectedAnswer("The stream ended without a reply.")
+
+
+def _show_turn(given: Given, turn: Turn, *, why: bool) -> None:
+    out = given.out
+    if out.as_json:
+        out.data(turn)
+        return
+    for text in turn.metadata.remembered if turn.metadata else []:
+        out.message(f"Remembered: {text}")
+    if not why:
+        return
+    if not turn.memories_used:
+        out.message("No memory was recalled.")
+        return
+    columns = ("Score", "Keywords", "Meaning", "Kind", "Memory")
+    rows = [
+        (used.score, used.keyword_score, used.semantic_score, used.kind.replace("_", "-"), used.text)
+        for used in turn.memories_used
+    ]
+    out.note_table(columns, rows, title="Recalled")

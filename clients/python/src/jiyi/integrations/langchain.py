@@ -1,0 +1,98 @@
+"""LangChain: a retriever of memories, and a chat history kept by the server. Needs `langchain-core`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.retrievers import BaseRetriever
+
+from jiyi._client import AsyncJiyi, Jiyi
+from jiyi.integrations._recall import Recalled, cut, in_portions, merge
+from jiyi.resources.conversations import PastMessage
+
+
+class JiyiRetriever(BaseRetriever):
+    """Retrieves the memories that a query recalls, of both kinds in turn.
+
+    `k`: how many documents at most. `async_client`: used by `ainvoke`; without it, that runs `client` in a thread.
+    A document's `metadata` has `kind` (long_term or atomic), `score` (comparable within its kind), `created_at`, and
+    `category` and `confidence`, or `tags`.
+    """
+
+    client: Jiyi
+    async_client: AsyncJiyi | None = None
+    k: int = 5
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        long_term = self.client.long_term.search(query, limit=self.k)
+        atomic = self.client.atomic.search(query, top_n=self.k)
+        return [_to_document(memory) for memory in merge(long_term, atomic, limit=self.k)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        if self.async_client is None:
+            return await super()._aget_relevant_documents(query, run_manager=run_manager)
+        long_term = await self.async_client.long_term.search(query, limit=self.k)
+        atomic = await self.async_client.atomic.search(query, top_n=self.k)
+        return [_to_document(memory) for memory in merge(long_term, atomic, limit=self.k)]
+
+
+class JiyiChatMessageHistory(BaseChatMessageHistory):
+    """The messages of a Jiyi session; what is added is remembered in the background.
+
+    `session_id`: of an existing session (`client.sessions.create().id`); a new one is made with the first message if it
+    is left out. Human and AI messages with text are kept; system and tool messages are not part of a conversation
+    there. `clear` deletes the session and leaves what was remembered of it.
+    """
+
+    def __init__(self, client: Jiyi, session_id: str | None = None) -> None:
+        self.client = client
+        self.session_id = session_id
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # an attribute there, a property by its text
+        """The messages of the session that were answered or recorded, oldest first."""
+        if self.session_id is None:
+            return []
+        kinds: dict[str, type[HumanMessage] | type[AIMessage]] = {"user": HumanMessage, "assistant": AIMessage}
+        return [
+            kinds[message.role](content=message.content, id=message.id)
+            for message in self.client.sessions.iterate_messages(self.session_id, limit=200)
+            if message.role in kinds and message.status == "complete"
+        ]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Record messages in the session."""
+        past = [said for message in messages if (said := _to_past_message(message)) is not None]
+        if not past:
+            return
+        if self.session_id is None:
+            self.session_id = self.client.sessions.create().id
+        for portion in in_portions(past):
+            self.client.sessions.record(self.session_id, portion)
+
+    def clear(self) -> None:
+        """Delete the session with its messages."""
+        if self.session_id is not None:
+            self.client.sessions.delete(self.session_id)
+            self.session_id = None
+
+
+def _to_document(memory: Recalled) -> Document:
+    return Document(id=memory.id, page_content=memory.text, metadata=memory.metadata)
+
+
+def _to_past_message(message: BaseMessage) -> PastMessage | None:
+    text = str(message.text)
+    if not text.strip():  # a call of a tool, or nothing but pictures
+        return None
+    if isinstance(message, HumanMessage):
+        return {"role": "user", "content": cut(text)}
+    if isinstance(message, AIMessage):
+        return {"role": "assistant", "content": cut(text)}
+    return None

@@ -1,0 +1,197 @@
+"""Sessions, messages and turns (``/chat``), and search in what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+from jiyi._decoding import Into, ListOf, Number, PageOf
+from jiyi._requests import (
+    Request,
+    Resource,
+    Transport,
+    all_pages,
+    call,
+    delete,
+    get,
+    new_idempotency_key,
+    patch,
+    post,
+    stream,
+    unless_none,
+)
+from jiyi._streaming import read_turn
+from jiyi.types import Context, ConversationMatch, FormReply, Message, Page, Session, Turn, TurnEvent
+
+_TURN: Any = read_turn
+"""How the answer of a streamed turn is read; its events are read by the transport."""
+
+
+class _Said(TypedDict):
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class PastMessage(_Said, total=False):
+    """A message of a past conversation; `create_time` is now by default."""
+
+    create_time: datetime | str
+
+
+class Sessions(Resource[Transport]):
+    """Conversations, and what is said in them."""
+
+    @call
+    def create(self, *, title: str | None = None, temporary: bool | None = None) -> Request[Session]:
+        """Start a session. A temporary one reads and writes no memory."""
+        body = {"title": unless_none(title), "temporary": unless_none(temporary)}
+        return post("/chat/sessions", Into(Session), body=body)
+
+    @call
+    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Session]]:
+        """Return a page of the sessions, most recently active first."""
+        return get("/chat/sessions", PageOf(Session), query={"limit": limit, "offset": offset})
+
+    iterate = all_pages(list)
+
+    @call
+    def get(self, session_id: str) -> Request[Session]:
+        """Return one session."""
+        return get("/chat/sessions/{session_id}", Into(Session), session_id=session_id)
+
+    @call
+    def rename(self, session_id: str, *, title: str) -> Request[Session]:
+        """Give a session another title."""
+        return patch("/chat/sessions/{session_id}", Into(Session), body={"title": title}, session_id=session_id)
+
+    @call
+    def delete(self, session_id: str) -> Request[int]:
+        """Delete a session with its messages and working memory. Memories stay (W4). Returns the number of sessions."""
+        return delete("/chat/sessions/{session_id}", Number("deleted"), session_id=session_id)
+
+    @call
+    def messages(
+        self, session_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> Request[Page[Message]]:
+        """Return a page of the messages of a session, oldest first."""
+        query = {"limit": limit, "offset": offset}
+        return get("/chat/sessions/{session_id}/messages", PageOf(Message), query=query, session_id=session_id)
+
+    iterate_messages = all_pages(messages)
+
+    @call
+    def send(self, session_id: str, content: str, *, idempotency_key: str | None = None) -> Request[Turn]:
+        """Send a message and return the turn, reply included.
+
+        The key is made up if none is given, so that a lost connection is no reason to say a thing twice.
+        Raises `ModelUnavailable` if the model failed: then `messages.retry` tries the stored message again.
+        """
+        return _send(Into(Turn), session_id, body={"content": content}, key=idempotency_key)
+
+    @stream
+    def stream(self, session_id: str, content: str, *, idempotency_key: str | None = None) -> Request[TurnEvent]:
+        """Send a message and yield the events of the turn: `Started`, `Delta`…, `Done`.
+
+        The request is sent when the first event is asked for. Raises like `send`, while iterating. Whoever stops early
+        still gets the whole reply stored.
+        """
+        return _send(_TURN, session_id, body={"content": content, "stream": True}, key=idempotency_key)
+
+    @call
+    def record(
+        self, session_id: str, messages: Sequence[PastMessage], *, idempotency_key: str | None = None
+    ) -> Request[int]:
+        """Store messages of a past conversation without a reply, oldest first, at most 1,000 (C9).
+
+        Memories are extracted in the background. Returns the number of messages stored. The key is made up if none is
+        given; give your own to make a repeated import store nothing twice.
+        """
+        return post(
+            "/chat/sessions/{session_id}/turns",
+            Number("stored"),
+            body={"messages": [*messages]},
+            key=idempotency_key or new_idempotency_key(),
+            session_id=session_id,
+        )
+
+    @call
+    def context(self, session_id: str, *, message: str | None = None) -> Request[Context]:
+        """Return the prompt that a message would get now (C4). Nothing is stored or counted."""
+        query = {"message": message}
+        return get("/chat/sessions/{session_id}/context", Into(Context), query=query, session_id=session_id)
+
+    @call
+    def submit_form(self, session_id: str, *, title: str, fields: Mapping[str, Any]) -> Request[FormReply]:
+        """Submit a form in place of a message, and return the reply (H1)."""
+        return post(
+            "/chat/sessions/{session_id}/hitl-forms",
+            Into(FormReply),
+            body={"title": title, "fields": fields},
+            waits_for_model=True,
+            session_id=session_id,
+        )
+
+
+class Messages(Resource[Transport]):
+    """Single messages."""
+
+    @call
+    def retry(self, message_id: str) -> Request[Turn]:
+        """Ask the model again for the reply to a failed message. Raises `Conflict` unless it failed."""
+        return _retry(Into(Turn), message_id, body={})
+
+    @stream
+    def stream_retry(self, message_id: str) -> Request[TurnEvent]:
+        """Retry a failed message and yield the events of the turn."""
+        return _retry(_TURN, message_id, body={"stream": True})
+
+    @call
+    def collect(self, message_id: str, *, is_collected: bool = True) -> Request[Message]:
+        """Add a message to the favourites, or remove it from them."""
+        body = {"is_collected": is_collected}
+        return patch("/chat/messages/{message_id}", Into(Message), body=body, message_id=message_id)
+
+    @call
+    def turn(self, message_id: str) -> Request[Turn]:
+        """Return the turn that a message, the user's or the reply, belongs to."""
+        return get("/chat/messages/{message_id}/turn", Into(Turn), message_id=message_id)
+
+    @call
+    def forget_candidate(self, message_id: str, candidate_id: str) -> Request[Turn]:
+        """Forget a memory that the message may have meant (`Turn.commands[].unclear`), and return the turn (L9)."""
+        path = "/chat/messages/{message_id}/candidates/{candidate_id}/forget"
+        return post(path, Into(Turn), message_id=message_id, candidate_id=candidate_id)
+
+
+class Conversations(Resource[Transport]):
+    """All messages of all sessions."""
+
+    @call
+    def search(
+        self, query: str, *, top_k: int | None = None, threshold: float | None = None, chat_id: str | None = None
+    ) -> Request[list[ConversationMatch]]:
+        """Return the messages nearest in meaning, best first (V5). `chat_id`: of this session only."""
+        body = {
+            "query": query,
+            "top_k": unless_none(top_k),
+            "threshold": unless_none(threshold),
+            "chat_id": unless_none(chat_id),
+        }
+        return post("/memory/conversations/search", ListOf(ConversationMatch), body=body)
+
+
+def _send(read: Any, session_id: str, *, body: Mapping[str, Any], key: str | None) -> Request[Any]:
+    return post(
+        "/chat/sessions/{session_id}/messages",
+        read,
+        body=body,
+        key=key or new_idempotency_key(),
+        waits_for_model=True,
+        session_id=session_id,
+    )
+
+
+def _retry(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[Any]:
+    path = "/chat/messages/{message_id}/retry"
+    return post(path, read, body=body, waits_for_model=True, message_id=message_id)

@@ -1,0 +1,144 @@
+"""The person whose memory it is: profile, summaries, settings, and all of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jiyi._decoding import Into, Number, PageOf, read_object
+from jiyi._requests import Request, Resource, Transport, all_pages, call, delete, get, patch, post, put, unless_none
+from jiyi.types import Page, Profile, Receipt, SessionSummary
+
+
+class Profiles(Resource[Transport]):
+    """The profile document."""
+
+    @call
+    def get(self) -> Request[Profile]:
+        """Return the profile."""
+        return get("/profile", Into(Profile))
+
+    @call
+    def replace(
+        self,
+        *,
+        reply_style: str | None = None,
+        language_habits: str | None = None,
+        background: str | None = None,
+        sections: Mapping[str, str | None] | None = None,
+    ) -> Request[Profile]:
+        """Write the whole profile; what is left out is emptied."""
+        return put("/profile", Into(Profile), body=_sections(reply_style, language_habits, background, sections))
+
+    @call
+    def update(
+        self,
+        *,
+        reply_style: str | None = None,
+        language_habits: str | None = None,
+        background: str | None = None,
+        sections: Mapping[str, str | None] | None = None,
+    ) -> Request[Profile]:
+        """Write some of the profile. `sections` are merged by name; None or a blank text removes one."""
+        return patch("/profile", Into(Profile), body=_sections(reply_style, language_habits, background, sections))
+
+    @call
+    def delete(self) -> Request[int]:
+        """Delete the profile with all its versions. Returns the number of documents."""
+        return delete("/profile", Number("deleted"))
+
+    @call
+    def accept_proposal(self, proposal_id: str) -> Request[Profile]:
+        """Accept a change that the assistant proposed."""
+        return post("/profile/proposals/{proposal_id}/accept", Into(Profile), proposal_id=proposal_id)
+
+    @call
+    def reject_proposal(self, proposal_id: str) -> Request[Profile]:
+        """Reject a change that the assistant proposed."""
+        return post("/profile/proposals/{proposal_id}/reject", Into(Profile), proposal_id=proposal_id)
+
+
+class Summaries(Resource[Transport]):
+    """Summaries of sessions."""
+
+    @call
+    def create(self, *, session_id: str, title: str, snippet: str) -> Request[SessionSummary]:
+        """Write the summary of a session."""
+        body = {"session_id": session_id, "title": title, "snippet": snippet}
+        return post("/summaries", Into(SessionSummary), body=body)
+
+    @call
+    def list(
+        self, *, ordering: str | None = None, limit: int | None = None, offset: int | None = None
+    ) -> Request[Page[SessionSummary]]:
+        """Return a page of the summaries, newest first."""
+        query = {"ordering": ordering, "limit": limit, "offset": offset}
+        return get("/summaries", PageOf(SessionSummary), query=query)
+
+    iterate = all_pages(list)
+
+    @call
+    def get(self, summary_id: str) -> Request[SessionSummary]:
+        """Return one summary."""
+        return get("/summaries/{summary_id}", Into(SessionSummary), summary_id=summary_id)
+
+    @call
+    def replace(self, summary_id: str, *, title: str, snippet: str) -> Request[SessionSummary]:
+        """Write a summary as a whole."""
+        body = {"title": title, "snippet": snippet}
+        return put("/summaries/{summary_id}", Into(SessionSummary), body=body, summary_id=summary_id)
+
+    @call
+    def update(
+        self, summary_id: str, *, title: str | None = None, snippet: str | None = None
+    ) -> Request[SessionSummary]:
+        """Change the title or the text of a summary."""
+        body = {"title": unless_none(title), "snippet": unless_none(snippet)}
+        return patch("/summaries/{summary_id}", Into(SessionSummary), body=body, summary_id=summary_id)
+
+    @call
+    def delete(self, summary_id: str) -> Request[int]:
+        """Delete a summary. Returns the number of summaries."""
+        return delete("/summaries/{summary_id}", Number("deleted"), summary_id=summary_id)
+
+
+class Settings(Resource[Transport]):
+    """Settings of the memory, by name: `memory.retrieval_limit` and so on (G1)."""
+
+    @call
+    def get(self) -> Request[dict[str, Any]]:
+        """Return the settings in effect."""
+        return get("/memory/settings", read_object)
+
+    @call
+    def update(self, changes: Mapping[str, Any]) -> Request[dict[str, Any]]:
+        """Change settings, and return those in effect. None restores a default; with any bad one nothing changes."""
+        return patch("/memory/settings", read_object, body=changes)
+
+
+class Account(Resource[Transport]):
+    """All data of the person."""
+
+    @call
+    def export(self) -> Request[dict[str, Any]]:
+        """Return everything that is remembered, table by table (R2)."""
+        return get("/memory/export", read_object)
+
+    @call
+    def erase(self, *, confirm: str) -> Request[Receipt]:
+        """Erase everything that is remembered; the account and its tokens stay (R3). `confirm` is the username."""
+        return post("/memory/erase", Into(Receipt), body={"confirm": confirm})
+
+
+def _sections(
+    reply_style: str | None,
+    language_habits: str | None,
+    background: str | None,
+    sections: Mapping[str, str | None] | None,
+) -> dict[str, Any]:
+    return {
+        "reply_style": unless_none(reply_style),
+        "language_habits": unless_none(language_habits),
+        "background": unless_none(background),
+        "sections": unless_none(sections),
+    }

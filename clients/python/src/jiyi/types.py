@@ -1,0 +1,433 @@
+"""What the API answers, as plain values.
+
+IDs are UUIDs in text, times are aware `datetime` values. Fields that a newer server adds are left out; a field without
+which a value makes no sense has to be there (`jiyi.errors.UnexpectedAnswer`). The IDs in brackets are those of the
+server's specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+T = TypeVar("T")
+
+Category = Literal["preference", "fact", "pattern"]
+Source = Literal["user_stated", "inferred", "system"]
+MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
+Mode = Literal["replace", "add", "remove"]
+MemoryKind = Literal["long_term", "atomic"]
+Role = Literal["user", "assistant", "summary"]
+MessageStatus = Literal["pending", "complete", "failed"]
+MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
+CommandKind = Literal["remember", "forget"]
+CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
+CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "context"]
+ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context"]
+ChangeAction = Literal[
+    "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
+]
+Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[T]):
+    """One page of a list; iterating it yields its results. `next` and `previous` are URLs."""
+
+    count: int
+    results: list[T]
+    next: str | None = None
+    previous: str | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.results)
+
+
+# Conversations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A conversation. A temporary one reads and writes no memory (C7)."""
+
+    id: str
+    title: str
+    created_at: datetime
+    last_active_at: datetime
+    temporary: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message, or the summary of several (C1, S4)."""
+
+    id: str
+    session_id: str
+    role: Role
+    content: str
+    create_time: datetime
+    is_collected: bool
+    emotion: str | None
+    status: MessageStatus
+    summarized_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emotion:
+    """The emotion detected in a message; `confidence` is from 0 to 1 (E1)."""
+
+    primary: str
+    category: str
+    confidence: float
+    indicators: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """How the reply was asked to be; `max_length` is in characters and a guideline (E2)."""
+
+    emotion: str
+    tone: str
+    max_length: int
+    use_memory: bool
+    proactive_question: bool
+    formality: Literal["casual", "formal"]
+    emoji_allowed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUsed:
+    """A memory that was in the prompt of a reply, and why; the last five scores are of long-term memories only."""
+
+    id: str
+    kind: MemoryKind
+    text: str
+    score: float
+    keyword_score: float
+    semantic_score: float
+    category_boost: float | None = None
+    recency_score: float | None = None
+    frequency_score: float | None = None
+    confidence: float | None = None
+    topic_boost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUpdate:
+    """What a turn stored in long-term memory (L2)."""
+
+    id: str
+    action: MemoryAction
+    category: str | None
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A memory that a request to forget may have meant."""
+
+    id: str
+    kind: MemoryKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What a message told the memory to do ("remember …", "forget …"), and what was done (L9)."""
+
+    kind: CommandKind
+    status: CommandStatus
+    texts: list[str]
+    operation: str | None
+    memory_ids: list[str]
+    unclear: list[Candidate]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkingMemory:
+    """What a live session is about (W1); it expires when the session is idle."""
+
+    session_id: str
+    current_topic: str | None
+    context_variables: dict[str, Any]
+    turn_count: int
+    last_emotion: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyMetadata:
+    """What the turn remembered, if the setting `memory.remembered_feedback` is on."""
+
+    remembered: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A message and its reply, with what was recalled for it and what was remembered of it."""
+
+    user_message: Message | None
+    assistant_message: Message
+    emotion: Emotion | None
+    strategy: Strategy | None
+    memories_used: list[MemoryUsed]
+    memory_updates: list[MemoryUpdate]
+    commands: list[Command]
+    working_memory: WorkingMemory | None
+    metadata: ReplyMetadata | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The first event of a streamed turn: the message is stored."""
+
+    user_message: Message | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """The next piece of a streamed reply; the pieces joined are the stored reply."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The last event of a streamed turn: the reply is stored."""
+
+    turn: Turn
+
+
+TurnEvent = Started | Delta | Done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormReply:
+    """The reply to a form; `key` is its name among the context variables (H1)."""
+
+    key: str
+    working_memory: WorkingMemory
+    assistant_message: Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """One layer of a prompt (C4)."""
+
+    index: int
+    name: str
+    content: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """The prompt that a message would get."""
+
+    layers: list[Layer]
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationMatch:
+    """A message found by its meaning; `similarity` is the cosine, at most 1 (V5)."""
+
+    content: str
+    similarity: float
+    created_at: datetime
+    chat_id: str
+    message_type: Role
+
+
+# Memories
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongTermMemory:
+    """An attribute remembered across sessions, `key: value` (L1)."""
+
+    id: str
+    session_id: str | None
+    message_id: str | None
+    category: Category
+    key: str
+    value: Any
+    confidence: float
+    source: Source
+    status: MemoryStatus
+    mode: Mode
+    superseded_by: str | None
+    muted: bool
+    created_at: datetime
+    updated_at: datetime
+    last_accessed: datetime
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredMemory:
+    """A long-term memory with every component of its score (K5)."""
+
+    memory: LongTermMemory
+    score: float
+    keyword_score: float
+    semantic_score: float
+    category_boost: float
+    recency_score: float
+    frequency_score: float
+    confidence: float
+    topic_boost: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomicMemory:
+    """A self-contained statement out of a conversation (A1)."""
+
+    id: str
+    session_id: str | None
+    message_id: str | None
+    content: str
+    tags: list[str]
+    timestamp: datetime
+    event_start: datetime | None
+    event_end: datetime | None
+    status: MemoryStatus
+    superseded_by: str | None
+    muted: bool
+    create_time: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredAtomic:
+    """An atomic memory with its score, comparable within one answer only (A4)."""
+
+    memory: AtomicMemory
+    score: float
+    keyword_score: float
+    semantic_score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCopy:
+    """Another place that holds the text of a memory (L6)."""
+
+    kind: CopyKind
+    id: str
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDeleted:
+    """The number of deleted memories, and the IDs that were not found."""
+
+    deleted: int
+    missing: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRowError:
+    """Why a row of a file cannot be imported, by field; rows are counted from 1."""
+
+    row: int
+    reasons: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """The numbers of created, changed and unchanged memories of an import."""
+
+    created: int
+    updated: int
+    skipped: int
+    errors: list[ImportedRowError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextEntry:
+    """An addition to a shared context."""
+
+    id: str
+    author: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedContext:
+    """Key information of a case that several agents share (X1)."""
+
+    id: str
+    session_id: str | None
+    title: str
+    content: str
+    entries: list[ContextEntry]
+    created_at: datetime
+    updated_at: datetime
+
+
+# The person
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileProposal:
+    """A change that the assistant proposes for a section that its owner has edited."""
+
+    id: str
+    section: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """The profile document (U1). Without one, the texts are empty and `version` is 0."""
+
+    reply_style: str = ""
+    language_habits: str = ""
+    background: str = ""
+    sections: dict[str, str] = field(default_factory=dict)
+    version: int = 0
+    updated_at: datetime | None = None
+    proposals: list[ProfileProposal]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """The summary of a session (S1)."""
+
+    id: str
+    session_id: str
+    title: str
+    snippet: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One record of the audit history; those of one `operation` are undone together (L7)."""
+
+    operation: str
+    object_id: str
+    kind: ChangeKind
+    action: ChangeAction
+    origin: Origin
+    actor: str | None
+    message_id: str | None
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    undone_by: str | None
+    can_be_undone: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What an erasure deleted, by table, and whether reading back found nothing left (R3)."""
+
+    deleted: dict[str, int]
+    verified: bool

@@ -1,0 +1,261 @@
+"""The client against the running product: every method does what it says, for a person with one of everything."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+from jiyi import UNSET, AsyncJiyi, Jiyi, to_json
+from jiyi.errors import Conflict, ImportRefused, InvalidRequest, NotConfigured, NotFound, Unauthenticated
+from jiyi.types import LongTermMemory
+from tests.client.test_contract import METHODS, describe
+from tests.contracts.world import World, build_world
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient, HttpServer
+from tests.support.scripted_model import ScriptedModel
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "atomic.list": {"status": "all", "since": datetime(2020, 1, 1, tzinfo=UTC), "ordering": "timestamp"},
+    "contexts.list": {"ordering": "-updated_at"},
+    "summaries.list": {"ordering": "-created_at"},
+    "long_term.list": {"status": ["active", "pending"], "muted": False, "ordering": "-key", "limit": 1},
+    "long_term.create": {"key": "created", "session_id": None},
+    "long_term.replace": {"key": "replaced"},
+    "atomic.replace": {"content": "replaced"},
+    "atomic.create": {"session_id": None, "event_start": None, "event_end": None, "timestamp": None},
+    "sessions.record": {"messages": [{"role": "user", "content": "Hi", "create_time": "2020-01-01T00:00:00Z"}]},
+    "settings.update": {"changes": {"memory.retrieval_limit": 7}},
+    "profile.replace": {"sections": {"work": "gardener"}},
+    "account.erase": {"confirm": "alice"},
+}
+"""What a method is called with where its parameters do not say it; `describe` makes up the rest."""
+
+
+@pytest.fixture
+def world(alice: ApiClient) -> World:
+    return build_world(alice)
+
+
+def make_arguments(name: str, world: World) -> dict[str, Any]:
+    """Arguments with which a method of the owner succeeds."""
+    signature = inspect.signature(METHODS[name].describe)
+    ids = world.ids | {
+        "object_id": world.pending,
+        "chat_id": world.session,
+        "ids": [world.pending],
+        "file": b"[]",
+        "q": "violet",
+        "snippet": "violets",
+    }
+    if name in ("messages.turn", "messages.forget_candidate"):
+        ids["message_id"] = world.reply
+    if name in ("atomic.accept", "atomic.reject"):
+        ids["atomic_id"] = world.pending_atomic
+    required = {
+        key: parameter
+        for key, parameter in list(signature.parameters.items())[1:]
+        if parameter.default is parameter.empty
+    }
+    made = {key: value for key, value in ids.items() if key in signature.parameters}
+    request = describe(METHODS[name])
+    sent = {**(request.body or {}), **request.query, **request.ids}
+    made |= {key: sent[key] for key in required if key in sent and key not in made}
+    return made | ARGUMENTS.get(name, {})
+
+
+def rank(name: str) -> int:
+    """The place of a method in an order in which none takes from another what it needs."""
+    method = name.partition(".")[2]
+    if method in ("accept", "reject", "accept_proposal", "reject_proposal"):
+        return 1
+    if name in ("summaries.create", "sessions.delete"):  # a session has one summary
+        return 4 if name == "summaries.create" else 5
+    last = {"forget_candidate": 2, "delete": 3, "batch_delete": 3, "clear": 4, "erase": 6}
+    return last.get(method, 2 if name.startswith("profile.") else 0)
+
+
+ALTERNATIVES = {
+    "long_term.reject",
+    "atomic.reject",
+    "profile.reject_proposal",
+    "changes.undo",
+    "long_term.batch_delete",
+}
+"""Methods that need what others have used up."""
+
+
+@pytest.mark.parametrize("alternatives", [False, True])
+def test_every_method_is_answered_as_it_says(alternatives: bool, client: Jiyi, world: World):
+    elsewhere = {"sessions.stream", "messages.stream_retry", "changes.undo"}
+    chosen = [name for name in METHODS if name not in elsewhere and (name in ALTERNATIVES) is alternatives]
+    for name in sorted(chosen, key=rank):
+        part, _, method = name.partition(".")
+        answer_ = getattr(getattr(client, part), method)(**make_arguments(name, world))
+        if method in ("delete", "clear"):
+            assert answer_ >= 1, name
+
+
+async def test_the_asynchronous_client_does_the_same(async_client: AsyncJiyi, world: World):
+    for name in ("sessions.messages", "long_term.search", "atomic.update", "profile.get", "working.get"):
+        part, _, method = name.partition(".")
+        await getattr(getattr(async_client, part), method)(**make_arguments(name, world))
+    found = [memory async for memory in async_client.atomic.iterate(status="all", limit=1)]
+    assert {memory.id for memory in found} == {world.atomic, world.pending_atomic}
+    await async_client.long_term.delete(world.pending)
+    with pytest.raises(NotFound):
+        await async_client.long_term.get(world.pending)
+
+
+def test_a_memory_from_its_creation_to_its_end(client: Jiyi):
+    memory = client.long_term.create(category="preference", key="喜欢的颜色", value="蓝色")
+    assert (memory.status, memory.source, memory.confidence, memory.access_count) == ("active", "user_stated", 1.0, 0)
+    assert client.long_term.create(category="preference", key="喜欢的颜色", value="蓝色").id == memory.id
+    newer = client.long_term.create(category="preference", key="喜欢的颜色", value="绿色", confidence=0.8)
+    assert client.long_term.get(memory.id).superseded_by == newer.id
+
+    assert client.long_term.update(newer.id, muted=True).muted
+    with pytest.raises(InvalidRequest, match="value: This field may not be null"):
+        client.long_term.update(newer.id, value=None)
+    restored = client.long_term.update(newer.id, value={"main": "绿色"}, muted=False)
+    assert (restored.value, restored.muted) == ({"main": "绿色"}, False)
+    other = client.long_term.create(category="fact", key="home", value="York")
+    with pytest.raises(Conflict):
+        client.long_term.update(other.id, key="喜欢的颜色")
+
+    (best, *_rest) = client.long_term.search("我喜欢的颜色是什么")
+    assert best.memory.id == newer.id
+    assert best.score > 0
+    assert client.long_term.batch_delete([newer.id, memory.id]).deleted == 2
+    assert client.long_term.clear(confirm="all") == 1
+
+
+def test_iterating_asks_for_page_after_page(client: Jiyi):
+    made = [client.atomic.create(content=f"The user owns {n} chairs.", tags=["chairs"]).id for n in range(2, 7)]
+    assert [memory.id for memory in client.atomic.iterate(limit=2, tags=["chairs"])] == made[::-1]
+    assert [memory.id for memory in client.atomic.iterate(limit=2, offset=3)] == made[:2][::-1]
+    page = client.atomic.list(limit=2)
+    assert (page.count, len(page.results), page.previous) == (5, 2, None)
+
+
+def test_a_turn_and_what_it_left(client: Jiyi, model: ScriptedModel):
+    model.script(answer("记住了。", topic="moving", entries=[{"category": "fact", "key": "home", "value": "York"}]))
+    session = client.sessions.create(title="Moving")
+    turn = client.sessions.send(session.id, "I moved to York.")
+    assert turn.assistant_message.content == "记住了。"
+    assert [(update.action, update.key, update.value) for update in turn.memory_updates] == [
+        ("created", "home", "York")
+    ]
+    assert turn.working_memory.current_topic == "moving"
+    assert client.messages.turn(turn.assistant_message.id) == turn
+    assert (
+        client.working.update(session.id, current_topic=None, context_variables={"city": "York"}).current_topic is None
+    )
+    layers = client.sessions.context(session.id, message="Where is my home?").layers
+    assert "York" in next(layer for layer in layers if layer.index == 3).content
+    assert client.messages.collect(turn.user_message.id).is_collected
+    undone = client.changes.undo(client.changes.list(kind="long_term").results[0].operation)
+    assert [change.action for change in undone] == ["undo"]
+
+
+def test_the_same_key_answers_the_same_turn(client: Jiyi, model: ScriptedModel):
+    model.script(answer("First."), answer("Second."))
+    session = client.sessions.create()
+    turns = [client.sessions.send(session.id, "Hello", idempotency_key="once") for _attempt in range(2)]
+    assert turns[0] == turns[1]
+    assert client.sessions.send(session.id, "Hello").assistant_message.content == "Second."
+    assert client.sessions.messages(session.id).count == 4
+
+
+@pytest.mark.spec("C9")
+def test_a_recording_is_stored_once(client: Jiyi):
+    session = client.sessions.create()
+    said = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    past = [
+        {"role": "user", "content": "I have a cat.", "create_time": said},
+        {"role": "assistant", "content": "Nice."},
+    ]
+    assert [client.sessions.record(session.id, past, idempotency_key="import-1") for _again in range(2)] == [2, 2]
+    messages = list(client.sessions.iterate_messages(session.id, limit=1))
+    assert [message.content for message in messages] == ["I have a cat.", "Nice."]
+    assert messages[0].create_time == said
+
+
+def test_settings_are_read_changed_and_restored(client: Jiyi):
+    assert client.settings.update({"memory.retrieval_limit": 9, "memory.timezone": "Asia/Shanghai"})
+    assert client.settings.get()["memory.retrieval_limit"] == 9
+    with pytest.raises(InvalidRequest) as caught:
+        client.settings.update({"memory.retrieval_limit": 9000})
+    assert list(caught.value.fields) == ["memory.retrieval_limit"]
+    assert client.settings.update({"memory.retrieval_limit": None})["memory.retrieval_limit"] == 5
+
+
+@pytest.mark.spec("M4")
+def test_an_export_restores_what_was_deleted(client: Jiyi):
+    memory = client.long_term.create(category="fact", key="宠物", value=["猫", "狗"])
+    exported = client.long_term.export()
+    client.long_term.delete(memory.id)
+    file = io.BytesIO(write(exported))
+    assert client.long_term.import_file(file).created == 1
+    assert client.long_term.get(memory.id).value == ["猫", "狗"]
+    with pytest.raises(ImportRefused) as caught:
+        client.long_term.import_file(b'[{"key": "x"}]')
+    assert caught.value.fields["errors"][0]["row"] == 1
+
+
+def write(memories: list[LongTermMemory]) -> bytes:
+    return json.dumps(to_json(memories)).encode()
+
+
+def test_one_person_does_not_see_another(client: Jiyi, bob: ApiClient, http_server: HttpServer):
+    memory = client.long_term.create(category="fact", key="home", value="York")
+    with Jiyi(http_server.url, create_token(user=bob.user)) as other:
+        assert list(other.long_term.iterate(status="all")) == []
+        with pytest.raises(NotFound):
+            other.long_term.delete(memory.id)
+
+
+def test_an_unknown_token(http_server: HttpServer):
+    with Jiyi(http_server.url, "nobody") as client, pytest.raises(Unauthenticated):
+        client.settings.get()
+
+
+def test_everything_is_exported_and_erased(client: Jiyi):
+    client.long_term.create(category="fact", key="home", value="York")
+    assert "York" in str(client.account.export()["data"])
+    with pytest.raises(InvalidRequest):
+        client.account.erase(confirm="bob")
+    receipt = client.account.erase(confirm="alice")
+    assert receipt.verified
+    assert client.long_term.list(status="all").count == 0
+
+
+def test_login_comes_from_the_environment(http_server: HttpServer, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(NotConfigured):
+        Jiyi()
+    monkeypatch.setenv("JIYI_URL", http_server.url)
+    monkeypatch.setenv("JIYI_TOKEN", create_token(user=User.objects.create_user("carol")))
+    with Jiyi() as client:
+        assert client.settings.get()["memory.timezone"] == "UTC"
+
+
+def test_none_clears_a_time_and_unset_leaves_it(client: Jiyi):
+    now = timezone.now()
+    memory = client.atomic.create(content="The user flies to 成都.", event_start=now, event_end=now)
+    assert memory.event_start == now
+    assert client.atomic.update(memory.id, event_start=UNSET, event_end=None).event_end is None
+    assert client.atomic.get(memory.id).event_start == now
+
+
+def test_help_shows_the_parameters():
+    client = Jiyi("http://127.0.0.1", "token")
+    client.close()
+    assert str(inspect.signature(client.long_term.search)).startswith("(q: 'str', *, session_id")
+    assert client.long_term.search.__doc__.startswith("Return the memories that a message would recall")

@@ -1,0 +1,293 @@
+"""The client says what the OpenAPI document says: the same operations, parameters, bodies and answers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+
+import jiyi.resources.conversations
+import jiyi.resources.memories
+import jiyi.resources.person
+from jiyi import AsyncJiyi, Jiyi
+from jiyi._decoding import Into, ListOf, Number, PageOf, read_object
+from jiyi._requests import UNSET, Request, Resource, all_pages, call, stream
+from jiyi._streaming import read_turn
+from jiyi.types import Page, Turn
+
+DOCUMENT: dict[str, Any] = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+LEFT_OUT: dict[str, str] = {}
+"""Operations without a method, and why."""
+NOT_IN_DOCUMENT = {
+    ("DELETE", "/memory/long-term"): {"confirm"},
+    ("DELETE", "/memory/atomic"): {"confirm"},
+}
+"""Parameters that are in the specification of the API (clear all: `?confirm=all`)."""
+NOT_SENT = {
+    ("POST", "/chat/sessions/{session_id}/messages"): {"stream"},
+    ("POST", "/chat/messages/{message_id}/retry"): {"stream"},
+}
+"""Fields that the method itself chooses: there is one method for each value."""
+
+Methods = dict[str, "call[..., Any] | stream[...]"]
+
+
+def list_methods() -> Methods:
+    """Every method that sends a request, by its name in the client."""
+    client = Jiyi("http://127.0.0.1", "token")
+    client.close()
+    parts = {name: part for name, part in vars(client).items() if isinstance(part, Resource)}
+    return {
+        f"{name}.{method}": value
+        for name, part in parts.items()
+        for method, value in vars(type(part)).items()
+        if isinstance(value, call | stream)
+    }
+
+
+METHODS = list_methods()
+
+
+def list_operations() -> Iterator[tuple[str, str]]:
+    for path, operations in DOCUMENT["paths"].items():
+        for method in operations:
+            yield method.upper(), path
+
+
+def describe(method: Any, *, required_only: bool = False) -> Request[Any]:
+    """The request of a method, with something in each of its parameters."""
+    signature, hints = inspect.signature(method.describe), typing.get_type_hints(method.describe)
+    wanted = {
+        name: make_value(hints[name], name)
+        for name, parameter in list(signature.parameters.items())[1:]
+        if not required_only or parameter.default is inspect.Parameter.empty
+    }
+    return method.describe(None, **wanted)
+
+
+def make_value(hint: Any, name: str) -> Any:
+    """A value of an annotation."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return make_value(arguments[0], name)
+    if origin is Literal:
+        return arguments[0]
+    if origin in (Sequence, list):
+        return [make_value(arguments[0], name)]
+    if origin is Mapping:
+        return {"name": "value"}
+    if hint is datetime:
+        return datetime(2026, 11, 24).astimezone()
+    return {str: name, int: 1, float: 0.5, bool: True, bytes: b"[]", Any: "value"}.get(hint, {"name": "value"})
+
+
+def get_operation(request: Request[Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = DOCUMENT["paths"][request.path][request.method.lower()]
+    return operation
+
+
+def resolve(schema: Any) -> Any:
+    """A schema without references and without what only wraps one."""
+    if "$ref" in schema:
+        return resolve(DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    if len(schema.get("allOf", [])) == 1:
+        return resolve(schema["allOf"][0])
+    return schema
+
+
+def get_body(operation: dict[str, Any]) -> dict[str, Any]:
+    content = operation.get("requestBody", {}).get("content", {})
+    chosen = content.get("application/json") or content.get("multipart/form-data") or {"schema": {}}
+    return resolve(chosen["schema"])
+
+
+def get_answers(operation: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of the answers of success, as JSON."""
+    return [
+        resolve(response["content"]["application/json"]["schema"])
+        for status, response in operation["responses"].items()
+        if status.startswith("2") and "application/json" in response["content"]
+    ]
+
+
+# What is there
+
+
+def test_every_operation_has_a_method_or_a_reason():
+    served = {(request.method, request.path) for request in map(describe, METHODS.values())}
+    documented = set(list_operations())
+    assert served - documented == set()
+    assert {f"{method} {path}" for method, path in documented - served} == set(LEFT_OUT)
+
+
+def test_every_list_can_be_iterated():
+    client = Jiyi("http://127.0.0.1", "token")
+    client.close()
+    lists = {name for name, method in METHODS.items() if isinstance(describe(method).read, PageOf)}
+    iterated = {
+        f"{name}.{next(key for key, value in vars(type(part)).items() if value is listing.listing)}"
+        for name, part in vars(client).items()
+        if isinstance(part, Resource)
+        for listing in vars(type(part)).values()
+        if isinstance(listing, all_pages)
+    }
+    assert lists == iterated
+
+
+def test_both_clients_have_the_same_parts():
+    client, other = Jiyi("http://127.0.0.1", "token"), AsyncJiyi("http://127.0.0.1", "token")
+    client.close()
+    parts = [
+        {name: type(part) for name, part in vars(it).items() if isinstance(part, Resource)} for it in (client, other)
+    ]
+    assert parts[0] == parts[1]
+
+
+def test_every_resource_is_part_of_the_clients():
+    modules = (jiyi.resources.conversations, jiyi.resources.memories, jiyi.resources.person)
+    defined = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Resource) and value is not Resource
+    }
+    client = Jiyi("http://127.0.0.1", "token")
+    client.close()
+    assert defined == {type(part) for part in vars(client).values() if isinstance(part, Resource)}
+
+
+# What is sent
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_parameters_are_those_of_the_document(name: str):
+    request = describe(METHODS[name])
+    documented = get_operation(request).get("parameters", [])
+    by_place = {place: {p["name"] for p in documented if p["in"] == place} for place in ("path", "query", "header")}
+    known = by_place["query"] | NOT_IN_DOCUMENT.get((request.method, request.path), set())
+    assert set(request.ids) == by_place["path"] == set(re.findall(r"{(\w+)}", request.path))
+    assert set(request.parameters) == known
+    assert set(request.headers) == by_place["header"]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_body_is_that_of_the_document(name: str):
+    request = describe(METHODS[name])
+    schema = get_body(get_operation(request))
+    if name == "settings.update":
+        assert request.body == {"name": "value"}  # any setting by its name
+        return
+    sent = {"file"} if request.file is not None else set(request.body or {})
+    documented = set(schema.get("properties", {}))
+    assert sent | NOT_SENT.get((request.method, request.path), set()) == documented
+    always = describe(METHODS[name], required_only=True)
+    assert set(always.body or ({"file"} if always.file else {})) >= set(schema.get("required", []))
+
+
+def test_a_past_message_is_that_of_the_document():
+    body = get_body(DOCUMENT["paths"]["/chat/sessions/{session_id}/turns"]["post"])
+    documented = resolve(body["properties"]["messages"]["items"])
+    past = jiyi.resources.conversations.PastMessage
+    assert set(documented["properties"]) == past.__required_keys__ | past.__optional_keys__
+    assert set(documented["required"]) == past.__required_keys__
+
+
+# What is read
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_answer_is_read_as_the_document_has_it(name: str):
+    request = describe(METHODS[name])
+    for schema in get_answers(get_operation(request)):
+        match request.read:
+            case Into(kind):
+                check_type(kind, schema, at=name)
+            case PageOf(kind):
+                check_type(Page, schema, at=name, item=kind)
+            case ListOf(kind, field):
+                check_type(list[kind], schema if field is None else resolve(schema["properties"][field]), at=name)
+            case Number(field):
+                assert resolve(schema["properties"][field])["type"] == "integer"
+            case read if read is read_object:
+                assert schema["type"] == "object"
+            case read:
+                raise AssertionError(f"{name} reads its answer with {read}")
+
+
+def test_the_events_of_a_stream_end_with_a_turn():
+    assert read_turn == Into(Turn)
+
+
+def check_type(hint: Any, schema: Any, *, at: str, item: Any = None, optional: bool = False) -> None:
+    """Compare an annotation with a schema, all the way down. `item`: what a page is of. `optional`: may be left out."""
+    schema = resolve(schema)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if is_dataclass(hint):
+        check_fields(hint, schema, at=at, item=item)
+    elif origin is types.UnionType:
+        check_type(arguments[0], without_null(schema), at=at)
+        assert arguments[1] is type(None)
+        assert accepts_null(schema) or optional, f"{at} is never null"
+    elif origin is list:
+        assert schema["type"] == "array", at
+        check_type(item if isinstance(arguments[0], typing.TypeVar) else arguments[0], schema["items"], at=at)
+    elif origin is dict:
+        assert schema["type"] == "object", at
+        if arguments[1] is not Any:
+            check_type(arguments[1], schema["additionalProperties"], at=at)
+    elif origin is Literal:
+        assert set(arguments) == set(schema["enum"]), at
+    elif hint is datetime:
+        assert schema.get("format") == "date-time", at
+        assert not accepts_null(schema), at
+    elif hint is not Any:
+        assert schema["type"] == {str: "string", int: "integer", float: "number", bool: "boolean"}[hint], at
+
+
+def check_fields(kind: Any, schema: Any, *, at: str, item: Any) -> None:
+    hints, documented = typing.get_type_hints(kind), schema["properties"]
+    assert set(hints) == set(documented), at
+    for field in fields(kind):
+        place = f"{kind.__name__}.{field.name}"
+        optional = field.default is None
+        assert not (optional and field.name in schema.get("required", [])), f"{place} is always there"
+        check_type(hints[field.name], documented[field.name], at=place, item=item, optional=optional)
+        has_default = not (field.default is MISSING and field.default_factory is MISSING)
+        assert has_default or field.name in schema.get("required", []) or is_always_there(kind, field.name), place
+
+
+def is_always_there(kind: Any, name: str) -> bool:
+    """Fields that a request may leave out and an answer never does; one component of the document describes both."""
+    return (kind.__name__, name) in {("Session", "title"), ("Session", "temporary")}
+
+
+def accepts_null(schema: Any) -> bool:
+    alternatives = schema.get("oneOf", []) + schema.get("anyOf", [])
+    kinds = schema.get("type", [])
+    return "null" in kinds or any(part.get("type") == "null" for part in alternatives)
+
+
+def without_null(schema: Any) -> Any:
+    """The schema of the values that are not null."""
+    for part in schema.get("oneOf", []) + schema.get("anyOf", []):
+        if part.get("type") != "null":
+            return resolve(part)
+    kinds = schema.get("type", [])
+    return schema | {"type": next(kind for kind in kinds if kind != "null")} if isinstance(kinds, list) else schema
+
+
+def test_unset_is_left_out_and_none_is_sent():
+    described = jiyi.resources.memories.WorkingMemories.update.describe
+    assert described(None, "id").body == {}
+    assert described(None, "id", current_topic=UNSET, context_variables={"a": None}).body == {
+        "context_variables": {"a": None}
+    }
+    assert described(None, "id", current_topic=None).body == {"current_topic": None}
