@@ -49,7 +49,9 @@ class ExportView(AsyncAPIView):
 class EraseRequest(KnownFieldsSerializer):
     """A confirmation."""
 
-    confirm = StrictCharField(trim_whitespace=False, help_text="The username or, for an end user of a service, the external ID.")
+    confirm = StrictCharField(
+        trim_whitespace=False, help_text="The username or, for an end user of a service, the external ID."
+    )
 
 
 class ErasureReceiptSerializer(serializers.Serializer[object]):

@@ -95,12 +95,12 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
         """Take a PATCH for what its serializer says: it is partial only if it was given as such."""
         if self.method != "PATCH" or not is_serializer(serializer):
-            return super()._get_request_for_media_type(serializer, direction)
+            return super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
         component = self.resolve_serializer(force_instance(serializer), direction)
         return component.ref, True
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
-        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if direction == "response":
             # A default is for what is left out of a request; an answer has it.
             always = {name for name, field in serializer.fields.items() if field.default is not empty}
@@ -112,7 +112,7 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
     def _get_serializer_field_meta(
         self, field: serializers.Field[Any, Any, Any, Any], direction: Any
     ) -> dict[str, Any]:
-        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
         meta.pop("title", None)  # a model's verbose name, in the language of the request
         return meta
 
