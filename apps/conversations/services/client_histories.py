@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import MD5
 
 from apps.accounts.models import User
@@ -20,6 +20,7 @@ from apps.conversations.queue.services import add_work
 from apps.conversations.selectors import get_window
 from apps.conversations.services import close_round, lock_session, make_title, open_round
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessage, Window
+from apps.core.db import fetch_prepared
 
 MAX_CANDIDATES = 5
 """Sessions that are compared with a history; more have the same replies only where these are commonplace."""
@@ -32,6 +33,24 @@ ASKED_AGAIN = timedelta(minutes=10)
 
 TOOLS_RUN = timedelta(days=1)
 """How long a message waits for the results of the tools that its answer called."""
+
+
+# Written by hand, as what every turn of such a client asks: composing a query by the ORM takes longer than its answer.
+CANDIDATES = """
+SELECT session_id
+FROM conversation JOIN chat_session ON chat_session.id = session_id AND NOT temporary
+WHERE conversation.user_id = %(user)s AND md5(content) = ANY(%(digests)s) AND role = 'assistant' AND NOT from_history
+ORDER BY create_time DESC
+LIMIT 50
+"""
+
+STORED = """
+SELECT said.id, said.role, said.content, said.position, asked.position, said.status, said.reply_to_id, said.from_history
+FROM conversation AS said LEFT JOIN conversation AS asked ON asked.id = said.reply_to_id
+WHERE said.session_id = %(session)s AND said.user_id = %(user)s AND said.role <> 'summary'
+ORDER BY said.position DESC
+LIMIT %(limit)s
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +84,10 @@ def find_session(*, user: User, given: ClientHistory, now: datetime) -> uuid.UUI
     replies = [line.content for line in given.before if line.role == Role.ASSISTANT and line.content.strip()]
     if not replies:
         return _find_unanswered_session(user, given, now=now)
-    rows = _with_text(user, replies[-_EVIDENCE:]).filter(
-        role=Role.ASSISTANT, from_history=False, session__temporary=False
-    )
-    candidates = dict.fromkeys(rows.order_by("-create_time").values_list("session_id", flat=True)[:50])
+    rows = fetch_prepared(CANDIDATES, {"user": user.pk, "digests": _digest_texts(replies[-_EVIDENCE:])})
+    candidates = list(dict.fromkeys(session_id for (session_id,) in rows))
     best: tuple[int, bool, uuid.UUID] | None = None
-    for session_id in list(candidates)[:MAX_CANDIDATES]:
+    for session_id in candidates[:MAX_CANDIDATES]:
         branch = follow(given.before, given.message, _read_stored(user, session_id), whole=False)
         score = (branch.count, not branch.replaced, session_id)
         if branch.is_known and branch.count >= min(2, len(given.before)) and (best is None or score[:2] > best[:2]):
@@ -85,7 +102,8 @@ def _find_unanswered_session(user: User, given: ClientHistory, *, now: datetime)
     since = now - (TOOLS_RUN if given.has_results else ASKED_AGAIN)
     answered = Message.objects.filter(session=OuterRef("session"), role=Role.ASSISTANT)
     waiting = Q(status=MessageStatus.FAILED) | (Q(status=MessageStatus.COMPLETE) if given.has_results else Q())
-    rows = _with_text(user, [given.message]).filter(waiting, role=Role.USER, create_time__gte=since)
+    rows = Message.objects.annotate(digest=MD5("content")).filter(digest__in=_digest_texts([given.message]))
+    rows = rows.filter(waiting, user=user, role=Role.USER, create_time__gte=since)
     row = rows.filter(~Exists(answered)).order_by("-create_time").only("session_id").first()
     return row.session_id if row else None
 
@@ -96,7 +114,7 @@ def ensure_session(*, user: User, session_id: uuid.UUID, temporary: bool = False
     Session.objects.get_or_create(id=session_id, user=user, defaults={"temporary": temporary})
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def open_client_round(
     *,
     user: User,
@@ -142,6 +160,8 @@ def _change_branch(session: Session, branch: Branch, *, now: datetime) -> None:
         rows.update(status=MessageStatus.COMPLETE)
         if not session.temporary:
             add_work(messages=rows, kinds=[Work.Kind.EMBED], now=now)
+            # It may have been replaced before it was learned from.
+            add_work(messages=rows.filter(role=Role.USER), kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
 
 
 def close_client_round(
@@ -185,16 +205,14 @@ def await_tools(*, opened: OpenRound, now: datetime) -> None:
             add_work(messages=rows, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
 
 
-def _with_text(user: User, texts: Iterable[str]) -> QuerySet[Message]:
-    """The user's messages that say just this, by the index on it; clients may have trimmed what was sent to them."""
+def _digest_texts(texts: Iterable[str]) -> list[str]:
+    """What the index on the text of messages holds of these; clients may have trimmed what was sent to them."""
     wanted = {form for text in texts for form in (text, text.strip())}
-    digests = [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in wanted]
-    return Message.objects.filter(user=user).annotate(digest=MD5("content")).filter(digest__in=digests)
+    return [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in wanted]
 
 
 def _read_stored(user: User, session_id: uuid.UUID) -> list[StoredMessage]:
-    rows = Message.objects.filter(user=user, session=session_id).exclude(role=Role.SUMMARY)
-    fields = ("id", "role", "content", "position", "reply_to__position", "status", "reply_to_id", "from_history")
+    rows = fetch_prepared(STORED, {"user": user.pk, "session": session_id, "limit": 2 * MAX_COMPARED})
     return [
         StoredMessage(
             id=message_id,
@@ -205,9 +223,7 @@ def _read_stored(user: User, session_id: uuid.UUID) -> list[StoredMessage]:
             reply_to=reply_to,
             from_history=from_history,
         )
-        for message_id, role, content, position, asked_at, status, reply_to, from_history in rows.order_by(
-            "-position"
-        ).values_list(*fields)[: 2 * MAX_COMPARED]
+        for message_id, role, content, position, asked_at, status, reply_to, from_history in rows
     ]
 
 
