@@ -36,6 +36,15 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
         ]
 
 
+class EndUser(User):  # type: ignore[django-manager-missing]  # knox has no types
+    """An account that a service made for one of the people it serves (T4): the same rows as a page of their own."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("end user")
+        verbose_name_plural = _("end users")
+
+
 def all_scopes() -> list[str]:
     """What a token may do unless it was limited."""
     return [str(scope) for scope in ALL_SCOPES]

@@ -8,7 +8,7 @@ from django.urls import resolve
 
 from apps.accounts.permissions import get_needed_scope
 
-BEARER = "knoxApiToken"
+BEARER = "token"
 
 
 def describe_scopes(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from apps.memory.models import (
     SharedContext,
     WorkingMemory,
 )
+from apps.panel.accounts.end_users import sees_services
 from apps.panel.owned import sees_everybody
 from apps.panel.review.badge import count_badge
 from apps.profile.models import ProfileProposal, UserProfile
@@ -83,6 +84,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 table(User, "person"),
                 table(ApiToken, "key"),
+                page(_("Services"), "apps", "accounts_enduser_changelist") | {"permission": sees_services},
                 page(_("Erase all data"), "delete_forever", "erasure"),
             ],
         },

@@ -174,17 +174,20 @@ class PartInline:
         return False
 
 
-def choose_owner(request: HttpRequest) -> User:
+def choose_owner(request: HttpRequest, *, or_end_user: bool = False) -> User:
     """The person whose data a page that is not a list shows: who asks, or for staff whom ``?user=`` (an ID) names.
 
-    An unknown or malformed ID, and any for whoever is not staff, is who asks: nobody learns who exists. Only what staff
-    change is not to become their own because somebody is gone: then it is 404.
+    With `or_end_user` a service names its end users, too. An unknown or malformed ID, and any that who asks may not
+    name, is who asks: nobody learns who exists. Only what one changes for somebody else is not to become one's own
+    because that one is gone: then it is 404.
     """
     named = request.GET.get("user", "") or request.POST.get("user", "")
-    if sees_everybody(request) and named.isdecimal() and len(named) <= 18:
-        found = User.objects.filter(pk=int(named)).first()
+    people = User.objects.all() if sees_everybody(request) else User.objects.filter(service=request.user.pk)
+    may_name = sees_everybody(request) or or_end_user
+    if may_name and named.isdecimal() and len(named) <= 18:
+        found = people.filter(pk=int(named)).first()
         if found is not None:
             return found
-    if sees_everybody(request) and named and request.method == "POST":
+    if may_name and named and request.method == "POST":
         raise Http404
     return request.user  # type: ignore[return-value]  # the site lets nobody in who is not logged in

@@ -26,6 +26,9 @@ _REASONS = (
     gettext_noop("Another active memory now uses this key."),
     gettext_noop("Another active memory now says this."),
     gettext_noop("The memory that replaced this one has since been deleted."),
+    gettext_noop("Must be a number of requests and a period, such as 60/min (sec, min, hour or day)."),
+    gettext_noop("Must have 32 to 1,000 bytes."),
+    gettext_noop("An end user of a service cannot be a service."),
 )
 
 

@@ -20,7 +20,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts.models import ApiToken, User
+from apps.accounts.models import ApiToken, EndUser, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.models import (
@@ -47,6 +47,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "summaries.SessionSummary": ("咖啡", NOTHING),
     "accounts.ApiToken": ("client 1", NOTHING),
     "accounts.User": ("person 1", NOTHING),
+    "accounts.EndUser": ("customer 1", NOTHING),
     "memory.Change": ("00000000-0000-4000-8000-000000000000",),
     "conversations.Message": ("我喜欢的咖啡是什么",),
     "conversations.Session": ("咖啡", NOTHING),
@@ -240,6 +241,8 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
         ApiToken.objects.all(),
     ):
         yield _page(_title(rows.model, "one"), f"{_name(rows.model)}_change", {}, rows.filter(**mine)[:1].get().pk)
+    served = EndUser.objects.filter(service=owner)[:1].get()
+    yield _page(_title(served, "one"), f"{_name(served)}_change", {}, served.pk)
     if sees_everybody(request):
         for row in (owner, Strategy.objects.order_by("pk")[0], EmbeddingModel.objects.order_by("pk")[0]):
             yield _page(_title(row, "one"), f"{_name(row)}_change", {}, row.pk)

@@ -20,7 +20,7 @@ from benchmarks.panel.texts import THINGS, say, time_of
 def fill_belongings(
     user: Any, sessions: Sequence[Session], messages: Sequence[Message], count: int, draw: random.Random
 ) -> None:
-    """Store tokens, versions of the profile and proposals for it, shared contexts, and digests of what was deleted.
+    """Store tokens, end users, versions of the profile, proposals for it, shared contexts, digests of what was deleted.
 
     The first context has an entry for each of the others.
     """
@@ -35,6 +35,9 @@ def fill_belongings(
         )
         for number in range(count)
     )
+    names = [f"customer {number}" for number in range(count)]
+    served = [User(username=f"{user.pk}+{name}", password="!", service=user, external_id=name) for name in names]
+    User.objects.bulk_create(served, batch_size=1_000)
     contexts = [
         SharedContext(
             user=user,
@@ -91,7 +94,7 @@ def _fill_profile(user: Any, messages: Sequence[Message], count: int, draw: rand
 
 def fill_people(count: int) -> None:
     """Store people, each with a profile, so that there are `count` of either."""
-    start = User.objects.count()
+    start = User.objects.filter(service=None).count()
     people = [User(username=f"person {number}", password="!") for number in range(start, count)]
     User.objects.bulk_create(people, batch_size=1_000)
     copy_rows(UserProfile(user=person, background=say(person.pk, "咖啡"), version=1) for person in people)

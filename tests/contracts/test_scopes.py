@@ -13,9 +13,9 @@ from apps.accounts.permissions import HasScope
 from apps.accounts.services import create_token
 from apps.accounts.types import ALL_SCOPES, Scope
 from project.scopes import SCOPES
+from tests.contracts.document import get_document
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.test_access import assert_error, call, path_of
-from tests.contracts.test_schema import DOCUMENT
 
 CALLS = list_api_calls()
 
@@ -107,5 +107,5 @@ def test_a_browser_session_has_all_scopes(transactional_db: None):
 
 def test_the_document_names_the_scope_of_every_operation():
     for route, method in CALLS:
-        requirements = DOCUMENT["paths"][route.template][method]["security"]
-        assert {"knoxApiToken": [SCOPES[route.name][method]]} in requirements
+        requirements = get_document()["paths"][route.template][method]["security"]
+        assert {"token": [SCOPES[route.name][method]]} in requirements

@@ -16,6 +16,7 @@ from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver
 
 from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.services.identity import get_or_create_end_user
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import SECRET, World, build_world, dump
@@ -106,6 +107,7 @@ def list_rows(label: str, user: User) -> list[str]:
 def make_person(client: ApiClient, secret: str) -> Person:
     world = build_world(client, secret=secret)
     ApiToken.objects.create(user=client.user, name=secret)
+    get_or_create_end_user(service=client.user, external_id=secret)
     browser = Client()
     browser.force_login(client.user)
     return Person(user=client.user, world=world, secret=secret, browser=browser)
@@ -248,7 +250,8 @@ def test_autocompletion_and_the_search_of_the_menu_tell_of_nobody_else(mei: Pers
     names = {"app_label": "memory", "model_name": "longtermmemory", "field_name": "user", "term": mei.user.username}
     assert lin.browser.get(f"{_ROOT}autocomplete/", names).status_code == 403
     found = staff.get(f"{_ROOT}autocomplete/", names).json()["results"]
-    assert [row["text"] for row in found] == [mei.user.username]
+    served = mei.user.end_users.get().username
+    assert sorted(row["text"] for row in found) == [mei.user.username, served]
     for term in (mei.user.username, *mei.secret.split()):
         assert not holds(lin.browser.get(f"{_ROOT}search/", {"s": term, "extended": "1"}).content.decode(), mei)
 

@@ -7,8 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,11 +16,12 @@ from django.utils.translation import ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from apps.accounts.models import ApiToken, User
+from apps.accounts.models import ApiToken, EndUser, User
 from apps.accounts.services import set_active
 from apps.conversations.models import Message, Session, Work
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
+from apps.panel.accounts.counting import count_per
 from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
@@ -55,7 +55,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "panel/accounts/belongings.html"
-    list_display = ("username", "standing", "memories", "last_active", "service", "end_users_count", "date_joined")
+    list_display = ("username", "standing", "memories", "last_active", "origin", "end_users_count", "date_joined")
     list_select_related = ("service",)
     list_filter = ("is_active", "is_staff", ("service", admin.RelatedOnlyFieldListFilter))
     search_fields = ("username", "email", "external_id")
@@ -75,11 +75,12 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         users: QuerySet[User] = super().get_queryset(request)
         active = {"user": OuterRef("pk"), "status": Status.ACTIVE}
         return users.annotate(
-            remembered=_count(LongTermMemory.objects.filter(**active)) + _count(AtomicMemory.objects.filter(**active)),
+            remembered=count_per(LongTermMemory.objects.filter(**active))
+            + count_per(AtomicMemory.objects.filter(**active)),
             seen=Subquery(
                 Session.objects.filter(user=OuterRef("pk")).order_by("-last_active_at").values("last_active_at")[:1]
             ),
-            served=_count(User.objects.filter(service=OuterRef("pk")), by="service"),
+            served=count_per(User.objects.filter(service=OuterRef("pk")), by="service"),
         )
 
     @admin.display(description=_("account"), ordering="is_active")
@@ -102,11 +103,18 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     def last_active(self, user: Any) -> SafeString | str:
         return age(user.seen)
 
+    @admin.display(description=_("service and external ID"), ordering="external_id")
+    def origin(self, user: User) -> SafeString | str:
+        if user.service is None:
+            return "–"
+        text = '<div class="origin"><bdi>{}</bdi> <span class="muted">{}</span></div>'
+        return format_html(text, user.external_id, user.service.username)
+
     @admin.display(description=_("end users"), ordering="served")
     def end_users_count(self, user: Any) -> SafeString | str:
         if not user.served:
             return "–"
-        return format_html('<a href="{}">{}</a>', link_list(User, service__id__exact=user.pk), user.served)
+        return format_html('<a href="{}">{}</a>', link_list(EndUser, service__id__exact=user.pk), user.served)
 
     @admin.action(description=_("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -146,7 +154,3 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         context = {**(extra_context or {}), "belongings": belongings}
         page: HttpResponse = super().change_view(request, object_id, form_url, context)
         return page
-
-
-def _count(rows: QuerySet[Any], *, by: str = "user") -> Coalesce:
-    return Coalesce(Subquery(rows.order_by().values(by).annotate(n=Count("*")).values("n")), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any
 
 from django.http import FileResponse, HttpRequest, HttpResponse
@@ -12,15 +13,24 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
-from apps.accounts.services.erasure import Receipt, count_rows, erase_user
+from apps.accounts.services.erasure import Receipt, confirms_erasure, count_rows, erase_user
 from apps.accounts.services.export import answer_export
 from apps.accounts.services.personal_data import list_tables
 from apps.panel.links import link_page
+from apps.panel.owned import choose_owner
 from apps.panel.pages import PanelPage
 
 
-class ErasurePage(PanelPage):
-    """One's own data; for staff anybody's, with ``?user=``."""
+class _OwnOrServed(PanelPage):
+    """A page about one's own data, or, with ``?user=``, about an end user's of one's service; for staff anybody's."""
+
+    @cached_property
+    def owner(self) -> User:
+        return choose_owner(self.request, or_end_user=True)
+
+
+class ErasurePage(_OwnOrServed):
+    """Erases all data of a person once their name was typed."""
 
     title = _("Erase all data")
     template_name = "panel/erasure/page.html"
@@ -29,8 +39,8 @@ class ErasurePage(PanelPage):
         return self._ask(request)
 
     def post(self, request: HttpRequest) -> HttpResponse:
-        """Erase, where ``confirm`` is the person's user name to the letter; else nothing happens, with status 400."""
-        if request.POST.get("confirm", "") != self.owner.get_username():
+        """Erase, where ``confirm`` is the person's name to the letter; else nothing happens, with status 400."""
+        if not confirms_erasure(self.owner, request.POST.get("confirm", "")):
             return self._ask(request, status=400, refused=True)
         receipt = erase_user(user=self.owner)
         tables = [{"title": title, "count": receipt.deleted[name]} for name, title in _title_tables().items()]
@@ -64,12 +74,13 @@ class ErasurePage(PanelPage):
         other = self.owner if self.owner != request.user else None
         return {
             "mine": other is None,
+            "name": self.owner.external_id if self.owner.service_id else self.owner.get_username(),
             "address": link_page("erasure", user=other),
             "export_link": link_page("erasure_export", user=other),
         }
 
 
-class ExportPage(PanelPage):
+class ExportPage(_OwnOrServed):
     """Everything remembered about a person as a file, to keep before it is erased (R2)."""
 
     title = _("Export all data")

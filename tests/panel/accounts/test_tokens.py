@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token
+from apps.accounts.services.tokens import read_jwt_secret
+from apps.panel.accounts.snippets import list_snippets
 from tests.support.factories import UserFactory
 
 ADD, LIST = "admin:accounts_apitoken_add", "admin:accounts_apitoken_changelist"
@@ -28,7 +31,8 @@ def mei(client: Client) -> User:
 
 def make(client: Client, *, user: User | None = None, **fields: str) -> Any:
     query = {"user": user.pk} if user else {}
-    return client.post(reverse(ADD, query=query), {"name": "笔记本", "days": ""} | fields)
+    given = {"name": "笔记本", "kind": "personal", "scope": "admin", "days": "", "throttle": "", "jwt_secret": ""}
+    return client.post(reverse(ADD, query=query), given | fields)
 
 
 def test_a_token_is_shown_once_and_works(client: Client, mei: User) -> None:
@@ -38,6 +42,7 @@ def test_a_token_is_shown_once_and_works(client: Client, mei: User) -> None:
     assert "no-store" in page["Cache-Control"]
     stored = ApiToken.objects.get()
     assert (stored.user, stored.name, (stored.expiry - timezone.now()).days) == (mei, "笔记本", 29)
+    assert (stored.is_service, stored.scopes, stored.throttle) == (False, ["read", "write", "admin"], "")
     answer = Client().get(reverse("settings"), headers={"authorization": f"Bearer {token}"})
     assert answer.status_code == 200
     listed = client.get(reverse(LIST)).content.decode()
@@ -46,18 +51,94 @@ def test_a_token_is_shown_once_and_works(client: Client, mei: User) -> None:
     assert token not in client.get(reverse(ADD)).content.decode()
 
 
-@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "x" * 101}, {"days": "31"}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": ""},
+        {"name": "x" * 101},
+        {"days": "31"},
+        {"scope": ""},
+        {"scope": "everything"},
+        {"throttle": "60/fortnight"},
+    ],
+)
 def test_a_bad_form_makes_nothing(client: Client, mei: User, fields: dict[str, str]) -> None:
-    assert make(client, **fields).status_code == 400
+    page = make(client, **fields)
+    assert page.status_code == 400
+    assert set(page.context["form"].errors) == set(fields)
     assert not ApiToken.objects.exists()
 
 
-def test_how_to_use_it_names_this_server_and_what_it_serves(client: Client, mei: User, settings: Any) -> None:
-    page = make(client).content.decode()
-    assert "curl http://testserver/memory/long-term" in page
-    assert "from openai import OpenAI" not in page
-    settings.ROOT_URLCONF = "tests.panel.accounts.urls_with_openai"
-    assert "from openai import OpenAI" in make(client).content.decode()
+@pytest.mark.spec("T4")
+def test_a_service_token_is_made_with_what_it_may_do(client: Client, mei: User) -> None:
+    mei.user_permissions.add(Permission.objects.get(codename="add_apitoken"))
+    secret = "0123456789abcdef0123456789abcdef"
+    page = make(client, kind="service", scope="write", throttle="60/min", jwt_secret=secret)
+    stored = ApiToken.objects.get()
+    assert (stored.is_service, stored.scopes, stored.throttle) == (True, ["read", "write"], "60/min")
+    assert read_jwt_secret(stored) == secret
+    shown = [page, client.get(reverse(LIST)), client.get(reverse("admin:accounts_apitoken_change", args=[stored.pk]))]
+    for text in (answer.content.decode() for answer in shown):
+        assert secret not in text
+        assert stored.encrypted_jwt_secret not in text
+    assert "X-End-User: mei" in shown[0].content.decode()
+    assert "60/min" in shown[2].content.decode()
+
+
+def test_a_secret_that_is_too_short_is_refused_beside_its_field(client: Client, mei: User) -> None:
+    mei.user_permissions.add(Permission.objects.get(codename="add_apitoken"))
+    page = make(client, kind="service", jwt_secret="short")
+    assert (page.status_code, set(page.context["form"].errors)) == (400, {"jwt_secret"})
+    assert "short" not in page.content.decode(), "what was typed is not sent back"
+    assert make(client, kind="personal", jwt_secret="short").status_code == 200
+    assert not ApiToken.objects.get().encrypted_jwt_secret
+
+
+@pytest.mark.spec("T4")
+def test_who_may_not_make_accounts_makes_no_service_tokens(client: Client, mei: User) -> None:
+    form = client.get(reverse(ADD)).context["form"]
+    assert not {"kind", "jwt_secret"} & set(form.fields)
+    assert make(client, kind="service").status_code == 200
+    assert not ApiToken.objects.get().is_service
+    create_token(user=mei, is_service=True)  # as the operator does
+    assert "kind" in client.get(reverse(ADD)).context["form"].fields
+    assert make(client, kind="service", name="second").status_code == 200
+    assert ApiToken.objects.get(name="second").is_service
+
+
+def test_the_list_tells_kind_scopes_last_use_and_state(client: Client, mei: User) -> None:
+    create_token(user=mei, name="laptop", scopes=["read"])
+    create_token(user=mei, name="shop", is_service=True)
+    ApiToken.objects.filter(name="shop").update(expiry=timezone.now(), last_used_at=timezone.now())
+    text = client.get(reverse(LIST)).content.decode()
+    expected = ("personal token", "service token", "never", "just now", "expired", "<code>read</code>")
+    assert [word for word in expected if word not in text] == []
+
+
+def test_how_to_use_it_names_this_server_and_what_it_serves(client: Client, mei: User) -> None:
+    snippets = {snippet.id: snippet.text for snippet in make(client).context["snippets"]}
+    assert "curl http://testserver/memory/long-term" in snippets["curl"]
+    assert 'base_url="http://testserver/v1"' in snippets["openai"]
+
+
+def test_only_doors_that_there_are_are_explained(client: Client, mei: User, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.panel.accounts.urls_of_one_door"
+    assert [snippet.id for snippet in make(client).context["snippets"]] == ["curl", "mcp"]
+
+
+@pytest.mark.parametrize("is_service", [True, False])
+def test_what_is_copied_works(client: Client, mei: User, is_service: bool) -> None:
+    """The command line as a shell reads it, the program as Python does, the configuration as JSON."""
+    token = create_token(user=mei, is_service=is_service)
+    made = list_snippets(server="http://testserver", token=token, is_service=is_service)
+    texts = {snippet.id: snippet.text for snippet in made}
+    _curl, address, *options = shlex.split(texts["curl"].replace("\\\n", ""))
+    headers = dict(line.split(": ", 1) for line in options[1::2])
+    assert Client().get(address.removeprefix("http://testserver"), headers=headers).status_code == 200
+    assert User.objects.filter(service=mei, external_id="mei").exists() == is_service
+    compile(texts["openai"], "openai", "exec")
+    assert ("user=" in texts["openai"]) == is_service
+    assert ("open-webui" in texts) == is_service
 
 
 def test_one_revokes_ones_own_only(client: Client, mei: User) -> None:

@@ -74,7 +74,7 @@ def test_the_receipt_says_what_was_deleted_and_that_it_is_gone(client: Client, m
 
 def test_nobody_erases_or_exports_somebody_else(client: Client, mei: User, lin: User) -> None:
     log_in(client, lin)
-    assert client.post(reverse(PAGE, query={"user": mei.pk}), {"confirm": "mei", "user": mei.pk}).status_code == 400
+    assert client.post(reverse(PAGE, query={"user": mei.pk}), {"confirm": "mei", "user": mei.pk}).status_code == 404
     exported = b"".join(client.get(reverse(EXPORT), {"user": mei.pk})).decode()
     assert "向日葵" in exported
     assert "紫罗兰" not in exported
@@ -90,6 +90,24 @@ def test_staff_erase_and_export_for_somebody(client: Client, mei: User, lin: Use
     assert answer["Content-Disposition"].startswith("attachment")
     assert client.post(page.context["address"], {"confirm": "tang"}).status_code == 400
     assert client.post(page.context["address"], {"confirm": "mei"}).context["receipt"].verified
+    assert [memory.user for memory in LongTermMemory.objects.all()] == [lin]
+
+
+@pytest.mark.spec("T4")
+def test_a_service_erases_and_exports_its_end_users_and_no_others(client: Client, mei: User, lin: User) -> None:
+    service, other = UserFactory.create(username="shop"), UserFactory.create(username="clinic")
+    User.objects.filter(pk=mei.pk).update(service=service, external_id="customer 1")
+    User.objects.filter(pk=lin.pk).update(service=other, external_id="customer 1")
+    log_in(client, service)
+    page = client.get(reverse(PAGE), {"user": mei.pk})
+    assert "Data stored about customer 1" in page.content.decode()
+    exported = b"".join(client.get(page.context["export_link"])).decode()
+    assert "紫罗兰" in exported
+    assert client.post(page.context["address"], {"confirm": "shop"}).status_code == 400
+    assert client.post(reverse(PAGE, query={"user": lin.pk}), {"confirm": "customer 1"}).status_code == 404
+    assert "向日葵" not in b"".join(client.get(reverse(EXPORT), {"user": lin.pk})).decode()
+    assert LongTermMemory.objects.count() == 4
+    assert client.post(page.context["address"], {"confirm": "customer 1"}).context["receipt"].verified
     assert [memory.user for memory in LongTermMemory.objects.all()] == [lin]
 
 

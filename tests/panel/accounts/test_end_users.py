@@ -1,0 +1,151 @@
+"""Services in the panel: what each holds, for the service itself and for staff (T4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import EndUser, User
+from apps.accounts.services import create_token
+from apps.accounts.services.identity import get_or_create_end_user
+from apps.conversations.models import Message, Session
+from apps.memory.models import LongTermMemory, Status
+from tests.support.factories import LongTermMemoryFactory, UserFactory
+
+LIST = "admin:accounts_enduser_changelist"
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7", "T4")]
+
+
+@pytest.fixture
+def shop() -> User:
+    return UserFactory.create(username="shop")
+
+
+def serve(service: User, *names: str) -> list[User]:
+    """End users of a service, each with two active memories, a pending one, and a message."""
+    made = []
+    for name in names:
+        user = get_or_create_end_user(service=service, external_id=name)
+        LongTermMemoryFactory.create_batch(2, user=user)
+        waiting = LongTermMemoryFactory.create(user=user)
+        LongTermMemory.objects.filter(pk=waiting.pk).update(status=Status.PENDING)
+        session = Session.objects.create(user=user)
+        Message.objects.create(session=session, user=user, role="user", content="你好", position=1)
+        made.append(user)
+    return made
+
+
+def log_in(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+def list_shown(client: Client, **query: str) -> dict[str, tuple[int, int]]:
+    """The figures of the end users in the list."""
+    rows = client.get(reverse(LIST), query).context["cl"].result_list
+    return {f"{row.service.username}: {row.external_id}": (row.remembered, row.said) for row in rows}
+
+
+def test_a_service_sees_its_own_end_users_and_what_they_hold(client: Client, shop: User) -> None:
+    serve(shop, "mei", "lin")
+    serve(UserFactory.create(username="clinic"), "mei")
+    log_in(client, shop)
+    assert list_shown(client) == {"shop: lin": (2, 1), "shop: mei": (2, 1)}
+    assert list_shown(client, q="me") == {"shop: mei": (2, 1)}
+    (service,) = client.get(reverse(LIST)).context["services"]
+    assert (service["name"], service["end_users"], service["memories"], service["messages"]) == ("shop", 2, 4, 2)
+    assert service["seen"] == Session.objects.filter(user__service=shop).latest("last_active_at").last_active_at
+    assert "clinic" not in client.get(reverse(LIST)).content.decode()
+
+
+def test_staff_see_all_services_and_narrow_the_list_to_one(client: Client, shop: User) -> None:
+    clinic = UserFactory.create(username="clinic")
+    serve(shop, "mei", "lin")
+    serve(clinic, "mei")
+    create_token(user=UserFactory.create(username="new"), is_service=True)
+    log_in(client, UserFactory.create(is_staff=True))
+    services = client.get(reverse(LIST)).context["services"]
+    assert [(one["name"], one["end_users"], one["tokens"]) for one in services] == [
+        ("shop", 2, 0),
+        ("clinic", 1, 0),
+        ("new", 0, 1),
+    ]
+    assert set(list_shown(client)) == {"shop: mei", "shop: lin", "clinic: mei"}
+    assert set(list_shown(client, service__id__exact=str(clinic.pk))) == {"clinic: mei"}
+    assert client.get(services[0]["link"]).status_code == 200
+
+
+def test_who_is_no_service_is_told_what_one_is_and_finds_it_in_no_menu(client: Client, shop: User) -> None:
+    serve(shop, "mei")
+    log_in(client, UserFactory.create())
+    page = client.get(reverse(LIST))
+    assert page.context["services"] == []
+    assert list(page.context["cl"].result_list) == []
+    assert "Create a service token" not in page.content.decode()
+    menu = f'href="{reverse(LIST)}"'
+    assert menu not in client.get(reverse("admin:index")).content.decode()
+    assert menu in log_in(client, shop).get(reverse("admin:index")).content.decode()
+    log_in(client, User.objects.create_superuser("root"))
+    User.objects.filter(service=shop).delete()
+    assert "Create a service token" in client.get(reverse(LIST)).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_page_of_an_end_user_leads_to_their_data(client: Client, shop: User) -> None:
+    (mei,) = serve(shop, "mei")
+    page = reverse("admin:accounts_enduser_change", args=[mei.pk])
+    account = reverse("admin:accounts_user_change", args=[mei.pk])
+    log_in(client, shop)
+    links = {link for _title, link, _icon in client.get(page).context["links"]}
+    assert account not in links
+    for link in links:
+        answer = client.get(link)
+        assert answer.status_code == 200, link
+        answer.close()
+    log_in(client, UserFactory.create(is_staff=True))
+    assert account in {link for _title, link, _icon in client.get(page).context["links"]}
+    assert client.get(account).status_code == 200
+    log_in(client, UserFactory.create())
+    assert client.get(page).status_code == 302
+
+
+def test_nothing_is_changed_or_deleted_here(client: Client, shop: User) -> None:
+    (mei,) = serve(shop, "mei")
+    log_in(client, shop)
+    for name in ("change", "delete"):
+        address = reverse(f"admin:accounts_enduser_{name}", args=[mei.pk])
+        assert client.post(address, {"post": "yes", "username": "x"}).status_code == 403
+    assert client.get(reverse("admin:accounts_enduser_add")).status_code == 403
+    assert EndUser.objects.get(pk=mei.pk).username == "shop+mei"
+
+
+def test_an_empty_service_is_deleted_with_its_end_users(client: Client, shop: User) -> None:
+    get_or_create_end_user(service=shop, external_id="mei")
+    log_in(client, User.objects.create_superuser("root"))
+    delete = reverse("admin:accounts_user_delete", args=[shop.pk])
+    assert client.post(delete, {"post": "yes"}).status_code == 302
+    assert not User.objects.filter(username__startswith="shop").exists()
+
+
+@pytest.mark.parametrize("number", [3, 60])
+def test_the_list_takes_as_many_queries_for_many(
+    client: Client, shop: User, number: int, django_assert_max_num_queries: Any
+) -> None:
+    User.objects.bulk_create(
+        User(username=f"shop+{index}", service=shop, external_id=str(index)) for index in range(number)
+    )
+    log_in(client, UserFactory.create(is_staff=True))
+    client.get(reverse(LIST))
+    with django_assert_max_num_queries(12):
+        client.get(reverse(LIST))
+
+
+def test_the_list_of_accounts_names_service_and_external_id(client: Client, shop: User) -> None:
+    get_or_create_end_user(service=shop, external_id="小美 <b>")
+    log_in(client, UserFactory.create(is_staff=True))
+    text = client.get(reverse("admin:accounts_user_changelist")).content.decode()
+    assert "小美 &lt;b&gt;</bdi>" in text
