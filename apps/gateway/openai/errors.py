@@ -28,6 +28,16 @@ class ModelNotFound(NotFound):
         super().__init__(f"The model {name!r} does not exist.", fields={"model": ["There is no model of this name."]})
 
 
+class PreviousResponseNotFound(NotFound):
+    """404: there is no such response, or it is somebody else's, or it has not ended well."""
+
+    code = "previous_response_not_found"
+
+    def __init__(self, name: str) -> None:
+        message = f"Previous response with id {name!r} not found."
+        super().__init__(message, fields={"previous_response_id": [message]})
+
+
 def refuse(message: str, param: str) -> NoReturn:
     """Refuse a request because of one of its parameters."""
     raise InvalidInput(message, fields={param: [message]})
