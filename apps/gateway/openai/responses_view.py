@@ -45,7 +45,7 @@ from apps.gateway.openai.responses.names import (
     read_response_name,
 )
 from apps.gateway.openai.responses.request import ResponseRequest, read_response_request
-from apps.gateway.openai.sessions import CHAT_HEADER, SESSION_HEADER, find_named_session
+from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 from apps.gateway.selectors import find_earlier_response, find_response, list_chat_messages
 from apps.gateway.services.stored_responses import NewResponse, add_calls, open_response_turn
 
@@ -59,7 +59,7 @@ class ResponsesView(OpenAIView):
         base_url = settings.OPENAI_BASE_URL.strip() or DEFAULT_BASE_URL
         given = read_response_request(request.data, limit_name=name_token_limit(base_url))
         place = await in_database(_find_place, user, given)
-        whole = place.is_branch or CHAT_HEADER in request.headers
+        whole = place.is_branch or sends_whole_chat(request.headers)
         chat = given.to_chat(place.messages, default_models=name_default_models(), whole=whole)
         if place.session_id is not None and chat.conversation is None:
             refuse("input must have a message of the user or results of calls.", "input")
