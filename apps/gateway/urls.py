@@ -4,9 +4,14 @@ from django.urls import path
 
 from apps.gateway.mcp.http import McpView
 from apps.gateway.openai import views as openai
+from apps.gateway.openai.embeddings_view import EmbeddingsView
+from apps.gateway.openai.responses_view import ResponsesView, ResponseView
 
 urlpatterns = [
     path("v1/chat/completions", openai.ChatCompletionsView.as_view(), name="openai-chat-completions"),
+    path("v1/embeddings", EmbeddingsView.as_view(), name="openai-embeddings"),
+    path("v1/responses", ResponsesView.as_view(), name="openai-responses"),
+    path("v1/responses/<str:response_id>", ResponseView.as_view(), name="openai-response"),
     path("v1/models", openai.ModelsView.as_view(), name="openai-models"),
     path("v1/models/<path:model>", openai.ModelView.as_view(), name="openai-model"),
     path("mcp", McpView.as_view(), name="mcp"),

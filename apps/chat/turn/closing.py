@@ -179,6 +179,7 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
             now=now,
             remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
             recorded=relayed,
+            reply_id=turn.client.reply_id,
         )
         if replaced:
             forget_embeddings(message_ids=replaced)

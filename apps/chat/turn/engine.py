@@ -142,7 +142,10 @@ class TurnRun:
         """
         model, start = get_chat_model(), time.perf_counter()
         answer, held = RelayedAnswer(), list[dict[str, Any]]()
-        async for event in relay(model, add_layers(body, turn.context.messages[0].content)):
+        system, *earlier, _message = turn.context.messages
+        new_only = turn.client is not None and turn.client.given.is_new_only
+        sent = add_layers(body, system.content, earlier=earlier if new_only else [])
+        async for event in relay(model, sent):
             answer.see(event)
             timings.setdefault("first_token_ms", milliseconds_since(start))
             if answer.finished:

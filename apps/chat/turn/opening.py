@@ -234,7 +234,7 @@ def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -
     history = [ClientLine(key, line.role, line.content) for key, line in zip(ids, before, strict=True)]
     return ClientPrompt(
         instructions=request.instructions,
-        history=history if history or request.given.whole else None,
+        history=None if request.given.is_new_only else history,
         relayed=request.relayed is not None,
     )
 

@@ -7,19 +7,22 @@ from typing import Any
 
 from apps.core.llm.reading import clean_answer
 from apps.core.llm.relaying import read_text
+from apps.core.llm.types import PromptMessage
 
 SYSTEM_ROLES = ("system", "developer")
 
 
-def add_layers(body: Mapping[str, Any], system: str) -> dict[str, Any]:
+def add_layers(body: Mapping[str, Any], system: str, *, earlier: Sequence[PromptMessage] = ()) -> dict[str, Any]:
     """Return the request with `system`, which holds the client's own instructions, in place of its system messages.
 
-    One system message, at the beginning: many chat templates take no other.
+    One system message, at the beginning: many chat templates take no other. `earlier`: what is stored of the
+    conversation, for a client that sends only what is new.
     """
     messages: Sequence[Mapping[str, Any]] = body["messages"]
     kept = [line for line in messages if line.get("role") not in SYSTEM_ROLES]
     role = next((line["role"] for line in messages if line.get("role") in SYSTEM_ROLES), "system")
-    return {**body, "messages": [{"role": role, "content": system}, *kept]}
+    before = [{"role": line.role, "content": line.content} for line in earlier]
+    return {**body, "messages": [{"role": role, "content": system}, *before, *kept]}
 
 
 def read_instructions(messages: Sequence[Mapping[str, Any]]) -> str:

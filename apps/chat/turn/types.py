@@ -64,6 +64,7 @@ class ClientRequest:
     `given`: its conversation. `instructions`: its system messages. `model`: "" for the configured one. `options`:
     parameters of the call that are sent on as they are. `stop` and `max_tokens` end the reply. `relayed`: the whole
     request, where the answer is to go back unchanged. `stored` False: nothing is stored, nothing is learned.
+    `reply_id`: of the stored reply, for a client that is told before there is one.
     """
 
     given: ClientHistory
@@ -74,6 +75,7 @@ class ClientRequest:
     max_tokens: int | None = None
     relayed: Mapping[str, Any] | None = None
     stored: bool = True
+    reply_id: uuid.UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

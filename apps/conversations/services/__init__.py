@@ -263,15 +263,18 @@ def close_round(
     now: datetime,
     remembers: bool = True,
     recorded: bool = False,
+    reply_id: uuid.UUID | None = None,
 ) -> Message:
     """Store the reply in its reserved place, mark the user's message answered, and leave the work that is to be done.
 
     `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all.
-    `recorded`: no turn has read it, so that its long-term memories come from the background work, too (T3). A
-    reply that comes after its lease ran out is as good as any, as long as no other run has taken the message up.
+    `recorded`: no turn has read it, so that its long-term memories come from the background work, too (T3).
+    `reply_id`: the reply's ID, a new one if None. A reply that comes after its lease ran out is as good as any, as
+    long as no other run has taken the message up.
     Raises `Conflict` when one has, when the message was deleted, or when its owner had everything erased (R3).
     """
     message = Message(
+        id=reply_id or uuid.uuid4(),
         session_id=opened.session_id,
         user_id=opened.user_id,
         role=Role.ASSISTANT,

@@ -66,6 +66,11 @@ class ClientHistory:
     whole: bool = False
     has_results: bool = False
 
+    @property
+    def is_new_only(self) -> bool:
+        """Whether the client sends only what is new, so that what is stored is the history."""
+        return not self.before and not self.whole
+
 
 @dataclass(frozen=True, slots=True)
 class ClientRound:
@@ -165,7 +170,14 @@ def _change_branch(session: Session, branch: Branch, *, now: datetime) -> None:
 
 
 def close_client_round(
-    *, opened: OpenRound, reply: str, emotion: str | None, now: datetime, remembers: bool, recorded: bool
+    *,
+    opened: OpenRound,
+    reply: str,
+    emotion: str | None,
+    now: datetime,
+    remembers: bool,
+    recorded: bool,
+    reply_id: uuid.UUID | None = None,
 ) -> tuple[Message, list[uuid.UUID]]:
     """Store the reply as `close_round` does; one that the message has already gives way to it and is kept.
 
@@ -191,6 +203,7 @@ def close_client_round(
             now=now,
             remembers=remembers and not opened.learned,
             recorded=recorded,
+            reply_id=reply_id,
         )
         return message, [other.id for other in others]
 

@@ -30,10 +30,16 @@ def render_request(request: ModelRequest, *, model: str, level: FormatLevel, bas
     if request.response_format and level != "text":
         parameters["response_format"] = _render_format(request.response_format, level)
     if request.max_tokens is not None:
-        # OpenAI's newer models refuse the old name; the other servers do not all know the new one.
-        name = "max_completion_tokens" if base_url == DEFAULT_BASE_URL else "max_tokens"
-        parameters[name] = request.max_tokens
+        parameters[name_token_limit(base_url)] = request.max_tokens
     return parameters
+
+
+def name_token_limit(base_url: str) -> str:
+    """Return what a server calls the limit of an answer's tokens.
+
+    OpenAI's newer models refuse the old name; the other servers do not all know the new one.
+    """
+    return "max_completion_tokens" if base_url == DEFAULT_BASE_URL else "max_tokens"
 
 
 def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from rest_framework.response import Response
 
-from apps.core.errors import JiyiError
+from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.http import error_body, handle_exception
 
 _TYPES = {
@@ -16,13 +16,38 @@ _TYPES = {
     429: "rate_limit_error",
 }
 _CODES = {"unauthenticated": "invalid_api_key", "throttled": "rate_limit_exceeded", "invalid": None}
+_ABOUT_A_PARAMETER = (400, 404)
+
+
+class ModelNotFound(NotFound):
+    """404: there is no model of this name."""
+
+    code = "model_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The model {name!r} does not exist.", fields={"model": ["There is no model of this name."]})
+
+
+class PreviousResponseNotFound(NotFound):
+    """404: there is no such response, or it is somebody else's, or it has not ended well."""
+
+    code = "previous_response_not_found"
+
+    def __init__(self, name: str) -> None:
+        message = f"Previous response with id {name!r} not found."
+        super().__init__(message, fields={"previous_response_id": [message]})
+
+
+def refuse(message: str, param: str) -> NoReturn:
+    """Refuse a request because of one of its parameters."""
+    raise InvalidInput(message, fields={param: [message]})
 
 
 def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
     """Return our error, ``{"code", "message", "fields"}``, in OpenAI's shape."""
     code, fields = error["code"], error["fields"]
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
-    param = next(iter(fields), None) if status == 400 else None
+    param = next(iter(fields), None) if status in _ABOUT_A_PARAMETER else None
     return {"error": {"message": error["message"], "type": kind, "param": param, "code": _CODES.get(code, code)}}
 
 

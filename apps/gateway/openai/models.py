@@ -6,6 +6,7 @@ from django.conf import settings
 
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import get_chat_model
+from apps.core.llm.embedding.client import get_embedder_name
 
 DEFAULT_MODEL = "jiyi"
 """A name that stands for the configured model, whatever it is."""
@@ -17,7 +18,10 @@ def name_default_models() -> frozenset[str]:
 
 
 async def list_models() -> list[str]:
-    """Return the names, the configured model's first. A server that lists none is no reason to list nothing."""
+    """Return the names: the configured model's first, that of the embedding model last.
+
+    A server that lists none is no reason to list nothing.
+    """
     model = get_chat_model()
     configured = settings.CHAT_MODEL.strip() or model.name
     found: list[str] = []
@@ -27,4 +31,4 @@ async def list_models() -> list[str]:
         except ModelUnavailable:
             if not configured:
                 raise
-    return list(dict.fromkeys(filter(None, [configured, *found, DEFAULT_MODEL])))
+    return list(dict.fromkeys(filter(None, [configured, *found, DEFAULT_MODEL, get_embedder_name()])))

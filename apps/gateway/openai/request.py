@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from apps.chat.services import ClientRequest, read_instructions
 from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import RecordedMessage
-from apps.core.errors import InvalidInput
+from apps.gateway.openai.errors import refuse
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _SYSTEM = frozenset({"system", "developer"})
@@ -56,16 +56,16 @@ def read_chat_request(body: Any, *, default_models: frozenset[str], whole: bool)
     `default_models`: names that stand for the configured model. `whole`: the client always sends all of a conversation.
     """
     if not isinstance(body, Mapping):
-        _refuse("The body must be a JSON object.", "body")
+        refuse("The body must be a JSON object.", "body")
     messages = _read_messages(body.get("messages"))
     stream = _read_flag(body, "stream", default=False)
     options = body.get("stream_options")
     if options is not None and not isinstance(options, Mapping):
-        _refuse("stream_options must be an object.", "stream_options")
+        refuse("stream_options must be an object.", "stream_options")
     stored = _read_flag(body, "store", default=True)
     model = body.get("model") or ""
     if not isinstance(model, str):
-        _refuse("model must be a string.", "model")
+        refuse("model must be a string.", "model")
     kept = {**body, "model": "" if model in default_models else model}
     return ChatRequest(
         body=kept,
@@ -84,7 +84,7 @@ def _read_conversation(
         return None
     message = render_content(messages[asked])
     if not message.strip():
-        _refuse("The last message of the user must not be blank.", "messages")
+        refuse("The last message of the user must not be blank.", "messages")
     given = ClientHistory(
         before=tuple(
             RecordedMessage(role=line["role"], content=text)
@@ -146,23 +146,23 @@ def _render_part(part: Mapping[str, Any]) -> str:
 
 def _read_messages(messages: Any) -> list[Mapping[str, Any]]:
     if not isinstance(messages, list) or not messages:
-        _refuse("messages must be a list of at least one message.", "messages")
+        refuse("messages must be a list of at least one message.", "messages")
     for at, line in enumerate(messages):
         name = f"messages[{at}]"
         if not isinstance(line, Mapping) or line.get("role") not in ROLES:
-            _refuse(f"{name}.role must be one of {', '.join(sorted(ROLES))}.", "messages")
+            refuse(f"{name}.role must be one of {', '.join(sorted(ROLES))}.", "messages")
         content = line.get("content")
         if content is None:
             if line["role"] in ("user", "system", "developer"):
-                _refuse(f"{name}.content must be a string or a list of parts.", "messages")
+                refuse(f"{name}.content must be a string or a list of parts.", "messages")
         elif isinstance(content, list):
             for part in content:
                 if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-                    _refuse(f"{name}.content must hold parts with a type.", "messages")
+                    refuse(f"{name}.content must hold parts with a type.", "messages")
                 if part["type"] in _TEXT_PARTS and not isinstance(part.get("text", part.get("refusal")), str):
-                    _refuse(f"{name}.content holds a text part without text.", "messages")
+                    refuse(f"{name}.content holds a text part without text.", "messages")
         elif not isinstance(content, str):
-            _refuse(f"{name}.content must be a string or a list of parts.", "messages")
+            refuse(f"{name}.content must be a string or a list of parts.", "messages")
     return list(messages)
 
 
@@ -171,7 +171,7 @@ def _read_flag(body: Mapping[str, Any], name: str, *, default: bool) -> bool:
     if value is None:
         return default
     if not isinstance(value, bool):
-        _refuse(f"{name} must be true or false.", name)
+        refuse(f"{name} must be true or false.", name)
     return value
 
 
@@ -181,7 +181,7 @@ def _read_limit(body: Mapping[str, Any]) -> int | None:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            _refuse(f"{name} must be a whole number of at least 1.", name)
+            refuse(f"{name} must be a whole number of at least 1.", name)
         return value
     return None
 
@@ -192,9 +192,5 @@ def _read_stop(body: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     sequences = [value] if isinstance(value, str) else value
     if not isinstance(sequences, list) or not all(isinstance(item, str) for item in sequences):
-        _refuse("stop must be a string or a list of strings.", "stop")
+        refuse("stop must be a string or a list of strings.", "stop")
     return tuple(sequences)
-
-
-def _refuse(message: str, param: str) -> NoReturn:
-    raise InvalidInput(message, fields={param: [message]})

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
@@ -15,35 +14,23 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.models import ApiToken, User
-from apps.accounts.selectors import get_user
-from apps.accounts.services.identity import resolve_person
+from apps.accounts.models import User
 from apps.chat import services
-from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent, TurnRun
+from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.core.db import in_database
-from apps.core.errors import JiyiError, NotFound
-from apps.core.http import AsyncAPIView
+from apps.core.errors import JiyiError
 from apps.core.llm.client import get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
+from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import Completion, as_chunk, count_usage, describe_turn
-from apps.gateway.openai.errors import describe_error, handle_openai_exception
+from apps.gateway.openai.errors import ModelNotFound, describe_error
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models, name_default_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 
-FIRST_EVENT_SECONDS = 15.0
-"""How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
-
 _END = b"data: [DONE]\n\n"
-
-
-class OpenAIView(AsyncAPIView):
-    """A view whose errors have OpenAI's shape."""
-
-    def get_exception_handler(self) -> Any:
-        return handle_openai_exception
 
 
 class ChatCompletionsView(OpenAIView):
@@ -73,18 +60,8 @@ class ModelView(OpenAIView):
 
     async def get(self, request: Request, model: str) -> Response:
         if model not in await list_models():
-            raise NotFound(f"The model {model!r} does not exist.")
+            raise ModelNotFound(model)
         return Response(_describe_model(model))
-
-
-def find_person(request: Request) -> User:
-    """Return who asks: with a service token also by fields of the body (T4)."""
-    user = get_user(request)
-    token = request.auth
-    if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
-        return user
-    body = request.data if isinstance(request.data, Mapping) else {}
-    return resolve_person(token=token, headers=request.headers, body=body)
 
 
 def _describe_model(name: str) -> dict[str, Any]:
@@ -108,7 +85,7 @@ async def _answer_turn(
         body = await _collect_relayed(run) if relayed else await _collect(run, turn)
         return Response(body, headers=headers)
     events = run.events()
-    first, events = await _peek(events)
+    first, events = await peek(events)
     if isinstance(first, Failed):
         raise first.error
     frames = _encode_relayed(events) if relayed else _encode(events, run, turn, include_usage=chat.include_usage)
@@ -116,34 +93,6 @@ async def _answer_turn(
     for name, value in headers.items():
         response[name] = value
     return response
-
-
-async def _peek(events: AsyncIterator[TurnEvent]) -> tuple[TurnEvent | None, AsyncIterator[TurnEvent]]:
-    """Wait a while for the first event that says something, and return it with all events; None if none came."""
-    seen: list[TurnEvent] = []
-    upcoming = asyncio.ensure_future(anext(events))
-    deadline = asyncio.get_running_loop().time() + FIRST_EVENT_SECONDS
-    first: TurnEvent | None = None
-    while first is None:
-        remaining = deadline - asyncio.get_running_loop().time()
-        done, _pending = await asyncio.wait([upcoming], timeout=max(remaining, 0))
-        if not done:
-            break
-        seen.append(upcoming.result())
-        if isinstance(seen[-1], Started):
-            upcoming = asyncio.ensure_future(anext(events))
-        else:
-            first = seen[-1]
-
-    async def replay() -> AsyncIterator[TurnEvent]:
-        for event in seen:
-            yield event
-        if first is None:
-            yield await upcoming
-        async for event in events:
-            yield event
-
-    return first, replay()
 
 
 async def _collect(run: TurnRun, turn: OpenTurn) -> dict[str, Any]:

@@ -371,7 +371,7 @@ def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenA
 
 def test_the_models_are_the_servers(client: openai.OpenAI, model: ScriptedModel):
     model.models = ("scripted", "maker/other")
-    assert [item.id for item in client.models.list()] == ["scripted", "maker/other", "jiyi"]
+    assert [item.id for item in client.models.list()] == ["scripted", "maker/other", "jiyi", "local/use-m3-512"]
     assert client.models.retrieve("maker/other").id == "maker/other"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("nothing")

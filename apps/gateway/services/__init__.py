@@ -1,0 +1,1 @@
+"""What further doors write."""
