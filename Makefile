@@ -8,7 +8,7 @@ LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OP
 RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
-SOURCES := $(shell find apps project tests templates static locale docs requirements manage.py pyproject.toml \
+SOURCES := $(shell find apps clients project tests templates static locale docs requirements manage.py pyproject.toml \
              -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -45,6 +45,7 @@ lint: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file clients/python/pyproject.toml
 
 schema: $(VENV)/.installed-dev
 	$(BIN)/python manage.py makemigrations --check --dry-run
