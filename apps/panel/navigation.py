@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import ApiToken, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
+from apps.gateway.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,
@@ -83,6 +84,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "items": [
                 table(User, "person"),
                 table(ApiToken, "key"),
+                table(ConnectedApp, "extension"),
                 page(_("Erase all data"), "delete_forever", "erasure"),
             ],
         },

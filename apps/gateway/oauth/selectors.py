@@ -11,6 +11,7 @@ from oauth2_provider.models import get_access_token_model
 
 from apps.accounts.models import User
 from apps.gateway.models import ConnectedApp
+from apps.gateway.oauth.redirects import describe_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +43,9 @@ def find_access(text: str, *, url: str) -> tuple[User, OAuthAccess] | None:
         application_id=token.application_id,
         last_used_at=token.last_used_at,
     )
+
+
+def list_targets(connection: ConnectedApp) -> list[str]:
+    """Return where the application may have people sent back to, for people: hosts, and schemes of its own."""
+    uris = connection.application.redirect_uris.split()
+    return list(dict.fromkeys(target for target, _is_local in map(describe_target, uris)))
