@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "oauth2_provider",
     "django_structlog",
     "django_prometheus",
     "apps.core",
@@ -157,6 +158,7 @@ REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": K
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.gateway.oauth.authentication.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
@@ -181,8 +183,50 @@ REST_FRAMEWORK = {
 API_SCOPES = SCOPES
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
+# Applications that connect by themselves: MCP and OAuth
+
+PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
+"""Where clients reach this server, such as ``https://jiyi.example.org``; else what the Host of each request says."""
+
 MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])
 """Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin."""
+
+OAUTH_REGISTRATIONS_PER_HOUR = env.int("OAUTH_REGISTRATIONS_PER_HOUR", default=30)
+"""How many applications may register from one address; anybody can, and it gives them nothing without a consent."""
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"
+OAUTH2_PROVIDER = {
+    "SCOPES": {"read": _("Read memories."), "write": _("Read, add, change and delete memories.")},
+    "DEFAULT_SCOPES": ["read", "write"],
+    "OIDC_ISS_ENDPOINT": PUBLIC_URL,
+    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
+    "OAUTH2_VALIDATOR_CLASS": "apps.gateway.oauth.validator.Validator",
+    "OAUTH2_BACKEND_CLASS": "apps.gateway.oauth.validator.Backend",
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
+    "ACCESS_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_refresh_token",
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3_600,
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 86_400,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "ALLOW_LOCALHOST_LOOPBACK": True,
+    "DCR_ENABLED": True,
+    "CIMD_ENABLED": env.bool("OAUTH_CLIENT_ID_METADATA", default=True),
+    "CIMD_METADATA_FETCHER": "apps.gateway.oauth.registration.MetadataFetcher",
+    "CIMD_REGISTRATION_PERMISSION_CLASSES": ["apps.gateway.oauth.registration.OnConsentOnly"],
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+}
+"""Whatever the client: authorization code and PKCE with S256, tokens stored as digests, refresh tokens used once."""
 
 # Language and time
 
@@ -287,6 +331,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.memory.tasks.apply_retention", 86_400),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.pipeline.tasks.sweep", 10),
+        ("apps.gateway.tasks.clear_oauth", 86_400),
     )
 }
 

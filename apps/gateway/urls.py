@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
 from apps.gateway.mcp.http import McpView
 from apps.gateway.openai import views as openai
@@ -15,4 +15,5 @@ urlpatterns = [
     path("v1/models", openai.ModelsView.as_view(), name="openai-models"),
     path("v1/models/<path:model>", openai.ModelView.as_view(), name="openai-model"),
     path("mcp", McpView.as_view(), name="mcp"),
+    path("", include("apps.gateway.oauth.urls")),
 ]

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import ApiToken, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
+from apps.gateway.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,
@@ -85,6 +86,7 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
                 table(User, "person"),
                 table(ApiToken, "key"),
                 page(_("Services"), "apps", "accounts_enduser_changelist") | {"permission": sees_services},
+                table(ConnectedApp, "extension"),
                 page(_("Erase all data"), "delete_forever", "erasure"),
             ],
         },

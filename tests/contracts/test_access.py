@@ -24,10 +24,17 @@ OPEN = {
     "/texts.js": 200,
     "/favicon.ico": 302,
     "/i18n/setlang/": 302,
+    "/.well-known/oauth-authorization-server": 200,
+    "/.well-known/oauth-protected-resource": 200,
+    "/.well-known/oauth-protected-resource/mcp": 200,
+    "/oauth/token": 405,
+    "/oauth/revoke": 405,
+    "/oauth/register": 405,
 }
-"""What answers GET without an account: nothing of it is anybody's. `/metrics` counts for all, and names nobody."""
+"""What answers GET without an account: nothing of it is anybody's. `/metrics` counts for all, and names nobody. What
+applications send to `/oauth` takes a POST, with a secret of their own."""
 
-CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401}
+CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
 
 CALLS = list_api_calls()

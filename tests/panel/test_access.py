@@ -14,9 +14,11 @@ import pytest
 from django.contrib import admin
 from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver
+from django.utils import timezone
 
 from apps.accounts.models import ApiToken, Setting, User
 from apps.accounts.services.identity import get_or_create_end_user
+from apps.gateway.oauth.services import record_connection, register_application
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin
 from tests.contracts.world import SECRET, World, build_world, dump
@@ -108,6 +110,8 @@ def make_person(client: ApiClient, secret: str) -> Person:
     world = build_world(client, secret=secret)
     ApiToken.objects.create(user=client.user, name=secret)
     get_or_create_end_user(service=client.user, external_id=secret)
+    application = register_application(name=secret, redirect_uris=["https://app.example/callback"])
+    record_connection(user=client.user, application=application, scopes=["read"], now=timezone.now())
     browser = Client()
     browser.force_login(client.user)
     return Person(user=client.user, world=world, secret=secret, browser=browser)

@@ -6,6 +6,7 @@ a test looks for tables that hold a person's data and are neither here nor in `K
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -14,11 +15,16 @@ from django.db.models import Model, QuerySet
 
 from apps.accounts.models import ApiToken, Setting, User
 
-KEPT = {
+KEPT: dict[type[Model], str] = {
     User: "the account itself",
     ApiToken: "the account's API tokens, as digests",
 }
 """What an erasure leaves (R3), besides the admin's log, which knows IDs only."""
+
+
+def keep_tables(reasons: Mapping[type[Model], str]) -> None:
+    """Name tables that belong to the account rather than to what is remembered, and so outlive an erasure."""
+    KEPT.update(reasons)
 
 
 @dataclass(frozen=True, slots=True)

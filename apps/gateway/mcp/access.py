@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import ApiToken, User
+from apps.gateway.oauth.selectors import OAuthAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +20,5 @@ class Access:
 
 def read_access(user: User, token: Any) -> Access:
     """Return what a request may do, from whom its authentication found and with which token."""
-    assert isinstance(token, ApiToken)
+    assert isinstance(token, ApiToken | OAuthAccess)
     return Access(user=user, scopes=tuple(token.scopes), author=token.name or user.get_username())

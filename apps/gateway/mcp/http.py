@@ -25,7 +25,7 @@ from apps.core.http import AsyncAPIView, error_body
 from apps.gateway.mcp.access import Access, read_access
 from apps.gateway.mcp.asgi import run_application
 from apps.gateway.mcp.catalog import OFFERED, READ
-from apps.gateway.mcp.challenges import InsufficientScope
+from apps.gateway.mcp.challenges import InsufficientScope, make_challenge
 from apps.gateway.mcp.origins import add_cors_headers, is_allowed_origin
 from apps.gateway.mcp.server import Context, build_server
 
@@ -46,6 +46,10 @@ class McpView(AsyncAPIView):
         """Tokens only: a browser's cookie says nothing here, so no page can use it."""
         return [one for one in super().get_authenticators() if not isinstance(one, SessionAuthentication)]
 
+    def get_authenticate_header(self, request: Request) -> str:
+        error = "invalid_token" if request.headers.get("Authorization") else None
+        return make_challenge(request._request, needed=Scope.WRITE, error=error)
+
     async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         origin = request.headers.get("Origin")
         if origin is not None and not is_allowed_origin(request, origin):
@@ -63,7 +67,7 @@ class McpView(AsyncAPIView):
         body: bytes = request._request.body
         access = read_access(get_user(request), request.auth)
         if not allows(access.scopes, needed := _find_scope(body)):
-            raise InsufficientScope(needed)
+            raise InsufficientScope(request._request, needed=needed)
         manager = StreamableHTTPSessionManager(
             app=_server,
             json_response=True,

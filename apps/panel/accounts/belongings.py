@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services.erasure import count_rows
+from apps.gateway.models import ConnectedApp
 from apps.panel.links import link_list, link_page
 
 
@@ -32,7 +33,8 @@ class Belongings:
 
 def list_belongings(user: User, tables: Sequence[type[Model]]) -> Belongings:
     """Where everything of `user` is, as staff get there."""
-    counts = count_rows(user) | {ApiToken._meta.db_table: ApiToken.objects.filter(user=user).count()}
+    kept = (ApiToken, ConnectedApp)
+    counts = count_rows(user) | {table._meta.db_table: table.objects.filter(user=user).count() for table in kept}
     pages = [
         (_("Overview"), link_page("index", user=user), "dashboard"),
         (_("Review queue"), link_page("review", user=user), "inbox"),

@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.accounts.services import set_active
 from apps.conversations.models import Message, Session, Work
+from apps.gateway.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per
@@ -33,7 +34,7 @@ admin.site.unregister(Group)
 
 LISTS = (
     LongTermMemory, AtomicMemory, UserProfile, SessionSummary, WorkingMemory, SharedContext, Session, Message, Change,
-    Work, ApiToken,
+    Work, ApiToken, ConnectedApp,
 )  # fmt: skip
 """The tables whose lists a person's page leads to."""
 

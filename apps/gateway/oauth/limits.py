@@ -1,0 +1,19 @@
+"""How often strangers may register applications."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.cache import cache
+from django.http import HttpRequest
+
+PERIOD_SECONDS = 3_600
+
+
+def allow_registration(request: HttpRequest) -> bool:
+    """Count a registration from this address; False for more than `OAUTH_REGISTRATIONS_PER_HOUR`."""
+    key = f"oauth:registrations:{request.META.get('REMOTE_ADDR', '')}"
+    cache.add(key, 0, PERIOD_SECONDS)
+    try:
+        return bool(cache.incr(key) <= settings.OAUTH_REGISTRATIONS_PER_HOUR)
+    except ValueError:  # it expired in between
+        return True

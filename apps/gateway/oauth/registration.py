@@ -1,0 +1,135 @@
+"""How applications make themselves known: by registering (RFC 7591), or by the address of their metadata (CIMD)."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
+
+from apps.core.errors import InvalidInput
+from apps.gateway.oauth.limits import allow_registration
+from apps.gateway.oauth.redirects import find_redirect_problem
+from apps.gateway.oauth.services import register_application
+
+MAX_BODY_BYTES = 16 * 1024
+MAX_NAME_CHARACTERS = 100
+MAX_REDIRECT_URIS = 10
+GRANTS = ["authorization_code", "refresh_token"]
+
+
+class RefusedMetadata(InvalidInput):
+    """Metadata of a client that is not acceptable; `error` is the code of RFC 7591."""
+
+    def __init__(self, message: str, *, error: str = "invalid_client_metadata") -> None:
+        super().__init__(message)
+        self.error = error
+
+
+def read_redirect_uris(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the redirect URIs of a client's metadata; `RefusedMetadata` where one is not acceptable."""
+    uris = metadata.get("redirect_uris")
+    if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
+        raise RefusedMetadata(f"redirect_uris must be 1 to {MAX_REDIRECT_URIS} URIs.", error="invalid_redirect_uri")
+    for uri in uris:
+        if problem := find_redirect_problem(uri):
+            raise RefusedMetadata(problem, error="invalid_redirect_uri")
+    return list(dict.fromkeys(uris))
+
+
+def read_name(metadata: Mapping[str, Any], *, redirect_uris: list[str]) -> str:
+    """Return what the client calls itself, without control and format characters; else where it sends people."""
+    given = metadata.get("client_name")
+    if given is not None and not isinstance(given, str):
+        raise RefusedMetadata("client_name must be a string.")
+    visible = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in given or "")
+    parts = urlsplit(redirect_uris[0])
+    return " ".join(visible.split())[:MAX_NAME_CHARACTERS].strip() or parts.hostname or parts.scheme
+
+
+def check_grants(metadata: Mapping[str, Any]) -> None:
+    """Raise `RefusedMetadata` where a client asks for a grant or response that there is not (OAuth 2.1 has one)."""
+    grants = metadata.get("grant_types", ["authorization_code"])
+    if not isinstance(grants, list) or "authorization_code" not in grants or not {*map(str, grants)} <= {*GRANTS}:
+        raise RefusedMetadata("grant_types must be authorization_code, and refresh_token if wanted.")
+    if metadata.get("response_types", ["code"]) != ["code"]:
+        raise RefusedMetadata("response_types must be code.")
+
+
+@csrf_exempt  # no cookie counts here
+@require_POST
+def register(request: HttpRequest) -> JsonResponse:
+    """Register a public client; 201 with its ID (RFC 7591). Open to everybody, and so limited.
+
+    Whatever way to authenticate itself a client asks for, it gets `none`: a secret that everybody gets proves nothing,
+    PKCE does.
+    """
+    if not allow_registration(request):
+        answer = {"error": "temporarily_unavailable", "error_description": "Too many registrations. Try again later."}
+        return JsonResponse(answer, status=429, headers={"Retry-After": "3600"})
+    try:
+        metadata = _read_body(request)
+        redirect_uris = read_redirect_uris(metadata)
+        name = read_name(metadata, redirect_uris=redirect_uris)
+        check_grants(metadata)
+    except RefusedMetadata as refused:
+        return JsonResponse({"error": refused.error, "error_description": refused.message}, status=400)
+    application = register_application(name=name, redirect_uris=redirect_uris)
+    return JsonResponse(
+        {
+            "client_id": application.client_id,
+            "client_id_issued_at": int(application.created.timestamp()),
+            "client_name": application.name,
+            "redirect_uris": redirect_uris,
+            "grant_types": GRANTS,
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        },
+        status=201,
+    )
+
+
+def _read_body(request: HttpRequest) -> Mapping[str, Any]:
+    body = request.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise RefusedMetadata(f"The body has over {MAX_BODY_BYTES:,} bytes.")
+    try:
+        metadata = json.loads(body)
+    except (ValueError, RecursionError):
+        raise RefusedMetadata("The body must be a JSON object.") from None
+    if not isinstance(metadata, dict):
+        raise RefusedMetadata("The body must be a JSON object.")
+    return metadata
+
+
+class MetadataFetcher(SafeMetadataFetcher):
+    """Fetches the document that a client ID names, and holds it to what a registration is held to.
+
+    The toolkit's fetcher asks public addresses only, over https, without redirects, and with limits.
+    """
+
+    def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
+        metadata, seconds = super().fetch(client_id)
+        try:
+            redirect_uris = read_redirect_uris(metadata)
+            name = read_name(metadata, redirect_uris=redirect_uris)
+        except RefusedMetadata as refused:
+            raise CIMDError(refused.message) from None
+        # The name is the document's own word, its address is not: so the address is what stands first.
+        host = urlsplit(client_id).hostname
+        return {**metadata, "client_name": f"{name} ({host})", "redirect_uris": redirect_uris}, seconds
+
+
+class OnConsentOnly:
+    """Documents are fetched while somebody who is logged in is asked for consent, never for an anonymous request."""
+
+    def has_permission(self, request: Any, client_id: str) -> bool:
+        path: str = urlsplit(request.uri).path
+        return path == reverse("oauth2_provider:authorize")

@@ -1,0 +1,59 @@
+"""What django-oauth-toolkit leaves open: which resources there are, who may still be spoken for, what is connected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+from oauth2_provider.oauth2_backends import OAuthLibCore
+from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauthlib.oauth2.rfc6749 import errors
+
+from apps.gateway.oauth.addresses import get_base_url, list_resources
+from apps.gateway.oauth.services import drop_dead_connections, record_connection
+
+BASE_URL = "jiyi.base_url"
+"""Among the headers of oauthlib's requests; no client can send one of this name."""
+
+
+class Backend(OAuthLibCore):
+    """Passes on where this server is."""
+
+    def extract_headers(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().extract_headers(request), BASE_URL: get_base_url(request)}
+
+
+class Validator(OAuth2Validator):
+    """Issues tokens for resources of ours and active people only, and keeps the list of connected applications."""
+
+    def _validate_resource_uris(self, request: Any, resources: list[str]) -> None:
+        super()._validate_resource_uris(request, resources)
+        for resource in resources:
+            if resource not in list_resources(request.headers[BASE_URL]):
+                raise errors.CustomOAuth2Error(
+                    error="invalid_target", description="This server has no such resource.", request=request
+                )
+
+    def _create_authorization_code(self, request: Any, code: Any, expires: Any = None) -> Any:
+        self._validate_resource_uris(request, list(getattr(request, "resource", None) or []))
+        return super()._create_authorization_code(request, code, expires)
+
+    def validate_code(self, client_id: str, code: str, client: Any, request: Any, *args: Any, **kwargs: Any) -> bool:
+        valid = super().validate_code(client_id, code, client, request, *args, **kwargs)
+        return bool(valid and request.user.is_active)
+
+    def validate_refresh_token(self, refresh_token: str, client: Any, request: Any, *args: Any, **kwargs: Any) -> bool:
+        valid = super().validate_refresh_token(refresh_token, client, request, *args, **kwargs)
+        return bool(valid and request.user.is_active)
+
+    def _save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
+        super()._save_bearer_token(token, request, *args, **kwargs)
+        record_connection(
+            user=request.user, application=request.client, scopes=token["scope"].split(), now=timezone.now()
+        )
+
+    def revoke_token(self, token: str, token_type_hint: str, request: Any, *args: Any, **kwargs: Any) -> None:
+        super().revoke_token(token, token_type_hint, request, *args, **kwargs)
+        if request.client is not None:
+            drop_dead_connections(application=request.client)
