@@ -64,11 +64,11 @@ def _model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def model(_model: ScriptedModel) -> Iterator[ScriptedModel]:
+def model(_model: ScriptedModel) -> ScriptedModel:
     """The scripted model behind `stack`, answering as `respond` says, with nothing recorded."""
     _model.reset()
     _model.default = respond
-    yield _model
+    return _model
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The environments in which other people's client programs run: one for each, locked with hashes, installed when needed.
+"""Environments in which other people's programs run: one for each, locked with hashes, installed when needed.
 
 They are kept in ``.test-output/clients``, each under the digest of its lock file, so that a change of the lock installs
 anew and nothing else does. None of them shares a package with the product.

@@ -1,11 +1,10 @@
 """Dify: the model class that its plugin for servers like OpenAI's is made of, for two of its users."""
 
-from dify_plugin import OAICompatLargeLanguageModel  # first: it patches sockets
-
 import json
 import sys
 from typing import Any
 
+from dify_plugin import OAICompatLargeLanguageModel  # first: it patches sockets
 from dify_plugin.entities.model.message import PromptMessageTool, UserPromptMessage
 
 given = json.load(sys.stdin)

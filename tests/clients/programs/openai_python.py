@@ -24,6 +24,8 @@ class Trip(BaseModel):
     days: int
 
 
+NO_SESSION = {"X-Session-Id": "7b0e4a52-6f0a-4d0e-8f1c-000000000000"}
+
 given = json.load(sys.stdin)
 client = openai.OpenAI(base_url=given["base_url"], api_key=given["token"], max_retries=0)
 model = client.models.list().data[0].id
@@ -164,8 +166,8 @@ def errors() -> None:
         "messages": refused(lambda: client.chat.completions.create(model=model, messages=[])),
         "blank": refused(lambda: ask(" ")),
         "flag": refused(lambda: ask("Hello", extra_body={"store": "yes"})),
-        "session": refused(lambda: ask("Hello", extra_headers={"X-Session-Id": "7b0e4a52-6f0a-4d0e-8f1c-000000000000"})),
-        "previous": refused(lambda: client.responses.create(model=model, input="Hello", previous_response_id="resp_no")),
+        "session": refused(lambda: ask("Hello", extra_headers=NO_SESSION)),
+        "previous": refused(lambda: client.responses.create(model=model, input="Hi", previous_response_id="no")),
         "model": refused(lambda: client.models.retrieve("no-such-model")),
     }
 
