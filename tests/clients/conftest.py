@@ -118,10 +118,12 @@ def _call_tool(body: dict[str, Any]) -> Behaviour:
     function = {"name": body["tools"][0]["function"]["name"], "arguments": WEATHER}
     call = {"id": "call_1", "type": "function", "function": function}
     head = {"id": "c", "created": 0, "model": MODEL}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
     if not body.get("stream"):
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-        return Json({**head, "object": "chat.completion", "choices": [choice]})
+        return Json({**head, "object": "chat.completion", "choices": [choice], "usage": usage})
     choice = {"index": 0, "delta": {"tool_calls": [{"index": 0, **call}]}, "finish_reason": None}
-    chunk = {**head, "object": "chat.completion.chunk", "choices": [choice]}
-    return Reply((b"data: " + json.dumps(chunk).encode() + b"\n\n",), finish_reason="tool_calls")
+    chunks = [{"choices": [choice]}, {"choices": [], "usage": usage}]
+    events = (json.dumps({**head, "object": "chat.completion.chunk", **chunk}) for chunk in chunks)
+    return Reply(tuple(f"data: {event}\n\n".encode() for event in events), finish_reason="tool_calls")
