@@ -1,8 +1,9 @@
 """Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
 
-Without a name those of `make test` run; `clients` runs only by name (`make test-clients`). Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
+Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
 disturb other tests. Beside each other they use the time in which one of them waits; a browser is installed meanwhile.
-Lines are printed as they come, with the group's name before them. The exit status is 1 if any group failed.
+The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
+group's name before them. The exit status is 1 if any group failed.
 """
 
 from __future__ import annotations
