@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.clients)
-            item.add_marker(pytest.mark.timeout(600))  # the first test of a client installs it
+            item.add_marker(pytest.mark.timeout(1800))  # it may have to install the client, and start the product
 
 
 @pytest.fixture(scope="session")

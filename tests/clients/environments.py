@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
 INSTALLED = PROJECT / ".test-output" / "clients"
 INSTALL_SECONDS = 900
-PROGRAM_SECONDS = 180
+PROGRAM_SECONDS = 600
 
 _STAMP = ".installed"
 
