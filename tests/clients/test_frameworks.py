@@ -1,4 +1,4 @@
-"""LangChain, LlamaIndex and Dify, unmodified."""
+"""LangChain, LlamaIndex, Dify and LibreChat's own package, unmodified."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import FORECAST, PROGRAMS, REPLY
-from tests.clients.environments import Environment
+from tests.clients.conftest import FORECAST, PROGRAMS, REPLY, respond
+from tests.clients.environments import Environment, install_node
 from tests.clients.stack import Account, Stack
+from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel
 
 pytestmark = pytest.mark.spec("T3")
 
@@ -86,3 +87,30 @@ def test_dify_with_a_real_model(python_environment: Install, llama_stack: Stack)
     found = dify.run(PROGRAMS / "dify_plugin_.py", given)
     assert found["anna"]["text"].strip()
     assert "".join(found["anna"]["pieces"]).strip()
+
+
+@pytest.mark.spec("T4")
+def test_librechat_names_chats_without_a_trace(stack: Stack, model: ScriptedModel) -> None:
+    """``@librechat/agents`` is what LibreChat's server chats and names chats with."""
+
+    def answer_librechat(request: RecordedRequest) -> str | Behaviour:
+        if "5-word-or-less title" in str(request.messages[-1]["content"]):
+            return "Shrimp Allergy"
+        if "Analyze this conversation" in str(request.messages[-1]["content"]):
+            return '{"language": "English", "title": "Shrimp"}'
+        return respond(request)
+
+    model.default = answer_librechat
+    service = stack.make_account("librechat", "--service")
+    said = ["I am allergic to shrimp.", "What can I eat?"]
+    found = install_node("librechat").run(PROGRAMS / "librechat.mjs", ask(service, user="anna", said=said))
+    assert found == {"replies": [REPLY, REPLY], "titles": {"completion": "Shrimp Allergy", "structured": "Shrimp"}}
+    anna = service.as_person("anna")
+    assert anna.list_messages() == [
+        *(("user", said[0]), ("assistant", REPLY)),
+        *(("user", said[1]), ("assistant", REPLY)),
+    ]
+    assert len(anna.list_sessions()) == 1
+    assert service.list_messages() == []
+    asked = [request.messages for request in model.chat_requests if "AI: " + REPLY in str(request.messages)]
+    assert [len(messages) for messages in asked] == [1, 1]  # nothing of the memory is added
