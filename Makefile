@@ -11,9 +11,13 @@ WORKERS ?= auto
 SOURCES := $(shell find apps clients project tests templates static locale docs requirements manage.py pyproject.toml \
              -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
+CLIENT_LOCKS := tests/clients/requirements
+CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-long test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages pictures
+.PHONY: help run test test-long test-clients test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages \
+        pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +35,9 @@ test-long: $(VENV)/.installed-dev messages ## run the long tests: killed process
 	@rm -f .test-output/tested-long
 	$(RUN_TESTS) --long
 	@touch .test-output/tested-long
+
+test-clients: $(VENV)/.installed-dev messages ## run real clients against `make run`'s stack; installs them in .test-output/clients
+	$(RUN_TESTS) --group clients
 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
 	@rm -f .test-output/tested
@@ -78,6 +85,11 @@ lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade f
 	$(LOCK) requirements/base.in -o requirements/base.txt
 	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
 	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
+	for name in $(CLIENTS); do \
+	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
+	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
+	done
+	for name in js librechat claude_code; do npm install --package-lock-only --prefix tests/clients/$$name || exit; done
 
 browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.support.browser

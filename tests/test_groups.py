@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import GROUPS, Group, list_commands
+from tests.support.groups import GROUPS, NAMED_GROUPS, Group, list_commands
 
 
-@pytest.mark.parametrize("marks", [set(), {"e2e"}, {"llm"}, {"long"}, {"e2e", "long"}, {"llm", "long"}])
+@pytest.mark.parametrize("marks", [set(), {"e2e"}, {"llm"}, {"clients"}, {"long"}, {"e2e", "long"}, {"llm", "long"}])
 def test_every_test_is_in_one_group_and_in_one_of_the_two_runs(marks: set[str]) -> None:
-    names = {name: name in marks for name in ("e2e", "llm", "long")}
+    names = {name: name in marks for name in ("e2e", "llm", "clients", "long")}
     runs = [
         (group, long)
-        for group in GROUPS
+        for group in NAMED_GROUPS
         for long in (False, True)
         for command in [list_commands(group, long=long, workers="2")[-1]]
         if eval(command[command.index("-m", 3) + 1], {}, names)
@@ -23,10 +23,14 @@ def test_every_test_is_in_one_group_and_in_one_of_the_two_runs(marks: set[str]) 
     assert runs == [(next(iter(marks - {"long"}), "unit"), "long" in marks)]
 
 
+def test_only_a_name_runs_the_programs_of_others() -> None:
+    assert {*NAMED_GROUPS} - {*GROUPS} == {"clients"}
+
+
 def test_each_run_of_a_group_writes_results_of_its_own() -> None:
-    commands = [list_commands(group, long=long, workers="2")[-1] for group in GROUPS for long in (False, True)]
+    commands = [list_commands(group, long=long, workers="2")[-1] for group in NAMED_GROUPS for long in (False, True)]
     files = [option for command in commands for option in command if option.startswith("--spec-results=")]
-    assert len(files) == len({*files}) == 6
+    assert len(files) == len({*files}) == 8
 
 
 @pytest.mark.parametrize(("statuses", "status", "runs"), [((0, 0), 0, 2), ((0, 3), 3, 2), ((3, 0), 3, 1)])

@@ -2,7 +2,8 @@
 
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
 disturb other tests. Beside each other they use the time in which one of them waits; a browser is installed meanwhile.
-Lines are printed as they come, with the group's name before them. The exit status is 1 if any group failed.
+The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
+group's name before them. The exit status is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from pathlib import Path
 RESULTS = Path(".test-output/spec")
 """Where each group writes which requirements its tests prove."""
 
-GROUPS = {"e2e": "e2e", "llm": "llm", "unit": "not e2e and not llm"}
+GROUPS = {"e2e": "e2e", "llm": "llm", "unit": "not e2e and not llm and not clients"}
 """Groups and the expression of pytest's ``-m`` that selects their tests. The one that takes longest starts first."""
+
+NAMED_GROUPS = {**GROUPS, "clients": "clients"}
+"""All groups: also the one whose tests install other people's programs."""
 
 
 def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
     """The commands of a group, each run if the one before it succeeded."""
     python = [sys.executable, "-u", "-m"]
-    marks = f"({GROUPS[group]}) and {'long' if long else 'not long'}"
+    marks = f"({NAMED_GROUPS[group]}) and {'long' if long else 'not long'}"
     results = RESULTS / f"{'long-' if long else ''}{group}.json"
     test = [*python, "pytest", "-q", "-m", marks, f"--spec-results={results}"]
     if group == "unit":
@@ -66,7 +70,7 @@ class Group:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--group", choices=GROUPS, help="run this one alone")
+    parser.add_argument("--group", choices=NAMED_GROUPS, help="run this one alone")
     parser.add_argument("--long", action="store_true", help="run the tests marked long, and only those")
     parser.add_argument("--workers", default="auto", help="processes of the unit tests (default: one for each core)")
     options = parser.parse_args()
