@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('conversations', '0006_replaced_messages'),
+        ('gateway', '0001_connected_apps'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
