@@ -7,8 +7,9 @@ from typing import Any
 from django.urls import resolve
 
 from apps.accounts.permissions import get_needed_scope
+from apps.accounts.types import Scope
 
-BEARER = "token"
+TOKEN, APP = "token", "app"
 
 
 def describe_scopes(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
@@ -19,7 +20,10 @@ def describe_scopes(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     for path, operations in result["paths"].items():
         route = resolve(path).view_name  # a parameter's place, ``{id}``, is a string as well
         for method, operation in operations.items():
+            needed = str(get_needed_scope(route, method))
+            if needed == Scope.ADMIN:  # which no connected application gets
+                operation["security"] = [way for way in operation.get("security", []) if APP not in way]
             for requirement in operation.get("security", []):
-                if BEARER in requirement:
-                    requirement[BEARER] = [str(get_needed_scope(route, method))]
+                for name in requirement.keys() & {TOKEN, APP}:
+                    requirement[name] = [needed]
     return result

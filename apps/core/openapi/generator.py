@@ -19,11 +19,12 @@ from apps.core.openapi.errors import COMPONENTS, list_errors, list_shared_status
 from apps.core.openapi.types import Component, Examples, Operation
 from apps.core.serializers import KnownFieldsSerializer
 
-SECURITY = {"knoxApiToken": "token", "cookieAuth": "browser"}
+SECURITY = {"knoxApiToken": "token", "oauth2": "app", "cookieAuth": "browser"}
 """What drf-spectacular calls the ways to authenticate, and what we do."""
 
 _SECURITY_TEXTS = {
     "token": "An API token, from the memory panel or `manage.py create_token`.",
+    "app": "An application that somebody has connected by OAuth 2.1 (authorization code with PKCE).",
     "browser": "The session of somebody who is logged in to this site. Changes need the CSRF token, too.",
 }
 

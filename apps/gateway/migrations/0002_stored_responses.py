@@ -9,8 +9,6 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    initial = True
-
     dependencies = [
         ('conversations', '0006_replaced_messages'),
         ('gateway', '0001_connected_apps'),

@@ -41,7 +41,7 @@ class OAuthAuthentication(BaseAuthentication):
         return "Bearer"
 
 
-class OAuthScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class OAuthScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document describes it."""
 
     target_class = "apps.gateway.oauth.authentication.OAuthAuthentication"
