@@ -27,6 +27,8 @@ TAGS = {
     "Search": "Find memories and what was said, by keywords and by meaning. Searching does not count as use.",
     "History": "The record of every change to memories, and undo.",
     "Import and export": "Take memories along, and bring them in.",
+    "OpenAI-compatible": "For clients of OpenAI's API: change the base URL to `/v1` of this site, and the key to an "
+    "API token. Errors have OpenAI's shape.",
     "Account": "Settings, and the export and erasure of everything about a person.",
 }
 

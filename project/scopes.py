@@ -57,6 +57,9 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     "summary": {"get": READ, "put": WRITE, "patch": WRITE, "delete": WRITE},
     # OpenAI's clients and agents
     "openai-chat-completions": {"post": WRITE},
+    "openai-embeddings": {"post": READ},
+    "openai-responses": {"post": WRITE},
+    "openai-response": {"get": READ},
     "openai-models": {"get": READ},
     "openai-model": {"get": READ},
     "mcp": {"post": READ},  # each tool has a scope of its own

@@ -29,6 +29,6 @@ urlpatterns = [
     path("", include("django_prometheus.urls")),
 ]
 
-handler400 = "apps.core.http.bad_request"
-handler404 = "apps.core.http.page_not_found"
-handler500 = "apps.core.http.server_error"
+handler400 = "apps.gateway.errors.bad_request"
+handler404 = "apps.gateway.errors.page_not_found"
+handler500 = "apps.gateway.errors.server_error"

@@ -37,6 +37,9 @@ applications send to `/oauth` takes a POST, with a secret of their own."""
 CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
 
+OPENAI_CODES = {"unauthenticated": "invalid_api_key", "invalid": None}
+"""What OpenAI calls our codes, where it is not the same."""
+
 CALLS = list_api_calls()
 CHANGES = [(route, method) for route, method in CALLS if method != "get"]
 BAD_HEADERS = {
@@ -63,12 +66,16 @@ def call(client: Client, method: str, path: str, **headers: str) -> Any:
 
 
 def assert_error(response: Any, *, status: int, code: str) -> None:
-    """The response is an error in the one shape."""
+    """The response is an error in the one shape; under ``/v1/`` in OpenAI's, with its codes."""
     assert response.status_code == status
     body = response.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) == {"code", "message", "fields"}
-    assert body["error"]["code"] == code
+    if response.request["PATH_INFO"].startswith("/v1/"):
+        assert set(body["error"]) == {"message", "type", "param", "code"}
+        assert body["error"]["code"] == OPENAI_CODES.get(code, code)
+    else:
+        assert set(body["error"]) == {"code", "message", "fields"}
+        assert body["error"]["code"] == code
 
 
 @pytest.mark.parametrize(("route", "method"), CALLS, ids=name_call)
@@ -79,7 +86,7 @@ def test_every_endpoint_asks_for_an_account(route: Route, method: str):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("path", ["/memory/settings", f"/chat/sessions/{uuid.UUID(int=0)}/messages"])
+@pytest.mark.parametrize("path", ["/memory/settings", f"/chat/sessions/{uuid.UUID(int=0)}/messages", "/v1/models"])
 @pytest.mark.parametrize("header", BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_a_bad_token_is_none(header: str | None, path: str):
     headers = {"Authorization": header} if header is not None else {}

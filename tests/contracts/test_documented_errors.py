@@ -16,6 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.chat.openapi import MODEL_UNAVAILABLE
 from apps.core.openapi.errors import SHARED
+from apps.gateway.openai import openapi as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world
@@ -93,6 +94,15 @@ Provoke = Callable[[ApiClient, World], Answer]
 TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
 GONE_SESSION = {"session_id": NOBODYS}
 BIG_CONTENT = {"content": LONG}
+
+
+def _chat(alice: ApiClient, text: str, *, session: str = "") -> Answer:
+    body = {"messages": [{"role": "user", "content": text}]}
+    return alice.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session})
+
+
+def _respond(alice: ApiClient, text: str, *, session: str = "", **more: Any) -> Answer:
+    return alice.post("/v1/responses", json={"input": text, **more}, headers={"X-Session-Id": session})
 
 
 def _retry(alice: ApiClient, message_id: str) -> Answer:
@@ -315,6 +325,25 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
     },
 }
 
+PROVOCATIONS |= {
+    "create_chat_completion": {
+        openai.NO_SESSION: lambda alice, world: _chat(alice, "hello", session=NOBODYS),
+        openai.TOO_LONG: lambda alice, world: _chat(alice, LONG),
+        openai.FAILED: lambda alice, world: _chat(alice, "hello"),
+    },
+    "create_response": {
+        openai.NO_SESSION: lambda alice, world: _respond(alice, "hello", session=NOBODYS),
+        openai.NO_PREVIOUS: lambda alice, world: _respond(alice, "hello", previous_response_id="resp_1"),
+        openai.TOO_LONG: lambda alice, world: _respond(alice, LONG),
+        openai.FAILED: lambda alice, world: _respond(alice, "hello"),
+    },
+    "create_embeddings": {
+        openai.NO_MODEL: lambda alice, world: alice.post("/v1/embeddings", json={"input": "x", "model": "ada"}),
+        openai.NO_EMBEDDER: lambda alice, world: alice.post("/v1/embeddings", json={"input": "x"}),
+    },
+    "get_model": {openai.NO_SUCH_MODEL: lambda alice, world: alice.get("/v1/models/x")},
+}
+
 RACES = {("import_memories", "Some of the memories were created at the same time")}
 """What takes two requests at the same moment: see tests/memory/transfer."""
 
@@ -345,7 +374,7 @@ def test_an_error_of_a_single_operation_happens(
     world = build_world(alice)
     if status == "503":
         settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
-        settings.EMBEDDING_BASE_URL = scripted_model.base_url
+        settings.EMBEDDING_BASE_URL, settings.EMBEDDING_MODEL = scripted_model.base_url, "elsewhere"
         scripted_model.default = refuse_with(401)
         scripted_model.embed = lambda texts: refuse_with(401)
         EmbeddingModel.objects.filter(state="active").update(name="elsewhere")
@@ -353,5 +382,7 @@ def test_an_error_of_a_single_operation_happens(
     documented = described.operation["responses"][status]["content"]["application/json"]["examples"][when]["value"]
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (int(status), documented["error"]["code"]), error
-    assert set(documented["error"]["fields"]) <= set(error["fields"])
+    assert set(documented["error"]) == set(error)
+    assert set(documented["error"].get("fields", ())) <= set(error.get("fields", ()))
+    assert documented["error"].get("param") == error.get("param")
     assert error["message"].split()[0] == documented["error"]["message"].split()[0]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.conversations.models import Message
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
 from tests.support.http_server import ApiClient
@@ -48,7 +49,13 @@ WITH_BODY: dict[tuple[str, str], Any] = {
 """All that takes a body, and an acceptable one."""
 
 CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post"), ("shared-context-entries", "post")}
-OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters]
+OPENAI = {("openai-chat-completions", "post"), ("openai-embeddings", "post"), ("openai-responses", "post")}
+"""What takes bodies of OpenAI's API: tests/gateway has what of them is refused."""
+
+NOBODYS = {"openai-model"}
+"""Routes whose objects are the same for everybody."""
+
+OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters and route.name not in NOBODYS]
 COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
 
 
@@ -137,7 +144,11 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
 
 def test_the_tests_above_cover_every_endpoint():
     changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
-    assert changes == set(WITH_BODY) | {("memory-accept", "post"), ("memory-reject", "post"), ("undo", "post")} | {
+    assert changes == set(WITH_BODY) | OPENAI | {
+        ("memory-accept", "post"),
+        ("memory-reject", "post"),
+        ("undo", "post"),
+    } | {
         ("memories-import", "post"),  # no JSON
         ("profile-proposal-accept", "post"),
         ("profile-proposal-reject", "post"),
@@ -173,6 +184,8 @@ def test_the_tests_above_cover_every_endpoint():
         ("settings", "patch"),
         ("summaries", "get"),
         ("summaries", "post"),
+        ("openai-models", "get"),
+        *OPENAI,
     } == COLLECTION_CALLS
 
 
@@ -187,6 +200,35 @@ def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
     assert bob.post("/summaries", json={**SUMMARY, "session_id": world.session}).status_code == 404
     assert bob.get("/memory/long-term?status=all").json()["count"] == 0
     assert dump(alice.user) == before
+
+
+def test_what_a_client_of_openais_api_continues_has_to_be_its_persons(alice: ApiClient, bob: ApiClient, world: World):
+    before = dump(alice.user)
+    chat: dict[str, Any] = {"messages": [{"role": "user", "content": SECRET}]}
+    session = {"X-Session-Id": world.session}
+    response = {"input": SECRET, "previous_response_id": world.ids["response_id"]}
+    item = {"type": "item_reference", "id": world.ids["response_id"].replace("resp", "msg")}
+    for path, body, headers in (
+        ("/v1/chat/completions", chat, session),
+        ("/v1/responses", {"input": SECRET}, session),
+        ("/v1/responses", response, {}),
+        ("/v1/responses", {"input": [item, {"role": "user", "content": SECRET}]}, {}),
+    ):
+        for extra in ({}, {"stream": True}, {"store": False} if not headers else {}):
+            refused = bob.post(path, json={**body, **extra}, headers=headers)
+            assert refused.status_code == 404, (path, body)
+    # The same history as Alice's is no reason to find her session.
+    alices = Message.objects.get(id=world.reply)
+    told = [
+        {"role": "user", "content": SECRET}, {"role": "assistant", "content": alices.content},
+        {"role": "user", "content": f"{SECRET}?"},
+    ]  # fmt: skip
+    for path, body in (("/v1/chat/completions", {"messages": told}), ("/v1/responses", {"input": told})):
+        answered = bob.post(path, json=body)
+        assert answered.headers["X-Session-Id"] != world.session
+        assert answered.json()["jiyi"]["memories_used"] == []
+    assert dump(alice.user) == before
+    assert alice.post("/v1/responses", json=response).headers["X-Session-Id"] == world.session
 
 
 def test_what_one_person_said_is_not_recalled_for_another(alice: ApiClient, bob: ApiClient, world: World):

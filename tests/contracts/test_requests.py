@@ -89,9 +89,18 @@ def test_what_django_itself_refuses_has_the_one_shape_too(headers: dict[str, str
     assert (page.status_code, page["Content-Type"]) == (400, "text/html; charset=utf-8")
 
 
-@pytest.mark.parametrize("path", ["/chat", "/chat/", "/chat/sessions/", "/memory", "/api", "/v1/nothing", "/healthz/"])
+@pytest.mark.parametrize("path", ["/chat", "/chat/", "/chat/sessions/", "/memory", "/api", "/healthz/"])
 def test_nothing_at_a_path_of_the_api_has_the_one_shape(path: str):
     assert_error(Client().get(path), status=404, code="not_found")
+
+
+def test_nothing_at_a_path_of_openais_api_has_its_shape(headers: dict[str, str]):
+    missing = Client().get("/v1/nothing")
+    assert (missing.status_code, missing.json()["error"]) == (
+        404, {"message": "There is nothing here.", "type": "invalid_request_error", "param": None, "code": "not_found"},
+    )  # fmt: skip
+    refused = Client().get("/v1/models", headers={**headers, "Host": "evil.example"})
+    assert (refused.status_code, set(refused.json()["error"])) == (400, {"message", "type", "param", "code"})
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/chats", "/profiles/x"])

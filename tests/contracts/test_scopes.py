@@ -29,7 +29,7 @@ ADMINS = {
 }
 """What clears everything of a kind, changes settings, takes everything along."""
 
-SEARCHES = {("conversations-search", "post")}
+SEARCHES = {("conversations-search", "post"), ("openai-embeddings", "post")}
 """What reads by other methods than GET."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -73,6 +74,8 @@ class World:
             "summary_id": self.summary,
             "atomic_id": self.atomic,
             "candidate_id": self.atomic,
+            "response_id": f"resp_{uuid.UUID(self.reply).hex}",
+            "model": "jiyi",
         }
 
     def values(self, route: Route) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The errors of every operation, in the one shape (SPEC, API)."""
+"""The errors of every operation, in the one shape (SPEC, API) or in that of the API that a door speaks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.openapi.types import JSON, Operation, Problem
+from apps.core.openapi.types import JSON, ErrorShape, Operation, Problem
 
-ERROR_REF = {"$ref": "#/components/schemas/Error"}
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
     "description": "Every error has this shape.",
@@ -102,25 +101,44 @@ SHARED: dict[int, SharedError] = {
 }  # fmt: skip
 
 
-def describe_error(description: str, problems: Sequence[Problem], headers: Mapping[str, Any]) -> dict[str, Any]:
+ONE_SHAPE = ErrorShape("Error", ERROR_SCHEMA, lambda _status, error: {"error": dict(error)})
+
+
+def describe_error(
+    status: int, description: str, problems: Sequence[Problem], headers: Mapping[str, Any], shape: ErrorShape
+) -> dict[str, Any]:
     """Return a response object with the problems as its examples."""
     examples = {
-        problem.when: {"value": {"error": {"code": problem.code, "message": problem.message, "fields": problem.fields}}}
+        problem.when: {
+            "value": shape.encode(
+                status, {"code": problem.code, "message": problem.message, "fields": dict(problem.fields)}
+            )
+        }
         for problem in problems
     }
     response: dict[str, Any] = {"description": description}
     if headers:
         response["headers"] = headers
-    response["content"] = {JSON: {"schema": ERROR_REF, "examples": examples}}
+    schema = {"$ref": f"#/components/schemas/{shape.name}"}
+    response["content"] = {JSON: {"schema": schema, "examples": examples}}
     return response
 
 
-COMPONENTS: dict[str, Any] = {
-    "schemas": {"Error": ERROR_SCHEMA},
-    "responses": {
-        error.name: describe_error(error.description, error.problems, error.headers) for error in SHARED.values()
-    },
-}
+_shapes: dict[str, ErrorShape] = {}
+
+
+def list_components() -> dict[str, dict[str, Any]]:
+    """Return the components that the errors of the operations described so far refer to."""
+    responses = {
+        _name_response(error, shape): describe_error(status, error.description, error.problems, error.headers, shape)
+        for shape in _shapes.values()
+        for status, error in SHARED.items()
+    }
+    return {"schemas": {shape.name: dict(shape.schema) for shape in _shapes.values()}, "responses": responses}
+
+
+def _name_response(error: SharedError, shape: ErrorShape) -> str:
+    return error.name if shape is ONE_SHAPE else f"{shape.name}{error.name}"
 
 
 def list_shared_statuses(described: Mapping[str, Any]) -> set[int]:
@@ -138,14 +156,17 @@ def list_shared_statuses(described: Mapping[str, Any]) -> set[int]:
 
 def list_errors(shared: set[int], operation: Operation) -> dict[str, dict[str, Any]]:
     """Return the error responses by status: references to the shared ones, except where the operation adds its own."""
+    shape = operation.errors or ONE_SHAPE
+    _shapes[shape.name] = shape
     responses: dict[str, dict[str, Any]] = {}
     for status in sorted(shared | set(operation.problems)):
         common, own = SHARED[status] if status in shared else None, operation.list_problems(status)
         if common and not own:
-            responses[str(status)] = {"$ref": f"#/components/responses/{common.name}"}
+            responses[str(status)] = {"$ref": f"#/components/responses/{_name_response(common, shape)}"}
             continue
         reasons = [common.description] if common else []
         reasons += [f"{problem.when}." for problem in own]
         problems = [*common.problems, *own] if common else own
-        responses[str(status)] = describe_error(" ".join(reasons), problems, common.headers if common else {})
+        headers = common.headers if common else {}
+        responses[str(status)] = describe_error(status, " ".join(reasons), problems, headers, shape)
     return responses

@@ -15,7 +15,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.mixins import ListModelMixin
 
-from apps.core.openapi.errors import COMPONENTS, list_errors, list_shared_statuses
+from apps.core.openapi.errors import list_components, list_errors, list_shared_statuses
 from apps.core.openapi.types import Component, Examples, Operation
 from apps.core.serializers import KnownFieldsSerializer
 
@@ -145,7 +145,7 @@ def _wrap_example(example: Any) -> dict[str, Any]:
 def finish(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     """Add what the errors of the operations refer to, and name the ways to authenticate. The last hook."""
     components = result["components"]
-    for kind, named in COMPONENTS.items():
+    for kind, named in list_components().items():
         components[kind] = dict(sorted({**components.get(kind, {}), **named}.items()))
     components["securitySchemes"] = {
         SECURITY[name]: {**scheme, "description": _SECURITY_TEXTS[SECURITY[name]]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,12 +53,22 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class ErrorShape:
+    """What errors look like. `encode`: the body of ours, ``{"code", "message", "fields"}``, of a status."""
+
+    name: str
+    schema: Mapping[str, Any]
+    encode: Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
 class Operation:
     """One method of one path.
 
     `id` is in snake case with the verb first, and never changes: generated clients have functions of that name.
     `parameters` adds to, or takes the place of, what is known of the path, of filters and of pages.
     `answers` and `problems` are by status; a status of `errors.SHARED` may have problems of its own besides.
+    `errors`: their shape, where it is not the one of REST.
     """
 
     id: str
@@ -69,6 +79,7 @@ class Operation:
     parameters: Sequence[OpenApiParameter] = ()
     body: Body | None = None
     problems: Mapping[int, Problem | Sequence[Problem]] = field(default_factory=dict)
+    errors: ErrorShape | None = None
 
     def list_answers(self) -> list[tuple[int, Answer]]:
         """All answers with their status; one status can have several, of different media types."""
