@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,13 @@ from apps.accounts.services import create_token
 
 
 class HttpServer:
-    """Uvicorn in a thread, on a free port of loopback."""
+    """Uvicorn in a thread, on a free port of loopback. `headers` are added to every request."""
 
-    def __init__(self) -> None:
-        from project.asgi import application
+    def __init__(self, *, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        from project.asgi import application as product
+
+        async def application(scope: Any, receive: Any, send: Any) -> None:
+            await product({**scope, "headers": [*scope["headers"], *headers]}, receive, send)
 
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"

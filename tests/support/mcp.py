@@ -11,7 +11,7 @@ from django.test import Client
 HANDSHAKE, MODERN = "2025-11-25", "2026-07-28"
 REVISIONS = (HANDSHAKE, MODERN)
 _META = "io.modelcontextprotocol/"
-_NAMED_BY = {"tools/call": "name", "resources/read": "uri"}
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 @dataclass

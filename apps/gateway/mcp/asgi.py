@@ -29,7 +29,7 @@ async def run_application(
         "query_string": request.META.get("QUERY_STRING", "").encode("latin-1"),
         "root_path": "",
         "headers": [
-            (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
+            (name.lower().encode("latin-1"), value.strip(" \t").encode("latin-1", "replace"))
             for name, value in request.headers.items()
         ],
         "state": dict(state),

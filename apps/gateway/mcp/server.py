@@ -1,4 +1,4 @@
-"""The MCP server: which tools and resources a client sees, and what calling them does.
+"""The MCP server: which tools, resources and prompts a client sees, and what calling them does.
 
 Built on the SDK's low-level server, as what is listed depends on who asks. It speaks the revisions that the SDK speaks:
 up to 2025-11-25 with its handshake, and 2026-07-28 without.
@@ -25,6 +25,7 @@ from apps.core.db import in_database
 from apps.core.errors import JiyiError
 from apps.gateway.mcp.access import Access
 from apps.gateway.mcp.catalog import OFFERED, READ
+from apps.gateway.mcp.prompts import PROMPTS, get_prompt
 from apps.gateway.mcp.resources import JSON, RESOURCES, TEMPLATES, read_resource
 
 logger = structlog.get_logger(__name__)
@@ -69,6 +70,15 @@ def build_server(find_access: Callable[[Context], Awaitable[Access]]) -> Server[
     async def read(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         return await in_database(_read_resource, await find_access(ctx), str(params.uri))
 
+    async def list_prompts(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=PROMPTS)
+
+    async def read_prompt(_ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        try:
+            return get_prompt(params.name, params.arguments or {})
+        except JiyiError as error:
+            raise MCPError(code=types.INVALID_PARAMS, message=error.message) from None
+
     return Server(
         "jiyi",
         title="Jiyi 记忆",
@@ -81,6 +91,8 @@ def build_server(find_access: Callable[[Context], Awaitable[Access]]) -> Server[
         on_list_resources=list_resources,
         on_list_resource_templates=list_templates,
         on_read_resource=read,
+        on_list_prompts=list_prompts,
+        on_get_prompt=read_prompt,
     )
 
 

@@ -19,6 +19,7 @@ from tests.support.mcp import HANDSHAKE, MODERN, REVISIONS, McpCaller
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("T2")]
 
 READERS = ["search_memories", "get_profile", "list_session_summaries", "fetchContext"]
+COMPLETION = {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "c"}}
 CLIENT = {"name": "tests", "version": "1"}
 
 
@@ -48,7 +49,7 @@ def test_the_handshake_of_2025_agrees_on_the_clients_revision(token: str, asked:
     result = response.json()["result"]
     assert result["protocolVersion"] == asked
     assert result["serverInfo"]["name"] == "jiyi"
-    assert set(result["capabilities"]) == {"tools", "resources"}
+    assert set(result["capabilities"]) == {"tools", "resources", "prompts"}
     assert "search_memories" in result["instructions"]
     assert "Mcp-Session-Id" not in response
 
@@ -61,7 +62,7 @@ def test_an_unknown_revision_is_answered_with_the_newest_that_shakes_hands(token
 def test_2026_is_discovered_without_a_handshake(token: str) -> None:
     result = McpCaller(token, MODERN).ask("server/discover")
     assert result["supportedVersions"] == ["2026-07-28"]
-    assert set(result["capabilities"]) == {"tools", "resources"}
+    assert set(result["capabilities"]) == {"tools", "resources", "prompts"}
     assert result["resultType"] == "complete"
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "jiyi"
 
@@ -116,7 +117,7 @@ def test_there_are_no_streams_and_no_sessions(token: str, method: str) -> None:
 
 def test_an_unknown_tool_or_method_is_an_error_of_the_protocol(caller: McpCaller) -> None:
     assert caller.send("tools/call", {"name": "rm", "arguments": {}}).json()["error"]["code"] == -32602
-    assert caller.send("prompts/list").json()["error"]["code"] == -32601
+    assert caller.send("completion/complete", COMPLETION).json()["error"]["code"] == -32601
 
 
 # Who is let in

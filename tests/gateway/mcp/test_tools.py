@@ -309,6 +309,20 @@ def test_a_resource_that_is_not_there_is_an_error_of_the_protocol(agent: McpCall
     assert "does not exist" in error["message"]
 
 
+def test_prompts_start_recalling_and_remembering(caller: McpCaller) -> None:
+    prompts = {prompt["name"]: prompt for prompt in caller.ask("prompts/list")["prompts"]}
+    assert {name: one["arguments"][0]["name"] for name, one in prompts.items()} == {
+        "recall": "topic",
+        "remember": "text",
+    }
+    for name, arguments in {"recall": {"topic": "my {cello}"}, "remember": {"text": "我住在约克 {topic}"}}.items():
+        (message,) = caller.ask("prompts/get", {"name": name, "arguments": arguments})["messages"]
+        assert message["role"] == "user"
+        assert message["content"]["text"].endswith(f"\n\n{next(iter(arguments.values()))}")
+    for params in ({"name": "rm"}, {"name": "recall"}, {"name": "recall", "arguments": {"topic": " "}}):
+        assert caller.send("prompts/get", params).json()["error"]["code"] == -32602
+
+
 # Shared contexts
 
 
