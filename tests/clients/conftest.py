@@ -52,8 +52,12 @@ def node() -> Environment:
 
 @pytest.fixture(scope="session")
 def llama_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """The product in front of a real llama.cpp server. Its model babbles: only the form of its answers is certain."""
-    with run_llama() as model_url, run_stack(tmp_path_factory.mktemp("llama"), model_url=model_url) as stack:
+    """The product in front of a real llama.cpp server. Its model babbles: only the form of its answers is certain.
+
+    It answers two requests at a time. Background work has one of them and few tokens, so that chats do not wait for it.
+    """
+    limits = {"CHAT_MAX_TOKENS": "200", "BACKGROUND_MAX_TOKENS": "50", "MODEL_WORKERS": "1"}
+    with run_llama() as model_url, run_stack(tmp_path_factory.mktemp("llama"), model_url=model_url, **limits) as stack:
         yield stack
 
 
