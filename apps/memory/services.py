@@ -43,6 +43,7 @@ from apps.memory.models import Change
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
 from apps.memory.transfer.adopting import Adopted, Adoption, ForeignMemory, adopt_memories
+from apps.memory.transfer.types import ImportRefused
 from apps.memory.verdicts import record_verdicts
 from apps.memory.withdrawing import withdraw_operation
 from apps.memory.working.services import (
@@ -62,6 +63,7 @@ __all__ = [
     "CommandResult",
     "CopyHolder",
     "ForeignMemory",
+    "ImportRefused",
     "MemoryCopy",
     "Origin",
     "Outcome",

@@ -30,7 +30,8 @@ def write_export(
     """Write everything of a person, of every kind and status, as UTF-8 JSON; returns the number of rows by table.
 
     ``{"about", "exported_at", "user": {...}, "digests", "data": {"<table>": [{...}, ...]}}``, as it all was at one
-    moment, read in portions. `progress` is called with the table and how many of its rows were written, portion by portion.
+    moment, read in portions. `progress` is called with the table and how many of its rows were written, portion by
+    portion.
     """
     written: dict[str, int] = {}
     with transaction.atomic():

@@ -18,7 +18,7 @@ from typing import IO, Any
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -36,7 +36,7 @@ from apps.gateway.imports.payloads import (
     read_started_at,
 )
 from apps.gateway.imports.previews import Preview, iterate_items
-from apps.gateway.imports.selectors import UNDER_WAY
+from apps.gateway.imports.selectors import UNDER_WAY, has_work
 from apps.gateway.imports.types import ExportedRow, Format, Item, UnreadableFile
 from apps.gateway.models import ImportItem, ImportPart, PastImport
 from apps.memory.selectors import list_caused_operations
@@ -73,14 +73,23 @@ def run_imports(*, token: str, seconds: float = RUN_SECONDS) -> bool:
         if claimed is None:
             return False
         run_slice(claimed, token=token, seconds=SLICE_SECONDS)
-    return PastImport.objects.filter(state__in=UNDER_WAY).exists()
+    return has_work()
+
+
+def claim_import(*, token: str, now: datetime) -> PastImport | None:
+    """Claim the import that was continued least recently, of those that no run holds; None when there is none."""
+    return _claim(PastImport.objects.order_by("served_at", "id"), token=token, now=now)
+
+
+def claim_one(past_import: PastImport, *, token: str, now: datetime) -> PastImport | None:
+    """Claim this import; None while another run holds it, and when it has ended."""
+    return _claim(PastImport.objects.filter(id=past_import.pk), token=token, now=now)
 
 
 @transaction.atomic
-def claim_import(*, token: str, now: datetime) -> PastImport | None:
-    """Claim the import that was continued least recently, of those that no run holds; None when there is none."""
+def _claim(imports: QuerySet[PastImport], *, token: str, now: datetime) -> PastImport | None:
     free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
-    due = PastImport.objects.filter(free, state__in=UNDER_WAY).order_by("served_at", "id")
+    due = imports.filter(free, state__in=UNDER_WAY)
     found = due.select_for_update(no_key=True, skip_locked=True).first()
     if found is None:
         return None
@@ -377,7 +386,7 @@ def _held(past_import: PastImport, *, token: str) -> Iterator[datetime]:
 
 def _release(past_import: PastImport, *, token: str) -> None:
     mine = PastImport.objects.filter(id=past_import.pk, claim=token)
-    mine.update(claim=None, lease_until=None, served_at=timezone.now(), attempts=F("attempts") * 0)
+    mine.update(claim=None, lease_until=None, served_at=timezone.now(), attempts=0)
 
 
 def _end(past_import: PastImport, *, token: str, state: PastImport.State, problem: str = "") -> None:

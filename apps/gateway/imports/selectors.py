@@ -32,10 +32,10 @@ def get_import(user: User, import_id: UUID) -> PastImport:
     return found
 
 
-def list_items(user: User, import_id: UUID, *, state: str = "") -> QuerySet[ImportItem]:
-    """Return what became of the items of an import, in the order of the file; those of one state, or all."""
-    items = ImportItem.objects.filter(user=user, past_import=get_import(user, import_id)).order_by("number")
-    return (items.filter(state=state) if state else items).defer("payload")
+def list_items(user: User, import_id: UUID) -> QuerySet[ImportItem]:
+    """Return what became of the items of an import, in the order of the file; or raise `NotFound`."""
+    items = ImportItem.objects.filter(user=user, past_import=get_import(user, import_id))
+    return items.order_by("number").defer("payload")
 
 
 def has_work() -> bool:
