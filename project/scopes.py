@@ -55,6 +55,11 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     "profile-proposal-reject": {"post": WRITE},
     "summaries": {"get": READ, "post": WRITE},
     "summary": {"get": READ, "put": WRITE, "patch": WRITE, "delete": WRITE},
+    # Imports from elsewhere
+    "imports": {"get": READ, "post": WRITE},
+    "import": {"get": READ, "delete": WRITE},
+    "import-items": {"get": READ},
+    "import-undo": {"post": WRITE},
     # OpenAI's clients and agents
     "openai-chat-completions": {"post": WRITE},
     "openai-embeddings": {"post": READ},

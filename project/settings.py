@@ -188,6 +188,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")
 """Where clients reach this server, such as ``https://jiyi.example.org``; else what the Host of each request says."""
 
+IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=200 * 1024 * 1024)
+"""Of a file that a person brings from elsewhere. Files are not held in memory, so the limit above does not count."""
+
 MCP_ALLOWED_ORIGINS = env.list("MCP_ALLOWED_ORIGINS", default=[])
 """Web pages that may use ``/mcp`` from a browser, such as ``https://tool.example.org``. Programs send no origin."""
 
@@ -332,6 +335,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.pipeline.tasks.sweep", 10),
         ("apps.gateway.tasks.clear_oauth", 86_400),
+        ("apps.gateway.tasks.run_imports", 10),
     )
 }
 

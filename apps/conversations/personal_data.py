@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
-from apps.accounts.services.personal_data import PersonalTable, register_tables
-from apps.conversations.models import Message, Recording, Session, Work
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
 
-register_tables(PersonalTable(Session), PersonalTable(Message), PersonalTable(Work), PersonalTable(Recording))
+from apps.accounts.models import User
+from apps.accounts.services.personal_data import LeftOut, PersonalTable, Restoration, register_tables
+from apps.conversations.models import Message, Recording, Session, Work
+from apps.conversations.services.past_turns import embed_again
+
+
+def _prepare_work(work: Work, _restoration: Restoration) -> None:
+    """What was left to do is left to do; vectors are made anew for every message."""
+    if work.kind == Work.Kind.EMBED:
+        raise LeftOut
+    work.claim, work.lease_until, work.worker, work.place = None, None, "", 0
+
+
+def _embed_messages(user: User, keys: Collection[Any], now: datetime) -> None:
+    embed_again(user=user, message_ids=keys, now=now)
+
+
+register_tables(
+    PersonalTable(Session),
+    PersonalTable(Message, finish=_embed_messages),
+    PersonalTable(Work, prepare=_prepare_work, identity=("kind", "message_id")),
+    PersonalTable(Recording, identity=("session_id", "idempotency_key")),
+)

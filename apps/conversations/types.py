@@ -38,11 +38,23 @@ class OpenRound:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """A message that was said elsewhere (C9, T3); `role` user or assistant, `create_time` None when it is not known."""
+    """A message that was said elsewhere (C9, T3); `role` user or assistant, `create_time` None when it is not known.
+
+    `id`: the one that it is to have, None for a new one.
+    """
 
     role: str
     content: str
     create_time: datetime | None = None
+    id: uuid.UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedConversation:
+    """What importing a conversation did: whether its session is new, and how many messages were stored."""
+
+    created: bool
+    stored: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The tables of a person's data in this app (R2, R3), and those that an erasure leaves.
 
-What lets applications in belongs to the account, as its API tokens do.
+What lets applications in belongs to the account, as its API tokens do. A file that is being imported is the person's
+already, and reports of imports are of this installation: an export of everything restores neither.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from oauth2_provider.models import (
 )
 
 from apps.accounts.services.personal_data import PersonalTable, keep_tables, register_tables
-from apps.gateway.models import ConnectedApp, StoredResponse
+from apps.gateway.models import ConnectedApp, ImportItem, ImportPart, PastImport, StoredResponse
 
-register_tables(PersonalTable(StoredResponse))
+register_tables(
+    PersonalTable(StoredResponse),
+    PersonalTable(PastImport, restored=False),
+    PersonalTable(ImportItem, restored=False),
+    PersonalTable(ImportPart, restored=False, not_exported=("data",)),
+)
 
 keep_tables(
     {

@@ -6,7 +6,7 @@ from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
 from apps.memory.embeddings.search import ConversationMatch, search_conversations
-from apps.memory.history.selectors import find_states_since, list_changes, list_recorded
+from apps.memory.history.selectors import find_states_since, list_caused_operations, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.curation import combine_values
@@ -57,6 +57,7 @@ __all__ = [
     "get_relevant_memories",
     "get_working_memory",
     "list_atomic_memories",
+    "list_caused_operations",
     "list_changes",
     "list_contexts",
     "list_copies",

@@ -28,6 +28,7 @@ from apps.memory.history.authorship import changed_by, collect_operations
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.history.undo import undo_operation
+from apps.memory.locking import lock_memories
 from apps.memory.long_term.curation import bring_back_memory, merge_memories, remove_item
 from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.services import (
@@ -41,7 +42,10 @@ from apps.memory.long_term.services import (
 from apps.memory.models import Change
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
+from apps.memory.transfer.adopting import Adopted, Adoption, ForeignMemory, adopt_memories
+from apps.memory.transfer.types import ImportRefused
 from apps.memory.verdicts import record_verdicts
+from apps.memory.withdrawing import withdraw_operation
 from apps.memory.working.services import (
     count_turn,
     forget_working_memory,
@@ -54,8 +58,12 @@ Origin = Change.Origin
 """Where changes come from (L7)."""
 
 __all__ = [
+    "Adopted",
+    "Adoption",
     "CommandResult",
     "CopyHolder",
+    "ForeignMemory",
+    "ImportRefused",
     "MemoryCopy",
     "Origin",
     "Outcome",
@@ -63,6 +71,7 @@ __all__ = [
     "TrackedKind",
     "accept_atomic_memory",
     "accept_memory",
+    "adopt_memories",
     "append_entry",
     "apply_recorded_commands",
     "archive_working_memory",
@@ -88,6 +97,7 @@ __all__ = [
     "forget_memories",
     "forget_stated",
     "forget_working_memory",
+    "lock_memories",
     "merge_atomic_memories",
     "merge_memories",
     "name_operation",
@@ -113,4 +123,5 @@ __all__ = [
     "update_atomic_memory",
     "update_memory",
     "update_working_memory",
+    "withdraw_operation",
 ]

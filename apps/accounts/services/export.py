@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.http import FileResponse
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
 from apps.accounts.services.personal_data import PersonalTable, list_tables
@@ -28,14 +29,20 @@ def write_export(
 ) -> dict[str, int]:
     """Write everything of a person, of every kind and status, as UTF-8 JSON; returns the number of rows by table.
 
-    ``{"about", "exported_at", "user": {...}, "data": {"<table>": [{...}, ...]}}``, as it all was at one moment, read in
-    portions. `progress` is called with the table and how many of its rows were written, portion by portion.
+    ``{"about", "exported_at", "user": {...}, "digests", "data": {"<table>": [{...}, ...]}}``, as it all was at one
+    moment, read in portions. `progress` is called with the table and how many of its rows were written, portion by
+    portion.
     """
     written: dict[str, int] = {}
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        head = {"about": ABOUT, "exported_at": now.isoformat(), "user": _describe(user)}
+        head = {
+            "about": ABOUT,
+            "exported_at": now.isoformat(),
+            "user": _describe(user),
+            "digests": name_digests(user),
+        }
         file.write(f'{_dump(head)[:-1]}, "data": {{'.encode())
         for number, table in enumerate(reversed(list_tables())):
             file.write(f'{"," if number else ""}\n"{table.name}": ['.encode())
@@ -49,6 +56,11 @@ def write_export(
             file.write(b"]")
         file.write(b"}}\n")
     return written
+
+
+def name_digests(user: User) -> str:
+    """Return a name for the key that a person's digests are made with: another installation or account has another."""
+    return salted_hmac("jiyi.export.digests", str(user.pk), algorithm="sha256").hexdigest()[:32]
 
 
 def answer_export(user: User) -> FileResponse:

@@ -6,14 +6,16 @@ a test looks for tables that hold a person's data and are neither here nor in `K
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from graphlib import TopologicalSorter
 from typing import Any
 
 from django.db.models import Model, QuerySet
 
 from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.types import read_setting_problems
 
 KEPT: dict[type[Model], str] = {
     User: "the account itself",
@@ -28,12 +30,42 @@ def keep_tables(reasons: Mapping[type[Model], str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Restoration:
+    """What rows are restored into: whose account, and whether digests that were made with the key of this installation
+    for this very account still hold.
+    """
+
+    user: User
+    digests_hold: bool
+
+
+class LeftOut(Exception):
+    """A row is not to be restored."""
+
+
+Prepare = Callable[[Any, Restoration], None]
+"""Completes a row with what is derived from it; raises `LeftOut` for one that is not to be restored as it is."""
+
+Restored = Callable[[User, Collection[Any], datetime], None]
+"""Does what is to be done once rows are there, given their keys."""
+
+
+@dataclass(frozen=True, slots=True)
 class PersonalTable:
-    """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived."""
+    """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived.
+
+    How rows of an export are restored (`apps.accounts.services.restoring`): `restored` False for what is made again;
+    `prepare` and `finish` for each; `identity`: the columns by which a row without an ID of its own is known to be
+    there already.
+    """
 
     model: type[Model]
     owner: str = "user"
     not_exported: tuple[str, ...] = ()
+    restored: bool = True
+    prepare: Prepare | None = None
+    finish: Restored | None = None
+    identity: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -73,4 +105,9 @@ def list_tables() -> list[PersonalTable]:
     return [_tables[model] for model in sorter.static_order()]
 
 
-register_tables(PersonalTable(Setting))
+def _prepare_setting(setting: Setting, _restoration: Restoration) -> None:
+    if read_setting_problems({setting.key: setting.value}):
+        raise LeftOut
+
+
+register_tables(PersonalTable(Setting, prepare=_prepare_setting))

@@ -46,6 +46,7 @@ _CLAIMABLE = "state = 'due' AND due_at <= %(now)s AND (lease_until IS NULL OR le
 _CLAIMABLE_IN_SESSION = _CLAIMABLE.replace("state = 'due'", "state <> 'failed'")
 _ORDER = "place, due_at, id"
 
+# Rows without a place (0) are of turns that no model of ours has read (T3): before what was imported.
 FIND_PLACE = """
 SELECT GREATEST(
     (SELECT max(place) FROM work WHERE user_id = %(user)s AND kind = %(kind)s),

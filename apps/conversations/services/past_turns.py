@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -13,8 +13,8 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Recording, Role, Session, Work
 from apps.conversations.queue.services import add_work
-from apps.conversations.services import lock_session, make_title
-from apps.conversations.types import RecordedMessage
+from apps.conversations.services import delete_sessions, lock_session, make_title
+from apps.conversations.types import ImportedConversation, RecordedMessage
 from apps.core.errors import Conflict
 
 
@@ -26,13 +26,14 @@ def record_turns(
     messages: Sequence[RecordedMessage],
     idempotency_key: str | None,
     now: datetime,
+    active_at: datetime | None = None,
 ) -> int:
     """Store these messages at the end of the session, in their order, with all background work on them (C9).
 
     An assistant's message right after one of the user is the reply to it. A message without a time was said `now`.
-    A temporary session stores and leaves no work (C7). Returns how many messages are stored; the same key with the
-    same messages again returns the same and stores nothing. Raises `NotFound` without the session, `Conflict` when the
-    key was used for other messages.
+    `active_at`: when the session was active with them, `now` where it is not given. A temporary session stores and
+    leaves no work (C7). Returns how many messages are stored; the same key with the same messages again returns the
+    same and stores nothing. Raises `NotFound` without the session, `Conflict` when the key was used for other messages.
     """
     session = lock_session(user=user, session_id=session_id)
     key = idempotency_key
@@ -43,6 +44,7 @@ def record_turns(
     for position, message in enumerate(messages, start=session.last_position + 1):
         answers = question if message.role == Role.ASSISTANT else None
         row = Message(
+            id=message.id or uuid.uuid4(),
             session=session,
             user=user,
             role=message.role,
@@ -57,13 +59,43 @@ def record_turns(
     said = [row for row in stored if row.role == Role.USER]
     session.title = session.title or (make_title(said[0].content) if said else "")
     session.last_position += len(stored)
-    session.last_active_at = max(session.last_active_at, now)
+    session.last_active_at = max(session.last_active_at, active_at or now)
     session.save(update_fields=["title", "last_position", "last_active_at"])
     if not session.temporary:
         add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now, recorded=True)
         add_work(messages=stored[-1:], kinds=[Work.Kind.SUMMARIZE], now=now, recorded=True)
         add_work(messages=said, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
     return len(stored)
+
+
+@transaction.atomic
+def import_conversation(
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    title: str,
+    started_at: datetime,
+    messages: Sequence[RecordedMessage],
+    now: datetime,
+) -> ImportedConversation:
+    """Record a conversation that was held elsewhere under the session of this ID, with its times (C9).
+
+    The session is made if it is not there; with it, only messages that it does not have yet are added, by their IDs.
+    Raises `NotFound` where somebody else has a session with this ID.
+    """
+    created = not Session.objects.filter(id=session_id).exists()
+    if created:
+        Session.objects.create(id=session_id, user=user, title=title, created_at=started_at, last_active_at=started_at)
+    session = lock_session(user=user, session_id=session_id)
+    ids = [message.id for message in messages if message.id]
+    known = set(Message.objects.filter(session=session, id__in=ids).values_list("id", flat=True))
+    new = [message for message in messages if message.id not in known]
+    if new:
+        last = max((message.create_time or started_at for message in new), default=started_at)
+        record_turns(
+            user=user, session_id=session_id, messages=new, idempotency_key=None, now=now, active_at=min(last, now)
+        )
+    return ImportedConversation(created=created, stored=len(new))
 
 
 def _keep_key(session: Session, *, key: str, messages: Sequence[RecordedMessage], now: datetime) -> bool:
@@ -84,3 +116,24 @@ def _find_open_question(session: Session) -> Message | None:
     """The last message of the session if it is one of the user that has no reply: one recorded right before."""
     last = session.messages.filter(position=session.last_position)
     return last.filter(role=Role.USER, status=MessageStatus.COMPLETE).first()
+
+
+def withdraw_sessions(*, user: User, session_ids: Collection[uuid.UUID]) -> int:
+    """Delete these sessions of the person, with what is left to do on them; returns how many there were."""
+    return delete_sessions(Session.objects.filter(user=user, id__in=session_ids))
+
+
+def drop_work(*, user: User, session_ids: Collection[uuid.UUID]) -> int:
+    """Give up what is left to do on these sessions; a run that is at it writes nothing. Returns how many rows."""
+    return Work.objects.filter(user=user, session__in=session_ids).delete()[0]
+
+
+def embed_again(*, user: User, message_ids: Collection[uuid.UUID], now: datetime) -> None:
+    """Leave the work of making the vectors of these messages, which were restored; those of temporary sessions need
+    none (C7).
+    """
+    kept = Message.objects.filter(user=user, status=MessageStatus.COMPLETE, session__temporary=False)
+    ids = list(message_ids)
+    for start in range(0, len(ids), 1_000):
+        messages = list(kept.filter(id__in=ids[start : start + 1_000]).order_by("session", "position"))
+        add_work(messages=messages, kinds=[Work.Kind.EMBED], now=now, recorded=True)

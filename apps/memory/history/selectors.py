@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.memory.history.types import Snapshot
@@ -34,6 +34,21 @@ def list_recorded(*, user: User, kind: Change.Kind, where: Callable[[str], bool]
     records = Change.objects.filter(Q(before__isnull=False) | Q(after__isnull=False), user=user, kind=kind)
     rows = records.values_list("object_id", "before", "after")
     return {object_id for object_id, *states in rows if any(map(where, _list_texts(states)))}
+
+
+def list_caused_operations(
+    user: User, *, session_ids: Collection[UUID], before: int | None, limit: int
+) -> list[tuple[int, UUID]]:
+    """Return the operations that messages of these sessions caused and that are not undone, newest first.
+
+    Each with the ID of its newest record, to continue from with `before`. Deletions are not among them.
+    """
+    changes = Change.objects.filter(user=user, message__session__in=session_ids, undone_by__isnull=True)
+    changes = changes.exclude(action__in=(Change.Action.UNDO, Change.Action.DELETE))
+    newest = changes.order_by().values("operation").annotate(newest=Max("id"))
+    if before is not None:
+        newest = newest.filter(newest__lt=before)
+    return [(row["newest"], row["operation"]) for row in newest.order_by("-newest")[:limit]]
 
 
 def _list_texts(value: Any) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 
@@ -14,7 +15,6 @@ from apps.core.errors import Conflict
 from apps.memory.do_not_relearn import allow_again
 from apps.memory.embeddings.memories import EMBEDDINGS, ask_for_vectors, write_embeddings
 from apps.memory.history.services import record_changes
-from apps.memory.history.types import ChangeDraft
 from apps.memory.locking import lock_memories
 from apps.memory.models import Status
 from apps.memory.transfer.kinds import TransferKind
@@ -29,12 +29,19 @@ _OPERATION = "import"
 
 @transaction.atomic
 def import_memories(
-    *, user: User, kind: TransferKind, items: Sequence[Any], now: datetime, expected: str | None = None
+    *,
+    user: User,
+    kind: TransferKind,
+    items: Sequence[Any],
+    now: datetime,
+    expected: str | None = None,
+    operation: UUID | None = None,
 ) -> Imported:
     """Import objects as `plan_import` says; with `expected` only if that is still the plan with this digest.
 
-    One operation, undone as a whole. What is imported as active or pending may be learned again. Raises
-    `ImportRefused` for any bad row, and `PlanChanged`; then nothing was written.
+    One operation, undone as a whole; `operation`: the ID of one that several imports are part of. What is imported as
+    active or pending may be learned again. Raises `ImportRefused` for any bad row, and `PlanChanged`; then nothing was
+    written.
     """
     lock_memories(user)
     plan = plan_import(user=user, kind=kind, items=items)
@@ -46,7 +53,8 @@ def import_memories(
     _write(user, kind, created=created, updated=[memory for memory, _before, _row in updated])
     changes = [kind.describe(memory, before=None) for memory in created]
     changes += [kind.describe(memory, before=before) for memory, before, _row in updated]
-    operations = record_changes(user=user, changes=[_in_one(change) for change in changes], now=now)
+    drafts = [replace(change, group=_OPERATION, operation=operation) for change in changes]
+    operations = record_changes(user=user, changes=drafts, now=now)
     written = [*created, *(memory for memory, _before, _row in updated)]
     current = [memory for memory in written if memory.status in (Status.ACTIVE, Status.PENDING)]
     allow_again(user=user, digests={digest for memory in current for digest in kind.digests(user, memory)})
@@ -56,7 +64,7 @@ def import_memories(
         created=len(created),
         updated=len(updated),
         skipped=plan.counts[RowAction.SKIP],
-        operation=operations.get(_OPERATION),
+        operation=operation if operation and drafts else operations.get(_OPERATION),
     )
 
 
@@ -93,17 +101,6 @@ def _write(user: User, kind: TransferKind, *, created: Sequence[Any], updated: S
             kind.model.objects.bulk_create(created, batch_size=500)
     except IntegrityError as error:  # somebody else has just taken one of the IDs
         raise Conflict("Some of these memories have just been created elsewhere. Try again.") from error
-
-
-def _in_one(change: ChangeDraft) -> ChangeDraft:
-    return ChangeDraft(
-        kind=change.kind,
-        action=change.action,
-        object_id=change.object_id,
-        before=change.before,
-        after=change.after,
-        group=_OPERATION,
-    )
 
 
 def _embed(user: User, kind: TransferKind, *, created: Sequence[Any], rewritten: Sequence[Any]) -> None:

@@ -1,0 +1,131 @@
+"""Which format a file has, by what it holds: names of files say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from apps.gateway.imports.formats import chatgpt, claude, jiyi, letta, mem0, plain, zep
+from apps.gateway.imports.formats.files import Upload
+from apps.gateway.imports.formats.json_stream import read_document
+from apps.gateway.imports.formats.values import as_object
+from apps.gateway.imports.types import Format, Item, UnknownFormat, UnreadableFile
+
+Reader = Callable[[Upload], Iterator[Item]]
+
+READERS: dict[Format, Reader] = {
+    Format.CHATGPT: chatgpt.read,
+    Format.CLAUDE: claude.read,
+    Format.MEM0: mem0.read,
+    Format.LETTA: letta.read,
+    Format.ZEP: zep.read,
+    Format.PLAIN: plain.read,
+    Format.JIYI: jiyi.read,
+}
+
+_LOOKED_AT = 1_000
+"""Values of a document that are looked at; what tells the formats apart comes early."""
+
+_IN_LINES = frozenset({Format.PLAIN, Format.MEM0})
+
+
+def detect_format(upload: Upload) -> Format:
+    """Return the format. Raises `UnknownFormat`, or `UnreadableFile` where not even that can be told."""
+    reason: UnreadableFile | None = None
+    found: list[Format] = []
+    for member in upload.members:
+        try:
+            with upload.open_text(member) as text:
+                known = _detect_in_document(text)
+        except UnreadableFile as error:
+            reason, known = error, None
+        if known is not None:
+            found.append(known)
+            if known is not Format.PLAIN:
+                return known
+    if found:
+        return found[0]
+    if reason is not None:
+        raise reason
+    raise UnknownFormat("This file is none of the formats that can be imported.")
+
+
+def read_items(upload: Upload, found: Format) -> Iterator[Item]:
+    """Yield what a file of this format holds. Raises `UnreadableFile` where it breaks off, after what came before."""
+    return READERS[found](upload)
+
+
+def _detect_in_document(text: Any) -> Format | None:
+    seen: dict[str, Any] = {}
+    try:
+        for number, node in enumerate(read_document(text)):
+            name = node.path[0] if node.path else ""
+            if name == jiyi.DATA and len(node.path) == 2:
+                return Format.JIYI
+            known = _detect_value(node.value, under=name, seen=seen) if node.is_element else None
+            seen[name] = node.value
+            known = known or _detect_names(seen)
+            if known is not None or number >= _LOOKED_AT:
+                return known
+    except UnreadableFile:
+        # The first line of a file of lines is a document of its own.
+        known = _detect_line(seen)
+        if known in _IN_LINES:
+            return known
+        raise
+    return _detect_line(seen)
+
+
+def _detect_names(seen: dict[str, Any]) -> Format | None:
+    """By the names at the top of a document."""
+    if {"about", "exported_at", "user"} <= seen.keys():
+        return Format.JIYI
+    if "mapping" in seen:
+        return Format.CHATGPT
+    if {"chat_messages", "conversations_memory"} & seen.keys():
+        return Format.CLAUDE
+    if "agents" in seen or ("core_memory" in seen and {"agent_type", "system", "messages"} & seen.keys()):
+        return Format.LETTA
+    return None
+
+
+def _detect_line(seen: dict[str, Any]) -> Format | None:
+    """By the names of an object that is a line, or a whole file, of a plain form."""
+    if "memory" in seen and {"hash", "user_id", "agent_id", "metadata"} & seen.keys():
+        return Format.MEM0
+    if "memory" in seen or {"role", "content"} <= seen.keys() or {"key", "value"} <= seen.keys():
+        return Format.PLAIN
+    if {"label", "value"} <= seen.keys():
+        return Format.LETTA
+    return None
+
+
+def _detect_value(value: Any, *, under: str, seen: dict[str, Any]) -> Format | None:
+    """By an element of an array: at the top, or under a name."""
+    found = as_object(value)
+    names = found.keys()
+    if under in zep.FACTS:
+        return Format.ZEP
+    if under in letta.PASSAGES:
+        return Format.LETTA
+    if under in zep.NODES and {"uuid", "name"} <= names:
+        return None
+    if "mapping" in names:
+        return Format.CHATGPT
+    if {"chat_messages", "conversations_memory", "project_memories"} & names:
+        return Format.CLAUDE
+    if "fact" in names or (under in zep.SESSIONS and "messages" in names):
+        return Format.ZEP
+    if {"session_id", "thread_id"} & names and "messages" in names:
+        return Format.ZEP
+    if "label" in names and "value" in names:
+        return Format.LETTA
+    if "role_type" in names or (under == "messages" and {"session_id", "thread_id"} & seen.keys()):
+        return Format.ZEP
+    if "text" in names and {"agent_id", "archive_id", "embedding_config", "organization_id"} & names:
+        return Format.LETTA
+    if under in mem0.LISTS and set(mem0.TEXT_FIELDS) & names:
+        return Format.MEM0
+    if not under or under == "messages":
+        return _detect_line(dict(found))
+    return None

@@ -1,0 +1,140 @@
+"""What people do with imports: start one, cancel it, undo it, remove its report. Workers do the rest (`running`)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import IO
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.services import keep_account
+from apps.conversations.queue.services import send_task
+from apps.core.errors import Conflict, NotFound, TooLarge
+from apps.core.text.clean import clean_text
+from apps.gateway.imports.formats.detecting import detect_format
+from apps.gateway.imports.formats.files import Upload
+from apps.gateway.imports.selectors import UNDER_WAY
+from apps.gateway.imports.types import Format
+from apps.gateway.models import PART_BYTES, ImportItem, ImportPart, PastImport
+
+MAX_UNDER_WAY = 5
+"""Of one person's at a time: each keeps its file."""
+
+CANCELLED = "cancelled"
+TASK = "apps.gateway.tasks.run_imports"
+
+
+def check_size(size: int) -> None:
+    """Raise `TooLarge` for a file that is larger than `IMPORT_MAX_BYTES`."""
+    if size > settings.IMPORT_MAX_BYTES:
+        raise TooLarge(f"The file is larger than {settings.IMPORT_MAX_BYTES // 1024**2} MiB.")
+
+
+def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, named: Format | None = None) -> PastImport:
+    """Take a file and have workers import it; returns the import, of which the same file under way is the same one.
+
+    `named`: its format, found by its content where it is not given. Raises `UnreadableFile` or `UnknownFormat`;
+    `TooLarge`; `Conflict` when the person has too many under way.
+    """
+    found = named or detect_format(Upload(file))
+    size = file.seek(0, 2)
+    check_size(size)
+    digest = _digest(file)
+    with transaction.atomic():
+        keep_account(user)
+        # One at a time, so that the same file that is sent twice is one import.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        under_way = PastImport.objects.filter(user=user, state__in=UNDER_WAY)
+        same = under_way.filter(digest=digest, format=found).exclude(state=PastImport.State.UNDOING).first()
+        if same is not None:
+            return same
+        if under_way.count() >= MAX_UNDER_WAY:
+            raise Conflict("Too many imports are under way. Wait until one is done, or cancel it.")
+        created = PastImport.objects.create(
+            user=user,
+            format=found,
+            file_name=clean_text(name)[-200:],
+            size=size,
+            digest=digest,
+            served_at=now,
+            created_at=now,
+            updated_at=now,
+        )
+        for number, data in enumerate(_read_portions(file)):
+            ImportPart.objects.create(past_import=created, user=user, number=number, data=data)
+        wake_importer()
+    return created
+
+
+def wake_importer() -> None:
+    """Have a worker continue imports once the transaction commits; a lost call costs only time."""
+    transaction.on_commit(partial(send_task, TASK))
+
+
+@transaction.atomic
+def remove_import(*, user: User, import_id: UUID, now: datetime) -> PastImport | None:
+    """Cancel an import that is under way: what was imported stays. Delete the report of one that is not.
+
+    Returns the cancelled import, None for a deleted one. Raises `NotFound`; `Conflict` while it is being undone.
+    """
+    found = _lock(user, import_id)
+    if found.state == PastImport.State.UNDOING:
+        raise Conflict("This import is being undone.")
+    if found.state not in UNDER_WAY:
+        found.delete()
+        return None
+    waiting = ImportItem.objects.filter(past_import=found, state=ImportItem.State.WAITING)
+    waiting.update(state=ImportItem.State.SKIPPED, reason=CANCELLED, payload=None)
+    ImportPart.objects.filter(past_import=found).delete()
+    found.state, found.finished_at, found.updated_at = PastImport.State.CANCELLED, now, now
+    found.claim = found.lease_until = None
+    found.save(update_fields=["state", "finished_at", "updated_at", "claim", "lease_until"])
+    return found
+
+
+@transaction.atomic
+def undo_import(*, user: User, import_id: UUID, now: datetime) -> PastImport:
+    """Have workers undo an import: its sessions, its memories, and what was learned from it go.
+
+    Raises `NotFound`; `Conflict` for one that is under way or undone, and for a restored export of our own.
+    """
+    found = _lock(user, import_id)
+    if not can_be_undone(found):
+        raise Conflict("This import cannot be undone.")
+    found.state, found.updated_at, found.served_at, found.finished_at = PastImport.State.UNDOING, now, now, None
+    found.save(update_fields=["state", "updated_at", "served_at", "finished_at"])
+    wake_importer()
+    return found
+
+
+def can_be_undone(past_import: PastImport) -> bool:
+    """Whether an import has ended and brought what can be told apart from all else."""
+    ended = (PastImport.State.DONE, PastImport.State.CANCELLED, PastImport.State.FAILED)
+    return past_import.state in ended and past_import.format != Format.JIYI
+
+
+def _lock(user: User, import_id: UUID) -> PastImport:
+    keep_account(user)
+    found = PastImport.objects.select_for_update(no_key=True).filter(user=user, id=import_id).first()
+    if found is None:
+        raise NotFound("This import does not exist.")
+    return found
+
+
+def _digest(file: IO[bytes]) -> bytes:
+    digest = hashlib.sha256()
+    for data in _read_portions(file):
+        digest.update(data)
+    return digest.digest()
+
+
+def _read_portions(file: IO[bytes]) -> Iterator[bytes]:
+    file.seek(0)
+    while data := file.read(PART_BYTES):
+        yield data

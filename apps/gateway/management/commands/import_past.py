@@ -1,0 +1,128 @@
+"""``manage.py import_past FILE --user NAME``: conversations and memories from elsewhere, or an export of everything."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from apps.accounts.models import User
+from apps.core.errors import JiyiError
+from apps.gateway.imports.previews import Preview, preview_file
+from apps.gateway.imports.running import claim_one, run_slice
+from apps.gateway.imports.selectors import UNDER_WAY, list_items
+from apps.gateway.imports.services import create_import
+from apps.gateway.imports.types import Format, UnreadableFile
+from apps.gateway.models import ImportItem, PastImport
+
+SHOWN = 20
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended."""
+
+
+class Command(BaseCommand):
+    help = (
+        "Import an export of ChatGPT, Claude, mem0, Letta or Zep, a file of JSON lines, or an export of everything "
+        "(export_user) into an account. The format is detected by the content. Running the command again with the "
+        "same file continues where it stopped and imports nothing twice."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--user", required=True, metavar="NAME", help="the account to import into")
+        parser.add_argument("--format", choices=[str(name) for name in Format], help="instead of detecting the format")
+        parser.add_argument("--dry-run", action="store_true", help="show what the file contains, import nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        user = User.objects.filter(username=options["user"]).first()
+        if user is None:
+            raise CommandError(f"There is no user named {options['user']!r}.")
+        named = Format(options["format"]) if options["format"] else None
+        path: Path = options["file"]
+        try:
+            with path.open("rb") as file:
+                preview = preview_file(file, named=named)
+                self._show_preview(preview)
+                if options["dry_run"]:
+                    return
+                now = timezone.now()
+                created = create_import(user=user, file=file, name=path.name, named=preview.format, now=now)
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}") from error
+        except (UnreadableFile, JiyiError) as error:
+            raise CommandError(f"{path}: {error}") from error
+        try:
+            self._run(created)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Run the command again to continue.", returncode=INTERRUPTED) from None
+        self._report(created)
+
+    def _run(self, created: PastImport) -> None:
+        """Do what a worker would do; where one is at it already, watch."""
+        token = f"import_past {uuid.uuid4().hex}"
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as display:
+            bar = display.add_task("Importing", total=None)
+
+            def show(current: PastImport) -> None:
+                display.update(bar, total=current.total or None, completed=current.done)
+
+            while True:
+                claimed = claim_one(created, token=token, now=timezone.now())
+                if claimed is not None:
+                    run_slice(claimed, token=token, seconds=1.0, progress=partial(show, claimed))
+                created.refresh_from_db()
+                show(created)
+                if created.state not in UNDER_WAY:
+                    return
+
+    def _show_preview(self, preview: Preview) -> None:
+        table = Table(title=f"Format: {preview.format}", show_header=False, title_justify="left")
+        table.add_row("Conversations", str(preview.conversations))
+        table.add_row("Messages", str(preview.messages))
+        table.add_row("Memories", str(preview.memories))
+        if preview.first and preview.last:
+            table.add_row("Dates", f"{preview.first:%Y-%m-%d} – {preview.last:%Y-%m-%d}")
+        for reason, count in sorted(preview.left_out.items()):
+            if count:
+                table.add_row(f"Left out: {reason}", str(count))
+        for sample in preview.conversation_samples:
+            table.add_row("For example", sample.title or sample.said)
+        for text in preview.memory_samples:
+            table.add_row("For example", text)
+        if preview.problem:
+            table.add_row("Problem", preview.problem)
+        self._print(table)
+
+    def _report(self, past_import: PastImport) -> None:
+        counts = past_import.counts
+        table = Table(title=f"Import {past_import.id}: {past_import.state}", show_header=False, title_justify="left")
+        for name, count in counts.get("imported", {}).items():
+            table.add_row(f"Imported {name}", str(count))
+        for reason, count in counts.get("skipped", {}).items():
+            table.add_row(f"Skipped: {reason}", str(count))
+        for name, rows in counts.get("tables", {}).items():
+            table.add_row(name, f"{rows['restored']} restored, {rows['left_out']} left out")
+        if counts.get("failed"):
+            table.add_row("Failed", str(counts["failed"]))
+        if past_import.problem:
+            table.add_row("Problem", past_import.problem)
+        self._print(table)
+        failed = list_items(past_import.user, past_import.id).filter(state=ImportItem.State.FAILED)
+        for item in failed[:SHOWN]:
+            self.stdout.write(f"{item.number + 1}: {item.label}: {item.detail}")
+        if past_import.state != PastImport.State.DONE:
+            raise CommandError(f"The import has ended as {past_import.state}: {past_import.problem or 'see above'}")
+
+    def _print(self, table: Table) -> None:
+        console = Console(width=100)
+        with console.capture() as captured:
+            console.print(table)
+        self.stdout.write(captured.get())

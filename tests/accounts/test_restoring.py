@@ -1,0 +1,323 @@
+"""Everything exported restores into an empty account without loss (R2), and what a file says is never trusted."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.accounts.models import Setting, User
+from apps.accounts.services.erasure import erase_user
+from apps.accounts.services.export import write_export
+from apps.accounts.services.personal_data import list_tables
+from apps.accounts.services.restoring import Restored, restore_person
+from apps.chat.models import Turn
+from apps.conversations.models import Message, Session, Work
+from apps.conversations.queue import sending
+from apps.memory.atomic.held_verdicts import HeldVerdict, Target
+from apps.memory.embeddings import memories as embeddings
+from apps.memory.judging.types import Reason, Relation
+from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory, Status
+from apps.memory.services import accept_atomic_memory, create_memory, undo_operation
+from apps.memory.types import MemoryKind
+from apps.profile.models import ProfileVersion, UserProfile
+from tests.accounts.everything import fill_everything
+from tests.contracts.world import SECRET
+from tests.support.everything import Everything
+from tests.support.factories import UserFactory
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R2")]
+
+NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
+
+MADE_AGAIN = {"conversation_embeddings", "atomic_embedding", "long_term_embedding"}
+"""Vectors: background work makes them again."""
+
+OF_THIS_INSTALLATION = {"past_import", "past_import_item", "past_import_part"}
+
+VOLATILE = {"accounts_setting": {"updated_at"}, "work": {"place", "claim", "lease_until", "worker"}}
+"""Columns that are not as they were, beside the numbers of rows that have no ID of their own."""
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(embeddings, "send_task", names.append)
+    return names
+
+
+def export(user: User) -> dict[str, Any]:
+    file = io.BytesIO()
+    write_export(user=user, file=file, now=NOW)
+    document: dict[str, Any] = json.loads(file.getvalue())
+    return document
+
+
+def rows_of(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "", {"user": document["user"]}
+    yield "", {"digests": document["digests"]}
+    for table, rows in document["data"].items():
+        for row in rows:
+            yield table, row
+
+
+def restore(user: User, document: Mapping[str, Any]) -> Restored:
+    copied = json.loads(json.dumps(document))
+    with transaction.atomic():
+        restored = restore_person(user=user, read=lambda: rows_of(copied), now=timezone.now())
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    return restored
+
+
+def comparable(document: Mapping[str, Any], *, user: User | None = None) -> dict[str, list[str]]:
+    """The rows by table, without what is not as it was."""
+    numbered = {table.name for table in list_tables() if table.model._meta.pk.get_internal_type() == "BigAutoField"}
+    shown: dict[str, list[str]] = {}
+    for name, rows in document["data"].items():
+        if name in MADE_AGAIN | OF_THIS_INSTALLATION:
+            continue
+        left_out = VOLATILE.get(name, set()) | ({"id"} if name in numbered else set())
+        told = [
+            {key: "me" if key == "actor_id" and value else value for key, value in row.items() if key not in left_out}
+            for row in rows
+            if not (name == "work" and row["kind"] == "embed")
+        ]
+        shown[name] = sorted(json.dumps(row, sort_keys=True, ensure_ascii=False) for row in told)
+    return shown
+
+
+@pytest.fixture
+def document(alice: ApiClient) -> dict[str, Any]:
+    """Everything of a person with rows in every table."""
+    fill_everything(alice)
+    memory, _action = create_memory(user=alice.user, category="fact", key="city", value="Leeds", now=NOW)
+    create_memory(user=alice.user, category="fact", key="city", value="York", now=timezone.now())
+    made = Change.objects.filter(object_id=memory.id).earliest("id")
+    assert made.operation
+    Message.objects.filter(user=alice.user).update(is_collected=True, emotion="happy")
+    return export(alice.user)
+
+
+def test_after_an_erasure_everything_is_back_under_its_own_ids(alice: ApiClient, document: dict[str, Any]) -> None:
+    assert {name for name, rows in document["data"].items() if not rows} <= OF_THIS_INSTALLATION
+    erase_user(user=alice.user)
+    assert not any(comparable(export(alice.user)).values())
+    restore(alice.user, document)
+    assert comparable(export(alice.user)) == comparable(document)
+
+
+def test_restoring_again_does_nothing(alice: ApiClient, document: dict[str, Any]) -> None:
+    before = comparable(document)
+    again = restore(alice.user, document)
+    assert again.restored == {}
+    assert comparable(export(alice.user)) == before
+
+
+def test_vectors_are_made_again_and_nothing_is_extracted_again(
+    alice: ApiClient, document: dict[str, Any], sent: list[str]
+) -> None:
+    left = sorted(row["message_id"] for row in document["data"]["work"] if row["kind"] == "extract")
+    erase_user(user=alice.user)
+    sent.clear()
+    restore(alice.user, document)
+    work = Work.objects.filter(user=alice.user)
+    assert sorted(str(row.message_id) for row in work.filter(kind="extract")) == left
+    said = Message.objects.filter(user=alice.user, status="complete")
+    assert set(work.filter(kind="embed").values_list("message_id", flat=True)) == set(said.values_list("id", flat=True))
+    assert set(work.filter(kind="embed").values_list("recorded", flat=True)) == {True}
+    assert {"apps.pipeline.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
+
+
+def test_in_another_account_ids_that_are_taken_are_others_and_all_links_follow(
+    alice: ApiClient, bob: ApiClient, document: dict[str, Any]
+) -> None:
+    restore(bob.user, document)
+    assert comparable(export(alice.user)) == comparable(document)
+    mine = export(bob.user)
+    counts = {name: len(rows) for name, rows in comparable(document).items()}
+    del counts["forgotten_key"]  # digests of another account
+    found = {name: len(rows) for name, rows in comparable(mine).items()}
+    assert found.pop("forgotten_key") == 0
+    assert found == counts
+    ids = {row["id"] for rows in document["data"].values() for row in rows if isinstance(row.get("id"), str)}
+    assert not [old for old in ids if old in json.dumps(mine)]
+    old, new = LongTermMemory.objects.filter(user=bob.user, key="city").order_by("status")[::-1]
+    assert (old.superseded_by_id, old.value, new.value) == (new.id, "Leeds", "York")
+    turn = Turn.objects.filter(user=bob.user).first()
+    assert turn is not None
+    assert turn.assistant_message.user == bob.user
+    again = restore(bob.user, document)
+    assert again.restored == {}
+
+
+def test_a_restored_change_can_be_undone(alice: ApiClient, bob: ApiClient, document: dict[str, Any]) -> None:
+    restore(bob.user, document)
+    new = LongTermMemory.objects.get(user=bob.user, key="city", status="active")
+    operation = Change.objects.filter(user=bob.user, object_id=new.id).earliest("id").operation
+    undo_operation(user=bob.user, operation=operation, now=timezone.now())
+    assert LongTermMemory.objects.get(user=bob.user, key="city", status="active").value == "Leeds"
+
+
+def test_a_summary_still_covers_what_it_covered(alice: ApiClient, scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "test", scripted_model.base_url
+    everything = Everything(alice, scripted_model)
+    document = export(alice.user)
+    erase_user(user=alice.user)
+    restore(alice.user, document)
+    summary = Message.objects.get(user=alice.user, role="summary")
+    assert summary.session_id == everything.session
+    assert Message.objects.filter(summarized_by=summary).count() == 2
+    assert comparable(export(alice.user)) == comparable(document)
+
+
+def test_a_pending_memory_still_ends_what_it_would_have_ended() -> None:
+    """Its proposal names the memory by ID, inside JSON, and what is left of another by a link."""
+    mine, other = UserFactory.create(), UserFactory.create()
+    ended = AtomicMemory(user=mine, content="用户住在利兹。", normalized_content="", terms=[], term_count=0)
+    ended.save()
+    verdict = HeldVerdict(Reason.UNSURE, Relation.CONTRADICTS, [Target(MemoryKind.ATOMIC, ended.id, ended.content)])
+    pending = AtomicMemory.objects.create(
+        user=mine, content="用户住在约克。", status=Status.PENDING, proposal=verdict.to_json(),
+        normalized_content="", terms=[], term_count=0,
+    )  # fmt: skip
+    AtomicMemory.objects.create(
+        user=mine, content="用户在利兹长大。", left_of=ended, normalized_content="", terms=[], term_count=0
+    )
+    restore(other, export(mine))
+    copied = AtomicMemory.objects.get(user=other, content=pending.content)
+    left = AtomicMemory.objects.get(user=other, content="用户在利兹长大。")
+    assert left.left_of == AtomicMemory.objects.get(user=other, content=ended.content)
+    accept_atomic_memory(user=other, memory_id=copied.id, now=timezone.now())
+    assert AtomicMemory.objects.get(user=other, content=ended.content).status == Status.SUPERSEDED
+    assert AtomicMemory.objects.get(id=ended.id).status == Status.ACTIVE
+
+
+def test_what_the_person_has_stays_and_what_clashes_is_left_out(alice: ApiClient, document: dict[str, Any]) -> None:
+    other = UserFactory.create()
+    create_memory(user=other, category="fact", key="city", value="Bath", now=NOW)
+    Setting.objects.create(user=other, key="memory.timezone", value="Asia/Tokyo")
+    profile = UserProfile.objects.create(user=other, background="mine", version=1)
+    restored = restore(other, document)
+    assert LongTermMemory.objects.get(user=other, key="city", status="active").value == "Bath"
+    assert Setting.objects.get(user=other).value == "Asia/Tokyo"
+    assert list(UserProfile.objects.filter(user=other)) == [profile]
+    assert not ProfileVersion.objects.filter(user=other).exists()
+    assert restored.left_out["user_profile"] == 1
+    assert restored.left_out["profile_version"] == len(document["data"]["profile_version"])
+
+
+def test_nothing_of_another_person_is_referred_to(alice: ApiClient, bob: ApiClient) -> None:
+    theirs = Session.objects.create(user=bob.user)
+    said = Message.objects.create(session=theirs, user=bob.user, role="user", content=SECRET, position=1)
+    session_id, message_id = str(uuid.uuid4()), str(uuid.uuid4())
+    message = {"role": "user", "content": "x", "position": 1, "create_time": NOW.isoformat(), "status": "complete"}
+    document = {
+        "user": {"id": bob.user.pk},
+        "digests": "",
+        "data": {
+            "chat_session": [{"id": session_id, "title": "mine", "user_id": bob.user.pk}],
+            "conversation": [
+                {**message, "id": str(uuid.uuid4()), "session_id": str(theirs.id)},
+                {**message, "id": message_id, "session_id": session_id, "reply_to_id": str(said.id)},
+                {
+                    **message,
+                    "id": str(uuid.uuid4()),
+                    "session_id": session_id,
+                    "summarized_by_id": message_id,
+                    "position": 2,
+                },
+            ],
+        },
+    }
+    restored = restore(alice.user, document)
+    assert Session.objects.get(id=session_id).user == alice.user
+    assert [row.content for row in Message.objects.filter(user=bob.user)] == [SECRET]
+    mine = Message.objects.filter(user=alice.user).order_by("position")
+    assert [(row.reply_to_id, row.summarized_by_id and str(row.summarized_by_id)) for row in mine] == [
+        (None, None),
+        (None, message_id),
+    ]
+    assert restored.left_out == {"conversation": 1}
+
+
+MESSAGE = {
+    "id": "11111111-1111-4111-8111-111111111111",
+    "session_id": "22222222-2222-4222-8222-222222222222",
+    "role": "user",
+    "content": "hi",
+    "create_time": NOW.isoformat(),
+    "status": "complete",
+    "position": 1,
+}
+MEMORY = {
+    "id": "33333333-3333-4333-8333-333333333333",
+    "category": "fact",
+    "key": "k",
+    "value": "v",
+    "status": "active",
+    "created_at": NOW.isoformat(),
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [
+        ("conversation", MESSAGE | {"role": "system"}),
+        ("conversation", MESSAGE | {"content": "a\x00b"}),
+        ("conversation", MESSAGE | {"content": 5}),
+        ("conversation", MESSAGE | {"content": None}),
+        ("conversation", MESSAGE | {"position": -1}),
+        ("conversation", MESSAGE | {"position": 2**40}),
+        ("conversation", MESSAGE | {"create_time": "2026-11-20T08:30:00"}),
+        ("conversation", MESSAGE | {"create_time": "soon"}),
+        ("conversation", MESSAGE | {"emotion": "x" * 51}),
+        ("conversation", MESSAGE | {"session_id": "44444444-4444-4444-8444-444444444444"}),
+        ("long_term_memory", MEMORY | {"category": "rumour"}),
+        ("long_term_memory", MEMORY | {"value": "x" * 40_000}),
+        ("long_term_memory", MEMORY | {"confidence": 7}),
+        ("long_term_memory", MEMORY | {"key": ""}),
+        ("long_term_memory", MEMORY | {"status": "believed"}),
+        ("atomic_memory", {"id": MEMORY["id"], "content": " "}),
+        ("atomic_memory", {"id": MEMORY["id"], "content": "c", "tags": "no list"}),
+        ("atomic_memory", {"id": MEMORY["id"], "content": "c", "proposal": {"reason": "none"}}),
+        ("working_memory", {"session_id": MESSAGE["session_id"], "context_variables": [1]}),
+        ("turn", {"assistant_message_id": MESSAGE["session_id"]}),
+        ("accounts_setting", {"key": "memory.rag_top_n", "value": 1_000}),
+        ("accounts_setting", {"key": "memory.nonsense", "value": 1}),
+        ("recording", {"session_id": MESSAGE["session_id"], "idempotency_key": "k", "digest": "no hex"}),
+    ],
+)
+def test_a_row_that_cannot_be_is_left_out_and_the_others_are_restored(table: str, row: dict[str, Any]) -> None:
+    user = UserFactory.create()
+    document = {"user": {}, "digests": "", "data": {"chat_session": [{"id": MESSAGE["session_id"]}], table: [row]}}
+    restored = restore(user, document)
+    assert restored.restored == {"chat_session": 1}
+    assert restored.left_out == {table: 1}
+
+
+def test_tables_that_nobody_knows_and_broken_ids_are_passed_over() -> None:
+    document = {"user": 5, "digests": 5, "data": {"accounts_user": [{"id": 1}], "x": [{}], "chat_session": [{"id": 5}]}}
+    user = UserFactory.create()
+    assert restore(user, document).restored == {"chat_session": 1}
+    assert User.objects.count() == 1
+
+
+def test_the_do_not_relearn_list_holds_for_the_same_account_only(alice: ApiClient, document: dict[str, Any]) -> None:
+    other = UserFactory.create()
+    restore(other, document)
+    assert not ForgottenKey.objects.filter(user=other).exists()
+    digests = list(ForgottenKey.objects.filter(user=alice.user).values_list("digest", flat=True))
+    erase_user(user=alice.user)
+    restore(alice.user, document)
+    assert sorted(ForgottenKey.objects.filter(user=alice.user).values_list("digest", flat=True)) == sorted(digests)

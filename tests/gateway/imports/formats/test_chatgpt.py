@@ -1,0 +1,124 @@
+"""ChatGPT: the path that the person saw last, and nothing that they did not see."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apps.gateway.imports.formats.chatgpt import read_conversation
+from apps.gateway.imports.types import LeftOut, Omission, PastConversation
+from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CHATGPT_CONVERSATION, FILES, as_json, make_zip, read
+
+
+@pytest.fixture
+def conversation() -> dict[str, Any]:
+    return copy.deepcopy(CHATGPT_CONVERSATION)
+
+
+def read_one(value: Any) -> PastConversation:
+    found = read_conversation(value)
+    assert isinstance(found, PastConversation)
+    return found
+
+
+def test_the_path_to_the_current_node_is_the_conversation() -> None:
+    (found,) = read(CHATGPT_ARCHIVE)
+    assert isinstance(found, PastConversation)
+    assert (found.source_id, found.title) == ("65e1c0de-0000-4000-8000-000000000001", "搬家计划")
+    assert found.started_at == datetime(2024, 3, 1, 0, 0, 0, 500_000, tzinfo=UTC)
+    assert [(message.source_id, message.role, message.content) for message in found.messages] == [
+        ("ask", "user", "我三月要搬到上海，帮我列个清单。"),
+        ("answer", "assistant", "先订搬家公司。"),
+    ]
+    assert found.messages[0].said_at == datetime(2024, 3, 1, 0, 0, 1, tzinfo=UTC)
+    assert found.left_out == {
+        LeftOut.HIDDEN: 1,
+        LeftOut.THINKING: 1,
+        LeftOut.TOOL: 2,
+        LeftOut.ATTACHMENT: 1,
+        LeftOut.OTHER_BRANCH: 1,
+    }
+
+
+def test_the_parts_of_a_split_export_are_read_one_after_the_other() -> None:
+    assert len(read(FILES["ChatGPT archive in parts"][1])) == 2
+
+
+def test_another_current_node_is_another_branch(conversation: dict[str, Any]) -> None:
+    conversation["current_node"] = "old answer"
+    assert [message.content for message in read_one(conversation).messages][1] == "A first attempt."
+
+
+@pytest.mark.parametrize("current", [None, "nowhere", 5])
+def test_without_a_current_node_the_newest_end_counts(conversation: dict[str, Any], current: Any) -> None:
+    conversation["current_node"] = current
+    assert read_one(conversation).messages[-1].source_id == "answer"
+
+
+def test_a_circle_of_parents_ends(conversation: dict[str, Any]) -> None:
+    conversation["mapping"]["root"]["parent"] = "answer"
+    assert len(read_one(conversation).messages) == 2
+
+
+def test_what_was_said_aloud_is_text(conversation: dict[str, Any]) -> None:
+    parts = [
+        {"content_type": "audio_transcription", "text": "I said this", "direction": "in"},
+        {"content_type": "real_time_user_audio_video_asset_pointer", "audio_asset_pointer": {}},
+    ]
+    conversation["mapping"]["ask"]["message"]["content"]["parts"] = parts
+    found = read_one(conversation)
+    assert found.messages[0].content == "I said this"
+    assert found.left_out[LeftOut.ATTACHMENT] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metadata": {"is_visually_hidden_from_conversation": True}},
+        {"metadata": {"is_user_system_message": True}},
+        {"author": {"role": "system"}},
+        {"content": {"content_type": "user_editable_context", "user_profile": "I am a nurse"}},
+        {"content": {"content_type": "model_editable_context", "model_set_context": "1. A nurse"}},
+        {"author": None},
+    ],
+)
+def test_what_the_page_does_not_show_is_left_out(conversation: dict[str, Any], change: dict[str, Any]) -> None:
+    conversation["mapping"]["ask"]["message"] |= change
+    found = read_one(conversation)
+    assert [message.source_id for message in found.messages] == ["answer"]
+    assert found.left_out[LeftOut.HIDDEN] == 2
+
+
+def test_a_conversation_in_which_nothing_is_left_is_left_out(conversation: dict[str, Any]) -> None:
+    conversation["mapping"] = {"root": conversation["mapping"]["root"]}
+    assert read_conversation(conversation) == Omission(LeftOut.EMPTY, label="搬家计划")
+
+
+@pytest.mark.parametrize("value", [None, 5, "text", {}, {"title": "t", "mapping": []}])
+def test_what_is_no_conversation_is_said_to_be_none(value: Any) -> None:
+    found = read_conversation(value)
+    assert isinstance(found, Omission)
+    assert found.reason is LeftOut.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "node", [None, 5, {}, {"message": "text"}, {"message": {"content": []}}, {"message": {"content": {"parts": 5}}}]
+)
+def test_a_broken_node_costs_no_other(conversation: dict[str, Any], node: Any) -> None:
+    conversation["mapping"]["thought"] = {**(node if isinstance(node, dict) else {}), "parent": "ask"}
+    conversation["mapping"]["stray"] = node
+    assert [message.source_id for message in read_one(conversation).messages] == ["ask", "answer"]
+
+
+def test_one_bad_conversation_costs_no_other() -> None:
+    data = make_zip({"conversations.json": as_json([CHATGPT_CONVERSATION, {"title": "bad"}, CHATGPT_CONVERSATION])})
+    assert [type(item) for item in read(data)] == [PastConversation, Omission, PastConversation]
+
+
+def test_without_ids_the_same_conversation_has_the_same_name(conversation: dict[str, Any]) -> None:
+    del conversation["conversation_id"]
+    assert read_one(conversation).source_id == read_one(copy.deepcopy(conversation)).source_id
+    assert read_one({**conversation, "title": "other"}).source_id != read_one(conversation).source_id

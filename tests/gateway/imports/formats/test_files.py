@@ -1,0 +1,77 @@
+"""Opening uploads: bounded, whatever an archive says of itself."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+
+import pytest
+
+from apps.gateway.imports.formats import files
+from apps.gateway.imports.formats.files import Upload
+from apps.gateway.imports.types import UnreadableFile
+from tests.gateway.imports.samples import as_json, make_zip
+
+
+def read_all(data: bytes) -> list[str]:
+    upload = Upload(io.BytesIO(data))
+    texts = []
+    for member in upload.members:
+        with upload.open_text(member) as text:
+            texts.append(text.read())
+    return texts
+
+
+def test_only_the_texts_of_an_archive_are_members_in_the_order_of_their_names() -> None:
+    data = make_zip(
+        {"b/conversations-001.json": b"2", "z.png": b"", "A/Conversations-000.JSON": b"1", "x/": b"", ".c.json": b""}
+    )
+    assert [member.name for member in Upload(io.BytesIO(data)).members] == [
+        "conversations-000.json",
+        "conversations-001.json",
+    ]
+    assert read_all(data) == ["1", "2"]
+
+
+def test_an_archive_that_unpacks_to_too_much_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 1_000_000)
+    bomb = make_zip({"conversations.json": b"[" + b" " * 5_000_000})
+    assert len(bomb) < 10_000
+    with pytest.raises(UnreadableFile, match="unpacked"):
+        read_all(bomb)
+    with pytest.raises(UnreadableFile, match="unpacked"):
+        read_all(gzip.compress(b" " * 5_000_000))
+
+
+def test_the_limit_is_for_all_members_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 1_000)
+    assert len(read_all(make_zip({"a.json": b" " * 500, "b.json": b" " * 500}))) == 2
+    with pytest.raises(UnreadableFile):
+        read_all(make_zip({"a.json": b" " * 500, "b.json": b" " * 501}))
+
+
+def test_an_archive_with_too_many_members_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_MEMBERS", 2)
+    with pytest.raises(UnreadableFile, match="too many"):
+        Upload(io.BytesIO(make_zip({f"{number}.json": b"" for number in range(3)})))
+
+
+def test_a_member_that_is_protected_or_damaged_is_said_to_be() -> None:
+    data = bytearray(make_zip({"a.json": as_json(["x" * 1_000])}))
+    damaged = bytes(data)
+    place = damaged.index(b"a.json") + 10
+    with pytest.raises(UnreadableFile, match="damaged"):
+        read_all(damaged[:place] + b"\xff\xff\xff\xff" + damaged[place + 4 :])
+    with zipfile.ZipFile(io.BytesIO(damaged)) as archive:
+        start = archive.infolist()[0].header_offset
+    data[start + 6] |= 1
+    directory = damaged.rindex(b"PK\x01\x02")
+    data[directory + 8] |= 1
+    with pytest.raises(UnreadableFile, match="password"):
+        read_all(bytes(data))
+
+
+def test_text_that_is_no_utf_8_is_refused() -> None:
+    with pytest.raises(UnreadableFile, match="UTF-8"):
+        read_all("记忆".encode("gb18030"))

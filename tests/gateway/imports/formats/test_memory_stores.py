@@ -1,0 +1,151 @@
+"""mem0, Letta and Zep: memories with their times, and nothing that the source does not count on any more."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastMemory
+from tests.gateway.imports.samples import (
+    FILES,
+    LETTA_AGENT_FILE,
+    LETTA_OLD_AGENT_FILE,
+    LETTA_PASSAGES,
+    MEM0_RESULTS,
+    ZEP_EDGES,
+    ZEP_SESSIONS,
+    as_json,
+    make_zip,
+    read,
+)
+
+
+def memories(data: bytes) -> list[PastMemory]:
+    return [item for item in read(data) if isinstance(item, PastMemory)]
+
+
+def omissions(data: bytes) -> list[tuple[LeftOut, str, int]]:
+    return [(item.reason, item.label, item.count) for item in read(data) if isinstance(item, Omission)]
+
+
+def conversations(data: bytes) -> list[PastConversation]:
+    return [item for item in read(data) if isinstance(item, PastConversation)]
+
+
+# mem0
+
+
+def test_mem0_gives_the_memories_of_the_person_that_comes_first() -> None:
+    first, second = memories(as_json(MEM0_RESULTS))
+    assert (first.source_id, first.content) == (
+        "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
+        "Likes to play badminton on weekends",
+    )
+    assert (first.tags, first.said_at) == (("hobbies",), datetime(2025, 2, 20, 23, 33, 0, 717_899, tzinfo=UTC))
+    assert second.content == "对花生过敏"
+    assert omissions(as_json(MEM0_RESULTS)) == [
+        (LeftOut.OTHER_PERSON, "bob", 1),
+        (LeftOut.DELETED, "Gone", 1),
+        (LeftOut.EMPTY, "", 1),
+        (LeftOut.MALFORMED, "", 1),
+        (LeftOut.RELATION, "relations", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "ended", "muted"),
+    [({"state": "active"}, False, False), ({"state": "archived"}, True, False), ({"state": "paused"}, False, True)],
+)
+def test_openmemory_says_what_it_still_uses(fields: dict[str, Any], ended: bool, muted: bool) -> None:
+    backup = {"user": {"id": 1}, "memories": [{"id": "1", "content": "喜欢爬山", "user_id": "u", **fields}], "apps": []}
+    lines = b'{"id": "1", "content": "again", "metadata": {}}\n'
+    (memory,) = memories(make_zip({"memories.json": as_json(backup), "memories.jsonl": lines})[:])[:1]
+    assert (memory.content, memory.ended, memory.muted) == ("喜欢爬山", ended, muted)
+
+
+@pytest.mark.parametrize("fields", [{"state": "deleted"}, {"deleted_at": "2025-01-01"}, {"event": "DELETE"}])
+def test_what_mem0_deleted_is_left_out(fields: dict[str, Any]) -> None:
+    data = as_json({"memories": [{"id": "1", "memory": "gone", "user_id": "u", **fields}]})
+    assert omissions(data) == [(LeftOut.DELETED, "gone", 1)]
+
+
+def test_a_memory_that_expires_says_when() -> None:
+    (memory,) = memories(as_json([{"id": "1", "memory": "m", "user_id": "u", "expiration_date": "2025-03-01"}]))
+    assert memory.ended_at == datetime(2025, 3, 1, tzinfo=UTC)
+
+
+# Letta
+
+
+def test_an_agent_file_has_blocks_and_a_conversation() -> None:
+    data = as_json(LETTA_AGENT_FILE)
+    assert [(memory.content, memory.tags) for memory in memories(data)] == [("用户叫李雷", ()), ("用户是护士", ())]
+    (found,) = conversations(data)
+    assert (found.title, [(message.role, message.content) for message in found.messages]) == (
+        "memo",
+        [("user", "I moved to Leeds."), ("assistant", "Welcome!")],
+    )
+    assert found.left_out == {LeftOut.HIDDEN: 1, LeftOut.TOOL: 1}
+    assert (LeftOut.ASSISTANT, "persona", 1) in omissions(data)
+
+
+def test_of_memgpts_kind_the_tool_says_the_answer_and_the_text_is_thinking() -> None:
+    (found,) = conversations(as_json(LETTA_OLD_AGENT_FILE))
+    assert [(message.role, message.content) for message in found.messages] == [
+        ("user", "我养了一只猫"),
+        ("assistant", "它叫什么？"),
+    ]
+    assert found.left_out == {LeftOut.HIDDEN: 1, LeftOut.THINKING: 1, LeftOut.TOOL: 1}
+    assert [memory.content for memory in memories(as_json(LETTA_OLD_AGENT_FILE))] == ["Her name is Ada."]
+
+
+def test_passages_are_memories_unless_they_were_deleted() -> None:
+    (memory,) = memories(as_json(LETTA_PASSAGES))
+    assert (memory.source_id, memory.content, memory.tags) == ("passage-1", "Ada studied in Porto.", ("life",))
+    assert omissions(as_json(LETTA_PASSAGES)) == [(LeftOut.DELETED, "Gone.", 1)]
+
+
+# Zep
+
+
+def test_a_fact_that_became_invalid_has_ended() -> None:
+    old, new = memories(as_json(ZEP_EDGES))
+    assert (old.content, old.ended, old.tags) == ("Kendra lived in Leeds", True, ("lives in",))
+    assert (old.started_at, old.ended_at) == (datetime(2020, 1, 1, tzinfo=UTC), datetime(2024, 5, 1, tzinfo=UTC))
+    assert (new.content, new.ended, new.ended_at) == ("Kendra 住在约克", False, None)
+    assert omissions(as_json(ZEP_EDGES)) == [(LeftOut.RELATION, "nodes", 1)]
+
+
+def test_a_session_has_facts_and_messages() -> None:
+    data = as_json(ZEP_SESSIONS)
+    (found,) = conversations(data)
+    assert (found.source_id, found.title) == ("s1", "换工作")
+    assert [(message.source_id, message.role) for message in found.messages] == [("z1", "user"), ("z2", "assistant")]
+    assert found.left_out == {LeftOut.TOOL: 1}
+    assert [memory.content for memory in memories(data)] == ["Alice works at ByteDance"]
+
+
+def test_a_thread_of_zeps_third_version_is_a_conversation() -> None:
+    (found,) = conversations(FILES["Zep thread"][1])
+    assert (found.source_id, [message.content for message in found.messages]) == ("t", ["Hi, I'm Jo."])
+
+
+# What is broken
+
+
+@pytest.mark.parametrize("value", [None, 5, "text", [], {"id": 1}])
+@pytest.mark.parametrize(
+    ("good", "path"),
+    [
+        (MEM0_RESULTS["results"][0], "results"),
+        (ZEP_EDGES["edges"][0], "edges"),
+        (LETTA_PASSAGES[0], "archival_memory"),
+        (ZEP_SESSIONS[0], "sessions"),
+        (LETTA_AGENT_FILE["agents"][0], "agents"),
+    ],
+)
+def test_a_broken_element_costs_no_other(good: Any, path: str, value: Any) -> None:
+    found = read(as_json({path: [good, value, good]}))
+    assert sum(isinstance(item, PastMemory | PastConversation) for item in found) >= 2
