@@ -416,9 +416,7 @@ _OPERATIONS = {
         tag=TAG,
         parameters=[OpenApiParameter("model", str, OpenApiParameter.PATH, True, "Name of the model.")],
         answers={200: Answer(MODEL_OBJECT, MODEL_EXAMPLE)},
-        problems={
-            404: Problem(NO_SUCH_MODEL, "model_not_found", "The model 'x' does not exist.", {"model": []})
-        },
+        problems={404: Problem(NO_SUCH_MODEL, "model_not_found", "The model 'x' does not exist.", {"model": []})},
     ),
 }
 OPERATIONS = {name: replace(operation, errors=OPENAI_ERROR) for name, operation in _OPERATIONS.items()}
