@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from apps.embedded.process import spawn
 from tests.support.processes import wait_until
-from tests.support.scripted_model import MODEL
+from tests.support.scripted_model import MODEL, PIECE_CHARS
 from tests.support.servers import make_data_folder, remove_data_folder
 
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -72,9 +72,10 @@ def run_in_new_data_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def run_scripted_model() -> Iterator[str]:
-    """Run the scripted model server in a process of its own; yields its base URL."""
+def run_scripted_model(*, pause: float = 0, piece_chars: int = PIECE_CHARS) -> Iterator[str]:
+    """Run the scripted model server in a process of its own; yields its base URL. `pause`: seconds between pieces."""
     command = [sys.executable, "-m", "tests.support.scripted_model"]
+    command += ["--pause", str(pause), "--piece-chars", str(piece_chars)]
     with _run(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         yield process.stdout.readline().decode().strip()
@@ -89,8 +90,19 @@ def run_web(*, model_url: str) -> Iterator[str]:
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"]
         command += ["--fd", str(listener.fileno()), "--timeout-graceful-shutdown", "5"]
         environment = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "benchmark", "CHAT_MODEL": MODEL}
-        with _run(command, environment=environment, pass_fds=[listener.fileno()]):
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with _run(command, environment=environment, pass_fds=[listener.fileno()]) as process:
+            address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            _processes[address] = process.pid
+            yield address
+
+
+_processes: dict[str, int] = {}
+
+
+def read_memory(address: str) -> float:
+    """Return the most memory, in MiB, that the web process of `run_web` at this address has taken so far."""
+    status = Path(f"/proc/{_processes[address]}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024  # type: ignore[index]
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class Talker:
         self._said: list[dict[str, str]] = []
         self.pairs: list[Pair] = []
         self._user = User.objects.create_user(f"benchmark-{memories}")
-        _create_memories(self._user, memories)
+        create_memories(self._user, memories)
         self._session = create_session(user=self._user) if door == REST else None
         self._questions = questions
         self._web = httpx2.Client(
@@ -153,7 +153,8 @@ def _invent_questions() -> Iterator[str]:
         yield from (f"{question} ({number})" for question in QUESTIONS)
 
 
-def _create_memories(user: Any, number: int) -> None:
+def create_memories(user: Any, number: int) -> None:
+    """Give a user this many memories that the questions have words in common with."""
     from django.utils import timezone
 
     from apps.memory.services import create_memory

@@ -67,18 +67,25 @@ class Gate:
         await asyncio.shield(asyncio.wrap_future(self._opened))
 
 
+@dataclass(frozen=True)
+class Pause:
+    """A wait between two pieces, for benchmarks; tests have `Gate`."""
+
+    seconds: float
+
+
 Cut = Literal["fin", "rst"]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A completion made of `pieces`: text, or bytes written into the event stream as they are, or a `Gate`.
+    """A completion made of `pieces`: text, or bytes written into the event stream as they are, a `Gate` or a `Pause`.
 
     `finish_reason` None leaves it out. `cut` drops the connection after the last piece, orderly or not, instead of
     ending the response. `streamed` False sends one JSON body even when a stream was asked for.
     """
 
-    pieces: tuple[str | bytes | Gate, ...]
+    pieces: tuple[str | bytes | Gate | Pause, ...]
     finish_reason: str | None = "stop"
     cut: Cut | None = None
     streamed: bool = True
@@ -269,12 +276,14 @@ class _Exchange:
         gates = tuple(piece for piece in behaviour.pieces if isinstance(piece, Gate))
         return await self._send((*gates, *_render_json(Json(_render_completion(behaviour)))))
 
-    async def _send(self, parts: Iterable[bytes | Gate]) -> bool:
+    async def _send(self, parts: Iterable[bytes | Gate | Pause]) -> bool:
         """Write the parts, stopping at gates; return False if the client hung up meanwhile."""
         for part in parts:
             if isinstance(part, bytes):
                 self._writer.write(part)
                 await self._writer.drain()
+            elif isinstance(part, Pause):
+                await asyncio.sleep(part.seconds)
             elif not await self._wait_at(part):
                 return False
         return True
@@ -323,12 +332,12 @@ def _render_json(answer: Json) -> tuple[bytes]:
     return (_render_head(answer.status, *framing, *answer.headers) + body,)
 
 
-def _render_stream(reply: Reply) -> Iterator[bytes | Gate]:
+def _render_stream(reply: Reply) -> Iterator[bytes | Gate | Pause]:
     """Yield a streamed response; with `reply.cut` it lacks its end."""
     yield _render_head(200, ("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked"))
     yield _frame(_event({"role": "assistant", "content": ""}))
     for piece in reply.pieces:
-        if isinstance(piece, Gate):
+        if isinstance(piece, Gate | Pause):
             yield piece
         else:
             yield _frame(piece if isinstance(piece, bytes) else _event({"content": piece}))
@@ -363,13 +372,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
     parser.add_argument("--reply-file", type=Path, help="UTF-8 text to answer; a valid turn if absent")
+    parser.add_argument("--pause", type=float, default=0, help="seconds between two pieces of a stream")
     parser.add_argument("--piece-chars", type=int, default=PIECE_CHARS, help="characters per streamed piece")
     options = parser.parse_args()
     text = options.reply_file.read_text(encoding="utf-8") if options.reply_file else TURN_ANSWER
     signals = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    answer = reply_with(text, piece_chars=options.piece_chars)
+    if options.pause:
+        answer = Reply(tuple(part for piece in answer.pieces for part in (piece, Pause(options.pause))))
     with ScriptedModel(port=options.port) as model:
-        model.default = lambda request: reply_with(text, piece_chars=options.piece_chars)
+        model.default = lambda request: answer
         print(model.base_url, flush=True)
         signal.sigwait(signals)
 
