@@ -7,9 +7,8 @@ from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights
 from apps.core.openapi.types import Answer, Body, Component, Operation
 
 TAG = "Account"
-SETTINGS = {
-    f"{PREFIX}{name}": value for name, value in MemorySettings.model_validate({}).model_dump(mode="json").items()
-}
+DEFAULTS = MemorySettings.model_validate({}).model_dump(mode="json")
+SETTINGS = {f"{PREFIX}{name}": value for name, value in DEFAULTS.items()}
 
 
 def _describe_settings(*, changes: bool) -> dict[str, object]:

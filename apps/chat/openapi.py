@@ -24,7 +24,18 @@ from apps.conversations.serializers import (
     SessionSerializer,
 )
 from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.openapi.types import Answer, Body, Examples, Operation, Problem, page, path_id, query
+from apps.core.openapi.types import (
+    NOT_BLANK,
+    Answer,
+    Body,
+    Component,
+    Examples,
+    Operation,
+    Problem,
+    page,
+    path_id,
+    query,
+)
 from apps.core.serializers import DeletedSerializer
 
 TAG = "Conversations"
@@ -155,18 +166,26 @@ STREAM = "".join(
 
 IDEMPOTENCY_KEY = OpenApiParameter(
     "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": 255},
+    {"type": "string", "pattern": NOT_BLANK, "maxLength": 255},
     OpenApiParameter.HEADER,
     description="Repeating a key in this session returns the first result; nothing is stored twice.",
 )
 SESSION_PATH = path_id("session_id", "ID of the session.")
 MESSAGE_PATH = path_id("message_id", "ID of the message.")
-STREAMED = {
-    "type": "string",
-    "description": "Server-sent events. `start` has `{user_message}`; each `delta` has `{text}`, the next piece of the "
-    "reply; `done` has a `Turn`. `error` ends a stream in place of `done` and has an `Error`. Comment lines keep the "
-    "connection alive.",
-}
+STREAMED = Component(
+    "TurnEvent",
+    {
+        "type": "object",
+        "description": "A server-sent event. `data` is JSON: of `start` it is `{user_message}`, of `delta` `{text}`, the "
+        "next piece of the reply, of `done` a `Turn`. `error` ends a stream in place of `done` and has an `Error`. "
+        "Comment lines keep the connection alive.",
+        "required": ["event", "data"],
+        "properties": {
+            "event": {"type": "string", "enum": ["start", "delta", "done", "error"]},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+    },
+)
 TURN_ANSWERS = {
     201: Answer(TurnSerializer, TURNS, "The turn, once the reply is complete."),
     200: Answer(STREAMED, STREAM, "The turn as a stream, with `stream: true`.", media_type="text/event-stream"),

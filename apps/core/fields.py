@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -33,13 +34,26 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A whole JSON number; neither a word nor true nor false."""
+    """A whole JSON number, 5 or 5.0; neither a word nor true nor false."""
 
     default_error_messages = {"not_an_integer": "Must be a whole number."}
 
     def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, float) and data.is_integer():
+            return int(data)
         if isinstance(data, bool) or not isinstance(data, int):
             self.fail("not_an_integer")
+        return super().to_internal_value(data)
+
+
+class StrictUUIDField(serializers.UUIDField):
+    """A UUID as text; a number is none, although one could be made of it."""
+
+    default_error_messages = {"not_a_string": "Must be a string."}
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("not_a_string")
         return super().to_internal_value(data)
 
 

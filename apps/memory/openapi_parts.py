@@ -5,19 +5,20 @@ from __future__ import annotations
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.conversations.types import MAX_CONTENT_CHARS
-from apps.core.openapi.types import Problem, query
+from apps.core.openapi.types import NOT_BLANK, Problem, query
 from apps.memory.models import Status
 
+_ONE = f"({'|'.join(Status.values)})"
 STATUS = query(
     "status",
     f"Comma-separated: {', '.join(f'`{status}`' for status in Status.values)}; or `all`.",
-    {"type": "string", "default": Status.ACTIVE.value},
+    {"type": "string", "default": Status.ACTIVE.value, "pattern": f"^(all|{_ONE}(,{_ONE})*)$"},
 )
 MUTED = query("muted", "Only muted memories, or only others.", bool)
 SEARCH = query("search", "Only memories that contain these words.")
 CONFIRM = query("confirm", "Must be `all`, to confirm.", {"type": "string", "enum": ["all"]}, required=True)
 
-Q = query("q", "A message or keywords.", {"type": "string", "minLength": 1}, required=True)
+Q = query("q", "A message or keywords.", {"type": "string", "pattern": NOT_BLANK}, required=True)
 Q_TOO_LONG = Problem("`q` is too long", "too_large", f"q has over {MAX_CONTENT_CHARS:,} characters.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictCharField
+from apps.core.fields import StrictCharField, StrictUUIDField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.summaries.models import SessionSummary
 from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
@@ -36,4 +36,4 @@ class SummaryReplaceRequest(SummaryChangeRequest):
 class SummaryRequest(SummaryChangeRequest):
     """A summary written by hand for a session without one."""
 
-    session_id = serializers.UUIDField()
+    session_id = StrictUUIDField()

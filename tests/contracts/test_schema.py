@@ -46,19 +46,8 @@ HOSTILE_HEADERS: dict[str, str] = {
     "X-HTTP-Method-Override": "DELETE",
     "X-Request-ID": "x" * 1000,
 }
-LONG_CHECKS = "all"
-LONG_RUN = [
-    "--checks",
-    LONG_CHECKS,
-    "--phases",
-    "examples,coverage,fuzzing,stateful",
-    "--max-examples",
-    "15",
-    "--seed",
-    "1",
-    "--workers",
-    "2",
-]
+ENGINE = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(Path(__file__).with_name("schemathesis.toml"))]
+LONG_RUN = ["--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "15", "--seed", "1"]
 
 OPERATIONS = [
     result.ok() for result in schemathesis.openapi.from_dict(copy.deepcopy(get_document())).get_all_operations()
@@ -129,7 +118,8 @@ def test_the_engine_finds_nothing_in_a_longer_run(alice: ApiClient, tmp_path: Pa
     document = tmp_path / "openapi.json"
     document.write_text(json.dumps(get_document()))
     build_world(alice)
-    command = [sys.executable, "-m", "schemathesis.cli", "run", str(document), "--url", str(alice.base_url), *LONG_RUN]
+    where = [str(document), "--url", str(alice.base_url)]
     header = f"Authorization: {alice.headers['Authorization']}"
-    done = subprocess.run([*command, "--header", header], capture_output=True, text=True, cwd=tmp_path, timeout=1000)
+    command = [*ENGINE, "run", *where, *LONG_RUN, "--header", header]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=1000)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr

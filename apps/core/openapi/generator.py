@@ -16,7 +16,7 @@ from rest_framework.fields import empty
 from rest_framework.mixins import ListModelMixin
 
 from apps.core.openapi.errors import list_components, list_errors, list_shared_statuses
-from apps.core.openapi.types import Component, Examples, Operation
+from apps.core.openapi.types import NOT_BLANK, Component, Examples, Operation
 from apps.core.serializers import KnownFieldsSerializer
 
 SECURITY = {"knoxApiToken": "token", "oauth2": "app", "cookieAuth": "browser"}
@@ -98,17 +98,24 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
         if self.method != "PATCH" or not is_serializer(serializer):
             return super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
         component = self.resolve_serializer(force_instance(serializer), direction)
-        return component.ref, True
+        return component.ref, bool(component.schema and component.schema.get("required"))
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        known = set(schema.get("properties", {}))
         if direction == "response":
             # A default is for what is left out of a request; an answer has it.
             always = {name for name, field in serializer.fields.items() if field.default is not empty}
-            schema["required"] = sorted({*schema.get("required", []), *(always & set(schema["properties"]))})
-        if direction == "request" and isinstance(serializer, KnownFieldsSerializer) and not serializer.ignored:
+            schema["required"] = sorted({*schema.get("required", []), *(always & known)})
+        elif isinstance(serializer, KnownFieldsSerializer) and serializer.ignored:
+            schema["propertyNames"] = {"enum": sorted(known | serializer.ignored)}
+        elif isinstance(serializer, KnownFieldsSerializer):
             schema["additionalProperties"] = False
         return schema
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> dict[str, Any]:
+        schema: dict[str, Any] = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        return schema | _describe_limits(field) if schema and direction == "request" else schema
 
     def _get_serializer_field_meta(
         self, field: serializers.Field[Any, Any, Any, Any], direction: Any
@@ -125,6 +132,19 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
 
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
+
+
+def _describe_limits(field: Any) -> dict[str, Any]:
+    """What a field refuses and drf-spectacular does not say."""
+    match field:
+        case serializers.ListSerializer() | serializers.ListField():
+            limits = {} if field.allow_empty else {"minItems": 1}
+            longest = getattr(field, "max_length", None)
+            return limits if longest is None else {**limits, "maxItems": longest}
+        case serializers.CharField(allow_blank=False, read_only=False) | serializers.JSONField(binary=False):
+            nothing = {} if field.allow_null or isinstance(field, serializers.CharField) else {"not": {"type": "null"}}
+            return {"pattern": NOT_BLANK, **nothing}
+    return {}
 
 
 def _add_examples(operation: dict[str, Any], described: Operation) -> None:

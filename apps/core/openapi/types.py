@@ -9,6 +9,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 JSON = "application/json"
+NOT_BLANK = r"[^\s\x1c-\x1f\x85]"
+"""The pattern of a text that says something; some of what Python takes for white space is none in JavaScript."""
 
 
 class Examples(dict[str, Any]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
+from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField, StrictUUIDField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.atomic.validation import MAX_TAG_CHARACTERS, MAX_TAGS
 from apps.memory.models import AtomicMemory
@@ -76,7 +76,7 @@ class AtomicMemoryReplaceRequest(AtomicMemoryChangeRequest):
 class AtomicMemoryRequest(AtomicMemoryChangeRequest):
     """A new atomic memory; `timestamp` defaults to now."""
 
-    session_id = serializers.UUIDField(required=False, allow_null=True)
+    session_id = StrictUUIDField(required=False, allow_null=True)
     muted = None  # type: ignore[assignment]  # a new one is not
 
 

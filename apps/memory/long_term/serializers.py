@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.long_term.types import Mode
 from apps.memory.long_term.validation import MAX_KEY_CHARACTERS, is_share
@@ -94,14 +94,14 @@ class LongTermMemoryReplaceRequest(LongTermMemoryChangeRequest):
 class LongTermMemoryRequest(LongTermMemoryChangeRequest):
     """A new memory; `confidence` defaults to 1 and `source` to user_stated."""
 
-    session_id = serializers.UUIDField(required=False, allow_null=True)
+    session_id = StrictUUIDField(required=False, allow_null=True)
     muted = None  # type: ignore[assignment]  # a new one is not
 
 
 class BatchDeleteRequest(KnownFieldsSerializer):
     """Memories to delete."""
 
-    ids = serializers.ListField(child=serializers.UUIDField(), allow_empty=False, help_text="IDs of the memories.")
+    ids = serializers.ListField(child=StrictUUIDField(), allow_empty=False, help_text="IDs of the memories.")
     copies = StrictBooleanField(default=False, help_text="Also delete the copies that `…/copies` lists.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from apps.core.fields import StrictCharField
+from apps.core.fields import StrictCharField, StrictUUIDField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_TITLE_CHARACTERS
@@ -34,7 +34,7 @@ class SharedContextRequest(KnownFieldsSerializer):
 
     title = StrictCharField(max_length=MAX_TITLE_CHARACTERS)
     content = StrictCharField()
-    session_id = serializers.UUIDField(required=False, allow_null=True)
+    session_id = StrictUUIDField(required=False, allow_null=True)
 
 
 class ContextEntryRequest(KnownFieldsSerializer):
