@@ -42,6 +42,7 @@ def fill_everything(client: ApiClient) -> World:
         update_profile(user=user, changes={"background": text, "sections": {SECRET: text}}, now=now)
     message = Message.objects.filter(user=user).earliest("position")
     ProfileProposal.objects.create(user=user, section=SECRET, text=SECRET, message=message)
+    client.post("/v1/responses", json={"input": SECRET, "metadata": {"case": SECRET}}).raise_for_status()
     SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
     fill_missing(limit=1_000)
     assert Work.objects.filter(user=user).exists()

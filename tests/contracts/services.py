@@ -185,8 +185,41 @@ def _assert_exact(page: dict[str, Any], model: type[Model], person: Person) -> N
     assert page["count"] == len(mine)
 
 
-LOOKS: list[Callable[[Person], Iterator[Answer]]] = [look_through_rest]
+# OpenAI's API
+
+
+def look_through_openai(person: Person) -> Iterator[Answer]:
+    """Ask about everybody's secrets without leaving a trace, and read an own response again."""
+    for secret in SECRETS.values():
+        chat = {"messages": [{"role": "user", "content": f"{secret}?"}], "store": False}
+        for path, body in (("/v1/chat/completions", chat), ("/v1/responses", {"input": f"{secret}?", "store": False})):
+            answer = person.client.post(path, json=body).raise_for_status()
+            yield Answer(f"{path} {secret}", str(answer.json()["jiyi"]["memories_used"]))
+    if person.world:
+        yield _read(person, f"/v1/responses/{person.world.ids['response_id']}")
+
+
+def intrude_through_openai(intruder: Person, victim: Person) -> Iterator[Answer]:
+    """Name the victim's session, response and reply; none of it is there for the intruder."""
+    assert victim.world is not None
+    response = victim.world.ids["response_id"]
+    asked: dict[str, Any] = {"role": "user", "content": "hello"}
+    session = {"X-Session-Id": victim.world.session}
+    reference = {"type": "item_reference", "id": response.replace("resp", "msg")}
+    for method, path, body, headers in (
+        ("get", f"/v1/responses/{response}", None, {}),
+        ("post", "/v1/chat/completions", {"messages": [asked]}, session),
+        ("post", "/v1/responses", {"input": [asked]}, session),
+        ("post", "/v1/responses", {"input": [asked], "previous_response_id": response}, {}),
+        ("post", "/v1/responses", {"input": [reference, asked]}, {}),
+    ):
+        answer = intruder.client.request(method, path, json=body, headers=headers)
+        assert answer.status_code == 404, (path, body, answer.text)
+        yield Answer(f"{method} {path}", answer.text)
+
+
+LOOKS: list[Callable[[Person], Iterator[Answer]]] = [look_through_rest, look_through_openai]
 """By door: everything that somebody can see through it."""
 
-INTRUSIONS: list[Callable[[Person, Person], Iterator[Answer]]] = [intrude_through_rest]
+INTRUSIONS: list[Callable[[Person, Person], Iterator[Answer]]] = [intrude_through_rest, intrude_through_openai]
 """By door: everything somebody can try with the IDs of somebody else; refusals are asserted there."""

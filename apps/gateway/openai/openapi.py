@@ -335,7 +335,7 @@ _OPERATIONS = {
             200: [
                 Answer(CHAT_ANSWER, CHAT_EXAMPLE, "The completion, or its chunks as a stream, with `stream: true`."),
                 Answer(
-                    {"type": "string", "description": "Server-sent events: chunks of a completion, then `[DONE]`."},
+                    _free("Server-sent events: chunks of a completion, then `[DONE]`."),
                     CHAT_STREAM,
                     media_type=STREAM,
                 ),
@@ -376,7 +376,7 @@ _OPERATIONS = {
             200: [
                 Answer(RESPONSE_ANSWER, RESPONSE_EXAMPLE, "The response, or its events, with `stream: true`."),
                 Answer(
-                    {"type": "string", "description": "Server-sent events, named by their type."},
+                    _free("Server-sent events, named by their type."),
                     RESPONSE_STREAM,
                     media_type=STREAM,
                 ),
