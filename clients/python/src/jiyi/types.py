@@ -8,7 +8,7 @@ server's specification.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
@@ -20,7 +20,7 @@ MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
 Mode = Literal["replace", "add", "remove"]
 MemoryKind = Literal["long_term", "atomic"]
 Role = Literal["user", "assistant", "summary"]
-MessageStatus = Literal["pending", "complete", "failed"]
+MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 CommandKind = Literal["remember", "forget"]
 CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
@@ -37,9 +37,9 @@ class Page(Generic[T]):
     """One page of a list; iterating it yields its results. `next` and `previous` are URLs."""
 
     count: int
+    next: str | None
+    previous: str | None
     results: list[T]
-    next: str | None = None
-    previous: str | None = None
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.results)
@@ -387,12 +387,12 @@ class ProfileProposal:
 class Profile:
     """The profile document (U1). Without one, the texts are empty and `version` is 0."""
 
-    reply_style: str = ""
-    language_habits: str = ""
-    background: str = ""
-    sections: dict[str, str] = field(default_factory=dict)
-    version: int = 0
-    updated_at: datetime | None = None
+    reply_style: str
+    language_habits: str
+    background: str
+    sections: dict[str, str]
+    version: int
+    updated_at: datetime | None
     proposals: list[ProfileProposal]
 
 
