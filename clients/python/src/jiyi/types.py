@@ -29,6 +29,10 @@ ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "c
 ChangeAction = Literal[
     "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
 ]
+ImportFormat = Literal["chatgpt", "claude", "mem0", "letta", "zep", "plain", "jiyi"]
+ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
+ImportItemKind = Literal["conversation", "memory", "other"]
+ImportItemState = Literal["waiting", "imported", "skipped", "failed"]
 Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle"]
 
 
@@ -431,3 +435,122 @@ class Receipt:
 
     deleted: dict[str, int]
     verified: bool
+
+
+# Imports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """Numbers of conversations, messages and memories."""
+
+    conversations: int
+    messages: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSample:
+    """A conversation in a file, and the first thing that was said in it by the user."""
+
+    title: str
+    said: str
+    messages: int
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Something in a file that is not imported, `count` times."""
+
+    reason: str
+    label: str
+    detail: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a file holds.
+
+    `ended`: memories that no longer hold. `rows`: of an export of everything, by table. `left_out`: how much is not
+    imported, by reason. `problem`: why the file cannot be read to its end.
+    """
+
+    format: ImportFormat
+    found: Amounts
+    ended: int
+    rows: dict[str, int]
+    left_out: dict[str, int]
+    first: datetime | None
+    last: datetime | None
+    problem: str
+    conversations: list[ConversationSample]
+    memories: list[str]
+    examples: list[Omission]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredTable:
+    """Rows of a table that were restored or left out."""
+
+    restored: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What undoing an import has removed so far; `kept`: what was changed since, and stays."""
+
+    sessions: int
+    operations: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a file holds and what was imported of it so far; what is not known yet is None."""
+
+    found: Amounts | None = None
+    left_out: dict[str, int] | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    imported: Amounts | None = None
+    skipped: dict[str, int] | None = None
+    failed: int | None = None
+    tables: dict[str, RestoredTable] | None = None
+    undone: Undone | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastImport:
+    """An import of a file. `done` of `total` items are dealt with; `total` is 0 until the file is read."""
+
+    id: str
+    format: ImportFormat
+    file_name: str
+    size: int
+    state: ImportState
+    problem: str
+    total: int
+    done: int
+    report: Report
+    can_undo: bool
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportItem:
+    """A conversation, a memory, or what was left out. `count`: of a conversation, the messages that were stored."""
+
+    number: int
+    kind: ImportItemKind
+    state: ImportItemState
+    label: str
+    reason: str
+    detail: str
+    count: int
+    session_id: str | None
+    memory_id: str | None
