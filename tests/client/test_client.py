@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import create_token
 from jiyi import UNSET, AsyncJiyi, Jiyi, to_json
-from jiyi.errors import Conflict, ImportRefused, InvalidRequest, NotConfigured, NotFound, Unauthenticated
+from jiyi.errors import Conflict, Forbidden, ImportRefused, InvalidRequest, NotConfigured, NotFound, Unauthenticated
 from jiyi.types import LongTermMemory
 from tests.client.test_contract import METHODS, describe
 from tests.contracts.world import World, build_world
@@ -220,6 +220,31 @@ def test_one_person_does_not_see_another(client: Jiyi, bob: ApiClient, http_serv
         assert list(other.long_term.iterate(status="all")) == []
         with pytest.raises(NotFound):
             other.long_term.delete(memory.id)
+
+
+@pytest.mark.spec("T4")
+def test_a_service_speaks_for_its_end_users(http_server: HttpServer):
+    service = User.objects.create_user("shop")
+    token = create_token(user=service, is_service=True)
+    with Jiyi(http_server.url, token, end_user="小明 100%/7") as ming:
+        others = [ming.with_options(end_user="u-2"), ming.with_options(end_user=None)]
+        memory = ming.long_term.create(category="fact", key="home", value="成都")
+        assert [ming.long_term.list().count, *[other.long_term.list().count for other in others]] == [1, 0, 0]
+        for other in others:
+            with pytest.raises(NotFound):
+                other.long_term.get(memory.id)
+        with Jiyi(http_server.url, token, end_user="小明 100%/7") as again:
+            assert again.long_term.get(memory.id).value == "成都"
+    assert User.objects.get(service=service, external_id="小明 100%/7")
+
+
+@pytest.mark.spec("T4")
+def test_a_token_without_a_scope_is_told_so(http_server: HttpServer):
+    reading = create_token(user=User.objects.create_user("carol"), scopes=["read"])
+    with Jiyi(http_server.url, reading) as client:
+        assert client.long_term.list().count == 0
+        with pytest.raises(Forbidden):
+            client.long_term.create(category="fact", key="home", value="York")
 
 
 def test_an_unknown_token(http_server: HttpServer):

@@ -40,6 +40,7 @@ class Stdin(io.StringIO):
     def __init__(self, text: str, *, is_terminal: bool) -> None:
         super().__init__(text)
         self._is_terminal = is_terminal
+        self.buffer = io.BytesIO(text.encode())
 
     def isatty(self) -> bool:
         return self._is_terminal

@@ -211,7 +211,7 @@ def test_an_export_can_be_imported(jiyi: Jiyi, remembered: dict[str, str], tmp_p
     assert (done.code, done.out, done.err) == (0, "", f"Exported 2 rows to {file}.\n")
     assert file.stat().st_mode & 0o777 == 0o600
     assert jiyi("forget", "--yes", remembered["allergies"]).code == 0
-    assert jiyi("import", str(file)).err == "Created 1, updated 0, unchanged 1.\n"
+    assert jiyi("import", "--long-term", str(file)).err == "Created 1, updated 0, unchanged 1.\n"
     assert LongTermMemory.objects.get(pk=remembered["allergies"]).value == ["peanuts", "shrimp"]
     piped = jiyi("export", "--long-term").out
     assert json.loads(piped) == json.loads(file.read_text())
@@ -229,7 +229,7 @@ def test_bad_rows_are_shown_and_nothing_is_imported(jiyi: Jiyi, tmp_path: Path):
     file = tmp_path / "bad.json"
     good = {"category": "fact", "key": "home", "value": "York"}
     file.write_text(json.dumps([good, {**good, "key": "other", "category": "colour"}]))
-    done = jiyi("import", str(file))
+    done = jiyi("import", "--long-term", str(file))
     assert (done.code, done.out) == (1, "")
     assert "category" in done.err
     assert LongTermMemory.objects.count() == 0

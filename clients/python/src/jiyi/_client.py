@@ -12,6 +12,7 @@ from jiyi._requests import UNSET, Transport, Unset, given
 from jiyi._transport import AsyncTransport, Options, SyncTransport
 from jiyi.configuration import check_header, find_login
 from jiyi.resources.conversations import Conversations, Messages, Sessions
+from jiyi.resources.imports import Imports
 from jiyi.resources.memories import (
     AtomicMemories,
     Changes,
@@ -35,6 +36,7 @@ class _Client(Generic[Transport]):
         self.working = WorkingMemories(transport)
         self.contexts = SharedContexts(transport)
         self.changes = Changes(transport)
+        self.imports = Imports(transport)
         self.profile = Profiles(transport)
         self.summaries = Summaries(transport)
         self.settings = Settings(transport)

@@ -151,9 +151,7 @@ def _dataclass_reader(kind: Any, arguments: tuple[Any, ...]) -> Reader:
     hints = typing.get_type_hints(kind)
     bound = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=True))
     readers = {field.name: _reader(_bind(hints[field.name], bound)) for field in fields(kind)}
-    optional = {
-        field.name for field in fields(kind) if not (field.default is MISSING and field.default_factory is MISSING)
-    }
+    optional = {field.name for field in fields(kind) if field.default is not MISSING}
     check = _plain_reader(dict)
 
     def read(data: Any) -> Any:

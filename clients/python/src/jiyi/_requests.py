@@ -14,7 +14,7 @@ from collections.abc import Generator as SyncGenerator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import quote
 
 from jiyi.types import Page, TurnEvent
@@ -51,6 +51,7 @@ UNSET: Final = Unset()
 class Request(Generic[T]):
     """One request and how its answer is read. `path` has its IDs in braces, as in the OpenAPI document.
 
+    `file`: sent as multipart/form-data, with the fields of the body.
     `repeatable`: sending it twice does what sending it once does, so it may be sent again after a failure.
     `waits_for_model`: the answer comes when a model has written it, so it may take longer.
     """
@@ -61,7 +62,8 @@ class Request(Generic[T]):
     ids: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
-    file: bytes | None = None
+    file: bytes | BinaryIO | None = None
+    file_name: str = "file"
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = False
     waits_for_model: bool = False
@@ -103,6 +105,19 @@ def post(
         repeatable=key is not None,
         waits_for_model=waits_for_model,
     )
+
+
+def upload(
+    path: str,
+    read: Callable[[Any], T],
+    *,
+    file: bytes | BinaryIO,
+    name: str,
+    body: Mapping[str, Any] | None = None,
+) -> Request[T]:
+    """Describe a POST of a file. An open one is read from its beginning while it is sent, and has to allow that."""
+    fields = {key: _to_text(value) for key, value in given(body or {}).items()}
+    return Request("POST", path, read, body=fields or None, file=file, file_name=name)
 
 
 def put(path: str, read: Callable[[Any], T], *, body: Mapping[str, Any], **ids: str) -> Request[T]:

@@ -61,7 +61,8 @@ class Options:
             ),
         }
         if request.file is not None:
-            arguments["files"] = {"file": ("memories.json", request.file, "application/json")}
+            arguments["files"] = {"file": (request.file_name, request.file, "application/octet-stream")}
+            arguments["data"] = request.body or {}
         elif request.body is not None:
             headers["Content-Type"] = "application/json"
             arguments["content"] = json.dumps(request.body, allow_nan=False).encode()

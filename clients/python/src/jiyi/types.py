@@ -8,7 +8,7 @@ server's specification.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
@@ -20,7 +20,7 @@ MemoryStatus = Literal["active", "pending", "rejected", "superseded", "evicted"]
 Mode = Literal["replace", "add", "remove"]
 MemoryKind = Literal["long_term", "atomic"]
 Role = Literal["user", "assistant", "summary"]
-MessageStatus = Literal["pending", "complete", "failed"]
+MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 CommandKind = Literal["remember", "forget"]
 CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
@@ -29,6 +29,10 @@ ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "c
 ChangeAction = Literal[
     "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
 ]
+ImportFormat = Literal["chatgpt", "claude", "mem0", "letta", "zep", "plain", "jiyi"]
+ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
+ImportItemKind = Literal["conversation", "memory", "other"]
+ImportItemState = Literal["waiting", "imported", "skipped", "failed"]
 Origin = Literal["turn", "extraction", "api", "panel", "command", "life_cycle"]
 
 
@@ -37,9 +41,9 @@ class Page(Generic[T]):
     """One page of a list; iterating it yields its results. `next` and `previous` are URLs."""
 
     count: int
+    next: str | None
+    previous: str | None
     results: list[T]
-    next: str | None = None
-    previous: str | None = None
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.results)
@@ -387,12 +391,12 @@ class ProfileProposal:
 class Profile:
     """The profile document (U1). Without one, the texts are empty and `version` is 0."""
 
-    reply_style: str = ""
-    language_habits: str = ""
-    background: str = ""
-    sections: dict[str, str] = field(default_factory=dict)
-    version: int = 0
-    updated_at: datetime | None = None
+    reply_style: str
+    language_habits: str
+    background: str
+    sections: dict[str, str]
+    version: int
+    updated_at: datetime | None
     proposals: list[ProfileProposal]
 
 
@@ -431,3 +435,122 @@ class Receipt:
 
     deleted: dict[str, int]
     verified: bool
+
+
+# Imports
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amounts:
+    """Numbers of conversations, messages and memories."""
+
+    conversations: int
+    messages: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSample:
+    """A conversation in a file, and the first thing that was said in it by the user."""
+
+    title: str
+    said: str
+    messages: int
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """Something in a file that is not imported, `count` times."""
+
+    reason: str
+    label: str
+    detail: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a file holds.
+
+    `ended`: memories that no longer hold. `rows`: of an export of everything, by table. `left_out`: how much is not
+    imported, by reason. `problem`: why the file cannot be read to its end.
+    """
+
+    format: ImportFormat
+    found: Amounts
+    ended: int
+    rows: dict[str, int]
+    left_out: dict[str, int]
+    first: datetime | None
+    last: datetime | None
+    problem: str
+    conversations: list[ConversationSample]
+    memories: list[str]
+    examples: list[Omission]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredTable:
+    """Rows of a table that were restored or left out."""
+
+    restored: int
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What undoing an import has removed so far; `kept`: what was changed since, and stays."""
+
+    sessions: int
+    operations: int
+    kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a file holds and what was imported of it so far; what is not known yet is None."""
+
+    found: Amounts | None = None
+    left_out: dict[str, int] | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    imported: Amounts | None = None
+    skipped: dict[str, int] | None = None
+    failed: int | None = None
+    tables: dict[str, RestoredTable] | None = None
+    undone: Undone | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastImport:
+    """An import of a file. `done` of `total` items are dealt with; `total` is 0 until the file is read."""
+
+    id: str
+    format: ImportFormat
+    file_name: str
+    size: int
+    state: ImportState
+    problem: str
+    total: int
+    done: int
+    report: Report
+    can_undo: bool
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportItem:
+    """A conversation, a memory, or what was left out. `count`: of a conversation, the messages that were stored."""
+
+    number: int
+    kind: ImportItemKind
+    state: ImportItemState
+    label: str
+    reason: str
+    detail: str
+    count: int
+    session_id: str | None
+    memory_id: str | None

@@ -8,10 +8,11 @@ import click
 
 from jiyi._version import VERSION
 from jiyi.cli.asking import ask
+from jiyi.cli.importing import import_
 from jiyi.cli.logging_in import login
 from jiyi.cli.memories import add, forget, list_, search
 from jiyi.cli.output import clean
-from jiyi.cli.transfer import export, import_, stats
+from jiyi.cli.transfer import export, stats
 from jiyi.errors import (
     APIError,
     ConnectionFailed,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,10 @@ from jiyi._decoding import to_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a terminal might take for a command of its own; tabs and line breaks are not among it."""
+
+
+Show = Callable[[int, int], None]
+"""Shows how much is done, and of how much; 0 if that is not known yet."""
 
 
 class Output:
@@ -63,6 +68,18 @@ class Output:
             return
         with self._err.status(text):
             yield
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Show]:
+        """Show how far something is, if there is somebody to see it."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self._err, transient=True, disable=not self._err.is_terminal) as display:
+            bar = display.add_task(text, total=None)
+
+            def show(done: int, total: int) -> None:
+                display.update(bar, completed=done, total=total or None)
+
+            yield show
 
 
 def _make_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None) -> Table:

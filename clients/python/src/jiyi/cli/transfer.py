@@ -1,4 +1,4 @@
-"""``jiyi import``, ``export`` and ``stats``."""
+"""``jiyi export`` and ``stats``."""
 
 from __future__ import annotations
 
@@ -11,49 +11,20 @@ import click
 from jiyi._decoding import to_json
 from jiyi.cli.options import Given, with_server
 from jiyi.configuration import write_private
-from jiyi.errors import ImportRefused
 from jiyi.types import Category
 
 CATEGORIES: tuple[Category, ...] = ("preference", "fact", "pattern")
 
 
-@click.command("import")
-@click.argument("file", type=click.File("rb"))
-@with_server
-def import_(given: Given, file: Any) -> None:
-    """Import long-term memories from a FILE of `jiyi export --long-term`; - is stdin.
-
-    All of the file is imported or, with any bad row, nothing.
-    """
-    with given.out.waiting("Importing…"):
-        data = file.read()
-        try:
-            done = given.client.long_term.import_file(data)
-        except ImportRefused as error:
-            _show_bad_rows(given, error)
-            raise
-    if given.out.as_json:
-        given.out.data(done)
-    else:
-        given.out.message(f"Created {done.created}, updated {done.updated}, unchanged {done.skipped}.")
-
-
-def _show_bad_rows(given: Given, error: ImportRefused) -> None:
-    rows = [
-        (row.get("row"), field, " ".join(map(str, reasons)))
-        for row in error.fields.get("errors", [])
-        for field, reasons in row.get("reasons", {}).items()
-    ]
-    if rows:
-        given.out.note_table(("Row", "Field", "Reason"), rows)
-
-
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=str), default="-")
-@click.option("--long-term", is_flag=True, help="Only long-term memories, in the form that `jiyi import` reads.")
+@click.option("--long-term", is_flag=True, help="Only long-term memories, for `jiyi import --long-term`.")
 @with_server
 def export(given: Given, file: str, long_term: bool) -> None:
-    """Write everything that is remembered as JSON to FILE, readable by you alone, or to stdout."""
+    """Write everything that is remembered as JSON to FILE, readable by you alone, or to stdout.
+
+    `jiyi import` restores it, in an empty account.
+    """
     with given.out.waiting("Exporting…"):
         data: Any = given.client.long_term.export() if long_term else given.client.account.export()
     if file == "-":

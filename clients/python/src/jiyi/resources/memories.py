@@ -22,6 +22,7 @@ from jiyi._requests import (
     post,
     put,
     unless_none,
+    upload,
 )
 from jiyi.types import (
     AtomicMemory,
@@ -188,8 +189,7 @@ class LongTermMemories(Resource[Transport]):
     @call
     def import_file(self, file: bytes | BinaryIO) -> Request[Imported]:
         """Import an exported file: all of it or, with any bad row, nothing (M4). Raises `ImportRefused`."""
-        data = file if isinstance(file, bytes) else file.read()
-        return Request("POST", "/memory/long-term/import", Into(Imported), file=data)
+        return upload("/memory/long-term/import", Into(Imported), file=file, name="memories.json")
 
 
 class AtomicMemories(Resource[Transport]):
