@@ -106,7 +106,10 @@ def respond(request: RecordedRequest) -> str | Behaviour:
         return FORECAST
     if body.get("tools"):
         return _call_tool(body)
-    match (body.get("response_format") or {}).get("json_schema", {}).get("name"):
+    form = body.get("response_format") or {}
+    if form.get("type") == "json_object":
+        return TRIP
+    match form.get("json_schema", {}).get("name"):
         case "turn_answer":
             return answer(REPLY, emotion={"primary": "happy", "confidence": 0.9, "indicators": ["!"]})
         case "extraction" | "session_summary" | "conversation_summary":

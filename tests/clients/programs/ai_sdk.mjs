@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 
 const packages = createRequire(`${process.cwd()}/package.json`);
 const load = async (name) => import(pathToFileURL(packages.resolve(name)).href);
-const { generateText, streamText, tool, stepCountIs, embedMany, generateObject } = await load("ai");
+const { generateText, streamText, tool, stepCountIs, embedMany, Output } = await load("ai");
 const { createOpenAI } = await load("@ai-sdk/openai");
 const { createOpenAICompatible } = await load("@ai-sdk/openai-compatible");
 const { z } = await load("zod");
@@ -59,13 +59,13 @@ for (const [name, model] of Object.entries(models)) {
       text: called.text,
       streamed: await stream.text,
     };
-    const trip = await generateObject({
+    const trip = await generateText({
       model,
-      schema: z.object({ city: z.string(), days: z.number() }),
+      output: Output.object({ schema: z.object({ city: z.string(), days: z.number() }) }),
       prompt: "Two days in Qingdao, please.",
       maxRetries: 0,
     });
-    found[name].trip = trip.object;
+    found[name].trip = trip.output;
   }
 }
 const embedder = openai.embedding("text-embedding-3-small");
