@@ -158,6 +158,8 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
     weights = ScoreWeights.model_validate(own) if own else ScoreWeights()
     used = []
     for item in turn.memories_used:
+        if "score" not in item:
+            continue  # found by a tool
         long_term = item["kind"] == LONG_TERM
         used.append(
             UsedMemory(
