@@ -71,8 +71,7 @@ def close_turn(
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, now=now)
     used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
-    used_ids = list(dict.fromkeys([*used_ids, *name_found_long_term(runs)]))
-    record_use(user=turn.user, memory_ids=used_ids, now=now)
+    record_use(user=turn.user, memory_ids=[*used_ids, *name_found_long_term(runs)], now=now)
     working = turn.working
     if turn.working and turn.round and analysis:
         working = record_analysis(

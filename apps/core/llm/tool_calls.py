@@ -42,12 +42,14 @@ class CallAssembler:
                 self._take(part)
 
     def close(self) -> list[ToolCall]:
-        """Return the calls in the order in which they began; one without an ID gets its place as that."""
-        return [
-            ToolCall(id=call.id or f"call_{at}", name=call.name, arguments="".join(call.arguments), extra=call.extra)
-            for at, call in enumerate(self._calls)
-            if call.name or "".join(call.arguments)
-        ]
+        """Return the calls in the order in which they began; one without an ID of its own is named by its place."""
+        calls: dict[str, ToolCall] = {}
+        for at, call in enumerate(self._calls):
+            arguments = "".join(call.arguments)
+            if call.name or arguments:
+                call_id = call.id if call.id and call.id not in calls else f"call_{at}"
+                calls[call_id] = ToolCall(call_id, call.name, arguments, extra=call.extra)
+        return list(calls.values())
 
     def _take(self, part: dict[str, Any]) -> None:
         function = part.get("function")
@@ -64,7 +66,7 @@ class CallAssembler:
 
     def _find(self, index: int | None, call_id: str, name: str) -> _Partial | None:
         """The call that a piece continues, or a new one; None where there would be too many."""
-        known = [call for call in self._calls if call_id and call.id == call_id]
+        known = [call for call in self._calls if call_id and call.id == call_id and index in (None, call.index)]
         if not known and index is not None:
             known = [call for call in self._calls if call.index == index and not (call_id and call.id)]
         if not known and index is None and not call_id:

@@ -76,6 +76,12 @@ def test_calls_without_any_marks_are_told_by_their_names() -> None:
     assert len({one.id for one in found}) == 2
 
 
+def test_calls_of_one_id_are_told_by_their_numbers_and_get_ids_of_their_own() -> None:
+    found = assemble(part("look", "{}", index=0, id="x"), part("see", "{}", index=1, id="x"))
+
+    assert [(one.id, one.name) for one in found] == [("x", "look"), ("call_1", "see")]
+
+
 def test_fields_of_the_server_s_own_are_kept_even_in_a_piece_by_themselves() -> None:
     signed = {"google": {"thought_signature": "s"}}
     found = assemble(part("look", "{}", id="a"), [{"extra_content": signed}])

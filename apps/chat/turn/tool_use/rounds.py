@@ -98,22 +98,25 @@ class ToolRounds:
                 calls.append(part)
                 continue
             held += stream.feed(part)
-            if held and (stream.found or not request.tools or len(held) > _HELD_CHARS):
-                self._say(held)
-                held = ""
+            if stream.found or not request.tools or len(held) > _HELD_CHARS:
+                held = self._say(held)
             await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
         decoded = stream.close()
         held += decoded.tail
         is_reply = stream.found or not (calls or (request.tools and _UNREAD_CALL.match(held)))
-        if is_reply and held.strip():
+        if is_reply:
             self._say(held)
         return _Heard(decoded, calls)
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str) -> str:
+        """Send text, and return what of it is to wait: blank text is no beginning of a reply."""
+        if not text.strip() and not self._text_now:
+            return text
         if self._text_before and not self._text_now:
             text = "\n\n" + text
         self._text_now = True
         self._send(text)
+        return ""
 
     def _without_tools(self, request: ModelRequest) -> ModelRequest:
         """The request with the results as a block of the prompt: every server takes it, and no model calls again."""
