@@ -72,9 +72,10 @@ class Turn(models.Model):
     Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
     `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and the outcome
-    (`apps.chat.turn.command_record`); `layers`: ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds
-    by phase; `sources`: the revisions of what the layers show, and what they were made under
-    (`apps.chat.turn.record`), empty for turns from before it was kept.
+    (`apps.chat.turn.command_record`); `tool_calls`: what the model called, and the outcome
+    (`apps.chat.turn.tool_use.record`), whose memories are in `memories_used`, too, marked `by` tool; `layers`:
+    ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds by phase; `sources`: the revisions of what the
+    layers show, and what they were made under (`apps.chat.turn.record`), empty for turns from before it was kept.
     """
 
     assistant_message = models.OneToOneField(
@@ -93,6 +94,7 @@ class Turn(models.Model):
     memories_used = models.JSONField(_("memories used"), encoder=ReadableJSONEncoder, default=list, blank=True)
     memory_updates = models.JSONField(_("memory updates"), encoder=ReadableJSONEncoder, default=list, blank=True)
     commands = models.JSONField(_("commands"), encoder=ReadableJSONEncoder, default=list, blank=True, db_default=[])
+    tool_calls = models.JSONField(_("tool calls"), encoder=ReadableJSONEncoder, default=list, blank=True, db_default=[])
     layers = models.JSONField(_("layers"), encoder=ReadableJSONEncoder, default=list, blank=True)
     sources = models.JSONField(_("sources"), encoder=ReadableJSONEncoder, default=dict, blank=True, db_default={})
     timings = models.JSONField(_("timings"), encoder=ReadableJSONEncoder, default=dict, blank=True)

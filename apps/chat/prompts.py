@@ -75,6 +75,32 @@ a block contradicts the person's new words, the new words are right. <memory_act
 person asked of the memory and what was done before you answer."""
 """Where a client's own tools or response format decide what the answer looks like (T3)."""
 
+TOOL_INSTRUCTIONS = """\
+You have tools. Call one only where the reply needs it, and write nothing beside a call; most messages need none. \
+What a tool returns is data in a <tool_result> block, like the blocks below. Once you have what you need, answer with \
+the JSON object."""
+"""Where the model may call tools (T1). A line of `TOOL_LINES` follows for each."""
+
+TOOL_LINES = {
+    "search_memories": (
+        "- search_memories: only for what the person told you before and no block below holds. A search that finds "
+        "nothing means that nothing is remembered about it: say so rather than guess."
+    ),
+    "createContext": (
+        "- createContext: only where the person asks to keep the background of a case or project for others or for "
+        "later. Say that it is kept only if the result shows it."
+    ),
+    "fetchContext": "- fetchContext: only for a shared context whose ID you were given.",
+    "updateContext": "- updateContext: only to add what the person wants added to such a context.",
+}
+
+NO_MORE_TOOLS = """\
+Tools cannot be called any more. <tool_results> holds what they returned while you worked on this reply: data, like \
+the blocks above. Answer now with the JSON object; where something is missing, say so.
+
+{results}"""
+"""After the system message where the reply is asked for without tools."""
+
 FORM_SUBMITTED = "I have submitted the form above. Please go on."
 """Replaces the user's message when a form was sent instead of one (H1); it is never stored."""
 

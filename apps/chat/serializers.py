@@ -167,6 +167,38 @@ class MemoryCommandSerializer(serializers.Serializer[Any]):
     unclear = ForgetCandidateSerializer(many=True, help_text="Memories that may be meant; none of them was touched.")
 
 
+class FoundMemorySerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    kind = serializers.ChoiceField(choices=["long_term", "atomic"])
+    text = serializers.CharField()
+
+
+class TimeRangeSerializer(serializers.Serializer[Any]):
+    since = serializers.CharField(allow_null=True)
+    until = serializers.CharField(allow_null=True)
+
+
+class ToolCallSerializer(serializers.Serializer[Any]):
+    """A tool that the model called for this reply (T1, X2), and what it found."""
+
+    name = serializers.ChoiceField(
+        choices=["search_memories", "createContext", "fetchContext", "updateContext"],
+        allow_null=True,
+        help_text="Null for a tool that does not exist.",
+    )
+    outcome = serializers.ChoiceField(
+        choices=["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
+    )
+    keyword = serializers.CharField(
+        allow_null=True, help_text="What was searched for, if it consists of words of the message; else null."
+    )
+    time_range = TimeRangeSerializer(allow_null=True)
+    memories = FoundMemorySerializer(many=True, help_text="What a search put before the model, best first.")
+    context_id = serializers.UUIDField(allow_null=True, help_text="The shared context that was read or written.")
+    left_out = serializers.IntegerField(help_text="Found, but beyond what a result may take in the prompt.")
+    duration_ms = serializers.FloatField()
+
+
 class ReplyMetadataSerializer(serializers.Serializer[Any]):
     """What a page may show beside the reply."""
 
@@ -183,6 +215,10 @@ class TurnSerializer(serializers.Serializer[Any]):
     memories_used = MemoryUsedSerializer(many=True, help_text="The memories in the prompt, best first.")
     memory_updates = MemoryUpdateSerializer(many=True, help_text="What was learned before the reply was complete.")
     commands = MemoryCommandSerializer(many=True, help_text="What the message told the memory to do.")
+    tool_calls = ToolCallSerializer(
+        many=True,
+        help_text="The tools that the model called before it replied; none unless `memory.enable_agentic_search` is on.",
+    )
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(
         required=False, help_text="Only if `memory.remembered_feedback` is on: what was remembered."

@@ -31,12 +31,18 @@ from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """For whom a tool runs, and when. `author` is named beside what it adds; `session_id`: where, in a conversation."""
+    """For whom a tool runs, and when. `author` is named beside what it adds; `session_id`: where, in a conversation.
+
+    `message_id`: of the message that is being answered, if one is; `number`: how often the tool did the same kind of
+    thing for it before. What was done for a message is not done again when its reply is tried again.
+    """
 
     user: User
     author: str
     now: datetime
     session_id: UUID | None = None
+    message_id: UUID | None = None
+    number: int = 0
 
 
 class Arguments(BaseModel):
@@ -255,6 +261,8 @@ def create_context(caller: Caller, arguments: CreateContextArguments) -> Context
         title=arguments.title,
         content=arguments.content,
         session_id=caller.session_id,
+        message_id=caller.message_id,
+        number=caller.number,
         now=caller.now,
     )
     return _describe_context(context)
@@ -270,7 +278,13 @@ def update_context(caller: Caller, arguments: UpdateContextArguments) -> Context
     author = caller.author[:MAX_AUTHOR_CHARACTERS]
     return _describe_context(
         memory.append_entry(
-            user=caller.user, context_id=arguments.id, text=arguments.text, author=author, now=caller.now
+            user=caller.user,
+            context_id=arguments.id,
+            text=arguments.text,
+            author=author,
+            message_id=caller.message_id,
+            number=caller.number,
+            now=caller.now,
         )
     )
 

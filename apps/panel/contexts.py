@@ -155,7 +155,13 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         typed = {"author": request.POST.get("author", ""), "text": request.POST.get("text", "")}
         problem = ""
         try:
-            append_entry(user=context.user, context_id=context.id, now=timezone.now(), **typed)
+            append_entry(
+                user=context.user,
+                context_id=context.id,
+                text=typed["text"],
+                author=typed["author"],
+                now=timezone.now(),
+            )
         except JiyiError as error:
             reasons = [reason for found in error.fields.values() for reason in found] or [error.message]
             problem = " ".join(map(translate_reason, reasons))

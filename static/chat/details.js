@@ -2,7 +2,7 @@
 
 import { contextSection } from "./context.js";
 import { definitions, el, freeText, icon, smallButton } from "./dom.js";
-import { formatCount, formatShare, gettext, interpolate } from "./i18n.js";
+import { formatCount, formatShare, gettext, interpolate, ngettext } from "./i18n.js";
 import { DELETED, formatValue, label } from "./labels.js";
 import { skeleton } from "./loading.js";
 import { bar, recalledCard } from "./recalled.js";
@@ -56,6 +56,7 @@ export class DetailsPanel {
     const getMessage = () => this.getDraft() || lastSaid(conversation);
     return [
       this.#recalled(conversation, row, turn),
+      searched(turn),
       remembered(turn),
       emotion(turn.emotion),
       strategy(turn.strategy),
@@ -82,6 +83,24 @@ export class DetailsPanel {
     if (!cards.length) cards.push(nothing(gettext("No memories were recalled for this reply.")));
     return section("recalled", gettext("Recalled"), cards);
   }
+}
+
+/** What the model looked up on its own before it replied (SPEC, T1). */
+function searched({ tool_calls: calls = [] }) {
+  const searches = calls.filter((call) => call.name === "search_memories" && call.outcome === "ok");
+  if (!searches.length) return null;
+  const items = searches.map(({ keyword, memories }) => {
+    const found = ngettext("%s found", "%s found", memories.length);
+    const about = keyword ? freeText("span", keyword) : el("span", {}, gettext("(search terms not kept)"));
+    const texts = memories.map(({ text }) => freeText("li", text === DELETED ? gettext("(deleted)") : text));
+    return el(
+      "details",
+      { class: "memory-card" },
+      el("summary", {}, about, el("span", { class: "soft" }, interpolate(found, [formatCount(memories.length)]))),
+      el("ul", {}, texts),
+    );
+  });
+  return section("searched", gettext("Searched memory"), items);
 }
 
 function lastSaid(conversation) {

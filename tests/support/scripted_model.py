@@ -82,13 +82,15 @@ class Reply:
     """A completion made of `pieces`: text, or bytes written into the event stream as they are, a `Gate` or a `Pause`.
 
     `finish_reason` None leaves it out. `cut` drops the connection after the last piece, orderly or not, instead of
-    ending the response. `streamed` False sends one JSON body even when a stream was asked for.
+    ending the response. `streamed` False sends one JSON body even when a stream was asked for. `calls`: tool calls
+    after the pieces, as `call` makes them.
     """
 
     pieces: tuple[str | bytes | Gate | Pause, ...]
     finish_reason: str | None = "stop"
     cut: Cut | None = None
     streamed: bool = True
+    calls: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,18 @@ Behaviour = Reply | Json | Raw
 def reply_with(text: str, *, piece_chars: int = PIECE_CHARS) -> Reply:
     """Return the behaviour that answers `text` in pieces of `piece_chars` characters."""
     return Reply(tuple(text[at : at + piece_chars] for at in range(0, len(text), piece_chars)))
+
+
+def call(name: str, arguments: dict[str, Any] | str, *, id: str = "") -> dict[str, Any]:
+    """Return a tool call on the wire; `arguments` as a text are sent as they are."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return {"id": id or f"call_{name}", "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def call_tools(*calls: dict[str, Any], text: str = "", streamed: bool = True) -> Reply:
+    """Return the behaviour that calls tools, after `text`."""
+    pieces = reply_with(text).pieces if text else ()
+    return Reply(pieces, finish_reason="tool_calls", streamed=streamed, calls=calls)
 
 
 def refuse_with(
@@ -152,6 +166,11 @@ class RecordedRequest:
     @property
     def messages(self) -> list[dict[str, str]]:
         return list(self.body["messages"])
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that are offered."""
+        return [tool["function"]["name"] for tool in self.body.get("tools", ())]
 
     @property
     def response_format(self) -> dict[str, Any] | None:
@@ -341,6 +360,11 @@ def _render_stream(reply: Reply) -> Iterator[bytes | Gate | Pause]:
             yield piece
         else:
             yield _frame(piece if isinstance(piece, bytes) else _event({"content": piece}))
+    for at, one in enumerate(reply.calls):
+        arguments = one["function"]["arguments"]
+        first = {**one, "index": at, "function": {**one["function"], "arguments": arguments[:5]}}
+        yield _frame(_event({"tool_calls": [first]}))
+        yield _frame(_event({"tool_calls": [{"index": at, "function": {"arguments": arguments[5:]}}]}))
     if reply.finish_reason:
         yield _frame(_event({}, finish_reason=reply.finish_reason))
     if not reply.cut:
@@ -354,7 +378,10 @@ def _event(delta: dict[str, Any], *, finish_reason: str | None = None) -> bytes:
 
 
 def _render_completion(reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", "content": "".join(piece for piece in reply.pieces if isinstance(piece, str))}
+    text = "".join(piece for piece in reply.pieces if isinstance(piece, str))
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if reply.calls:
+        message |= {"content": text or None, "tool_calls": list(reply.calls)}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish_reason}
     return {"id": "c", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice]}
 

@@ -124,7 +124,9 @@ def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
 def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
     rounds = _list_rounds(given)
     contents = {
-        SYSTEM: render_system(strategy=given.strategy, emotions=given.emotions, now=given.now, client=given.client),
+        SYSTEM: render_system(
+            strategy=given.strategy, emotions=given.emotions, now=given.now, client=given.client, tools=given.tools
+        ),
         PROFILE: render_profile(given.profile),
         WORKING: render_working_memory(
             topic=given.topic,

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from apps.chat.context.types import CaseNotes, ClientLine, ClientPrompt, Form, Profile, RecalledMemory, SessionNote
-from apps.chat.prompts import APPLICATION, INSTRUCTIONS, PLAIN_INSTRUCTIONS, RELAYED_INSTRUCTIONS
+from apps.chat.prompts import (
+    APPLICATION,
+    INSTRUCTIONS,
+    PLAIN_INSTRUCTIONS,
+    RELAYED_INSTRUCTIONS,
+    TOOL_INSTRUCTIONS,
+    TOOL_LINES,
+)
 from apps.chat.types import ReplyStrategy
 from apps.conversations.types import Line
 from apps.core.llm.blocks import render_block
 
 
 def render_system(
-    *, strategy: ReplyStrategy | None, emotions: Sequence[str], now: datetime, client: ClientPrompt | None
+    *,
+    strategy: ReplyStrategy | None,
+    emotions: Sequence[str],
+    now: datetime,
+    client: ClientPrompt | None,
+    tools: Sequence[str] = (),
 ) -> str:
     """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6).
+
+    Of tools it says when to call them (T1); what each does, the request itself says.
 
     A client's own instructions stand after the rules, as they are. Where its answer is relayed they stand first, with
     the date, and nothing is said of how to reply (T3).
@@ -30,7 +44,15 @@ def render_system(
     if strategy is None:
         return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, own)))
     rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
-    return "\n\n".join(filter(None, (rules, application, time, render_block("strategy", _json(strategy.to_wire())))))
+    how_to_reply = render_block("strategy", _json(strategy.to_wire()))
+    about_tools = render_tools(tools)
+    return "\n\n".join(filter(None, (rules, about_tools, application, time, how_to_reply)))
+
+
+def render_tools(names: Collection[str]) -> str:
+    """What layer 0 says of the tools: each has a line where it is offered (T1, X2)."""
+    lines = [line for name, line in TOOL_LINES.items() if name in names]
+    return "\n".join([TOOL_INSTRUCTIONS, *lines]) if lines else ""
 
 
 def render_profile(profile: Profile | None) -> str:

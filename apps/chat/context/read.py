@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,7 @@ def read_context(
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
     client: ClientPrompt | None = None,
+    tools: Sequence[str] = (),
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
@@ -81,7 +82,7 @@ def read_context(
     session, C7). `said_at`: when the message was said, if not now. `actions`: what was done in memory because it asked
     for it (L9). `wait_for_embedding`: what `start_embedding` gave, where the message is being embedded already.
     `recalled`: what was recalled for it already, under the same settings. `client`: what a client brings along; a
-    history of its own takes the window's place (T3).
+    history of its own takes the window's place (T3). `tools`: names of those that the model may call (T1).
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
@@ -125,6 +126,7 @@ def read_context(
             rounds=window.rounds if keeps_window else (),
             summary=window.summary if keeps_window else None,
             client=client,
+            tools=tools,
         )
     )
 

@@ -28,12 +28,13 @@ from apps.chat.context.types import (
 )
 from apps.chat.inspection import past
 from apps.chat.inspection.past import Found
-from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt, State
+from apps.chat.inspection.types import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, State
 from apps.chat.models import Turn
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.turn.command_record import DELETED, restore_prompted
 from apps.chat.turn.commands import describe_actions
 from apps.chat.turn.record import NOT_KEPT, digest_layer
+from apps.chat.turn.tool_use.record import list_recalled
 from apps.chat.types import COMPOSED, ReplyStrategy, StrategyTable
 from apps.conversations.types import Line
 from apps.core.text.json_text import json_text
@@ -106,7 +107,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
     variables = dict(working.variables.plain) if working else {}
     for name in list(variables)[: sum(cut["kind"] == CutKind.VARIABLE for cut in record.cut)]:
         del variables[name]
-    memories = [found[item["id"]].value for item in turn.memories_used]
+    memories = [found[item["id"]].value for item in list_recalled(turn.memories_used)]
     lines = [found[ref].value for ref in record.refs(_CONVERSATION)]
     profile = record.refs(_PROFILE)
     given = ContextInput(
@@ -125,6 +126,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         cases=[found[ref].value for ref in record.refs(_WORKING)],
         memories=memories,
         everything=record.sources.get("everything", False),
+        tools=record.sources.get("tools", ()),
         session_notes=[found[ref].value for ref in record.refs(_SUMMARIES)],
         client=_rebuild_client(record, lines),
         summary=next((line for line in lines if line.role == "summary"), None),
@@ -159,6 +161,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         settings=record.sources.get("settings", {}),
         working=working,
         sent=sent,
+        calls=[_rebuild_call(call, found) for call in turn.tool_calls],
     )
 
 
@@ -177,7 +180,9 @@ def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     """Return everything that stood in the layers or was cut, by ID (the profile under its version)."""
     kinds = record.memory_kinds()
     notes = [uuid.UUID(ref) for ref in record.refs(_SUMMARIES) + record.refs_cut(CutKind.SESSION_SUMMARY)]
-    cases = [uuid.UUID(ref) for ref in record.refs(_WORKING) + record.refs_cut(CutKind.CONTEXT)]
+    called = [call["context_id"] for call in record.turn.tool_calls if call["context_id"]]
+    refs = dict.fromkeys([*record.refs(_WORKING), *record.refs_cut(CutKind.CONTEXT), *called])
+    cases = [uuid.UUID(ref) for ref in refs]
     lines = record.refs(_CONVERSATION) + record.refs_cut(CutKind.MESSAGES, CutKind.CONVERSATION_SUMMARY)
     versions = record.refs(_PROFILE) + record.refs_cut(CutKind.PROFILE)
     states = past.read_states(user, [*kinds, *notes], since=record.read_at)
@@ -192,6 +197,20 @@ def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     return found
 
 
+def _rebuild_call(call: Mapping[str, Any], found: Mapping[str, Found[Any]]) -> RebuiltCall:
+    refs = [*(memory["id"] for memory in call["memories"]), *([call["context_id"]] if call["context_id"] else [])]
+    return RebuiltCall(
+        name=call["name"],
+        outcome=call["outcome"],
+        keyword=call["keyword"],
+        since=call["since"],
+        until=call["until"],
+        left_out=call["left_out"],
+        ms=call["ms"],
+        pieces=[found[ref].piece for ref in refs],
+    )
+
+
 def _rebuild_actions(turn: Turn, found: Mapping[str, Found[Any]]) -> dict[str, Any]:
     texts = {key: found[key].piece.then or DELETED for item in turn.commands for key in item["memory_ids"]}
     return describe_actions(restore_prompted(turn.commands, user=turn.user, texts=texts))
@@ -203,7 +222,7 @@ def _list_pieces(record: _Record, found: Mapping[str, Found[Any]]) -> dict[int, 
     pieces[_PROFILE] = [found[f"profile {ref}"].piece for ref in record.refs(_PROFILE)]
     kept = dict.fromkeys(key for item in record.turn.commands for key in item["memory_ids"])
     pieces[_WORKING] = [found[ref].piece for ref in [*record.refs(_WORKING), *kept]]
-    pieces[_MEMORIES] = [found[item["id"]].piece for item in record.turn.memories_used]
+    pieces[_MEMORIES] = [found[item["id"]].piece for item in list_recalled(record.turn.memories_used)]
     pieces[_SUMMARIES] = [found[ref].piece for ref in record.refs(_SUMMARIES)]
     lines = [found[ref].piece for ref in record.refs(_CONVERSATION)]
     pieces[_CONVERSATION] = [piece for piece in lines if piece.kind != CutKind.MESSAGES]

@@ -14,6 +14,7 @@ from apps.chat.context.read import read_context
 from apps.chat.context.types import Context
 from apps.chat.emotions import get_strategy
 from apps.chat.selectors import get_turn_configuration
+from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.types import Window
@@ -88,4 +89,5 @@ def try_context(
         now=now,
         recalls=stage.recalls,
         recalled=recalled,
+        tools=offer_tools(settings=settings, strategy=stage.strategy, reads=stage.recalls, writes=stage.recalls),
     )

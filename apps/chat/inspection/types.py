@@ -60,6 +60,23 @@ class RebuiltLayer:
 
 
 @dataclass(frozen=True, slots=True)
+class RebuiltCall:
+    """A tool that the model called (T1, X2). `pieces`: what it found, read, made or added to, as it was and is.
+
+    `keyword` None: it was not kept, as it had other words than the message. `ms`: how long it ran.
+    """
+
+    name: str
+    outcome: str
+    keyword: str | None
+    since: str | None
+    until: str | None
+    left_out: int
+    ms: float
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
 class RebuiltPrompt:
     """The whole prompt. `recorded`: whether the turn kept the revisions of what it was made from; turns from before
     that was so are rebuilt from what there is now.
@@ -67,7 +84,7 @@ class RebuiltPrompt:
     `sent` False: the turn composed its reply itself and asked no model.
 
     `settings`: those that were not at their default. `budget` in tokens, None where it was not kept. `working`: topic
-    and variables as the turn found them.
+    and variables as the turn found them. `calls`: of tools; what they returned stood in the requests after the first.
     """
 
     layers: Sequence[RebuiltLayer]
@@ -79,6 +96,7 @@ class RebuiltPrompt:
     settings: Mapping[str, object]
     working: WorkingMemoryState | None = None
     sent: bool = True
+    calls: Sequence[RebuiltCall] = ()
 
     @property
     def exact(self) -> bool | None:

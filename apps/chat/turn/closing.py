@@ -23,6 +23,8 @@ from apps.chat.selectors import get_turn
 from apps.chat.turn.command_record import commands_to_wire, record_commands
 from apps.chat.turn.commands import forget_numbered
 from apps.chat.turn.record import describe_layers, describe_sources
+from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found_long_term, read_texts, record_runs
+from apps.chat.turn.tool_use.running import ToolRun
 from apps.chat.turn.types import OpenTurn
 from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
 from apps.conversations.models import Message, MessageStatus, Role
@@ -48,12 +50,20 @@ FAILED = "The model could not answer this message. It is kept and can be retried
 
 @transaction.atomic
 def close_turn(
-    turn: OpenTurn, *, reply: str, analysis: Analysis | None, model: str, timings: Mapping[str, float], now: datetime
+    turn: OpenTurn,
+    *,
+    reply: str,
+    analysis: Analysis | None,
+    model: str,
+    timings: Mapping[str, float],
+    now: datetime,
+    runs: Sequence[ToolRun] = (),
 ) -> dict[str, Any]:
     """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
 
-    `analysis` is None for plain chat (E6). Returns the turn on the wire. Raises `Conflict` when the message was
-    deleted or taken up by another run meanwhile; then nothing is stored.
+    `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. Returns the
+    turn on the wire. Raises `Conflict` when the message was deleted or taken up by another run meanwhile; then nothing
+    is stored.
     """
     emotion = analysis.emotion if analysis and turn.round else None
     message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
@@ -61,7 +71,7 @@ def close_turn(
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, now=now)
     used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
-    record_use(user=turn.user, memory_ids=used_ids, now=now)
+    record_use(user=turn.user, memory_ids=[*used_ids, *name_found_long_term(runs)], now=now)
     working = turn.working
     if turn.working and turn.round and analysis:
         working = record_analysis(
@@ -74,6 +84,7 @@ def close_turn(
             now=now,
         )
     used = [memory.to_wire() for memory in turn.context.memories]
+    calls = record_runs(runs, message=turn.round.content if turn.round else "")
     shown = [{**asdict(update), "id": str(update.id)} for update in updates]
     Turn.objects.create(
         assistant_message=message,
@@ -83,9 +94,10 @@ def close_turn(
         model=model[:MAX_MODEL_CHARS],
         emotion=emotion.to_wire() if emotion else None,
         strategy=turn.strategy.to_wire() if turn.strategy else None,
-        memories_used=without(used, "text"),
+        memories_used=[*without(used, "text"), *list_found(runs, recalled=[memory["id"] for memory in used])],
         memory_updates=without(shown, "category", "key", "value"),
         commands=record_commands(commands, prompted=turn.commands),
+        tool_calls=calls,
         layers=describe_layers(turn),
         sources=describe_sources(turn, analysis=analysis, working=working),
         timings=dict(timings),
@@ -101,6 +113,7 @@ def close_turn(
         "memories_used": used,
         "memory_updates": shown,
         "commands": commands_to_wire(commands, user=turn.user),
+        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
         "working_memory": working.to_wire() if working else None,
     }
     if turn.settings.remembered_feedback:
@@ -127,8 +140,11 @@ def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = N
     )
 
 
-def describe_unstored(turn: OpenTurn, *, emotion: Mapping[str, Any] | None) -> dict[str, Any]:
+def describe_unstored(
+    turn: OpenTurn, *, emotion: Mapping[str, Any] | None, runs: Sequence[ToolRun] = ()
+) -> dict[str, Any]:
     """Return what is known of a turn that leaves nothing behind (T3: `store` false)."""
+    calls = record_runs(runs, message=turn.context.given.message)
     return {
         "user_message": None,
         "assistant_message": None,
@@ -137,6 +153,7 @@ def describe_unstored(turn: OpenTurn, *, emotion: Mapping[str, Any] | None) -> d
         "memories_used": [memory.to_wire() for memory in turn.context.memories],
         "memory_updates": [],
         "commands": [],
+        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
         "working_memory": None,
     }
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -24,6 +24,9 @@ from apps.chat.turn.closing import FAILED, close_turn, describe_unstored, keep_f
 from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
 from apps.chat.turn.relaying import RelayedAnswer, add_layers
+from apps.chat.turn.tool_use.offering import as_tool_calling
+from apps.chat.turn.tool_use.rounds import ToolRounds
+from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 from apps.conversations.models import MessageStatus
 from apps.conversations.services import fail_round
@@ -47,6 +50,16 @@ STORE_ATTEMPTS = 5
 """How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
 
 _running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it."""
+
+    reply: str
+    analysis: Analysis | None
+    model: str = ""
+    runs: Sequence[ToolRun] = ()
 
 
 class TurnRun:
@@ -101,33 +114,31 @@ class TurnRun:
         timings = dict(turn.opening)
         if turn.client is not None and turn.client.relayed is not None:
             return await self._relay(turn, turn.client.relayed, timings=timings)
-        reply: str | None = turn.reply
-        analysis: Analysis | None = NO_ANALYSIS
-        model = ""
-        if reply is None:
-            reply, analysis, model = await self._ask(turn, timings=timings)
+        if turn.reply is None:
+            answer = await self._ask(turn, timings=timings)
         else:
-            self._events.put_nowait(Delta(reply))
-        if not reply.strip() and self.finish_reason == "stop":
+            answer = Answer(reply=turn.reply, analysis=NO_ANALYSIS)
+            self._events.put_nowait(Delta(answer.reply))
+        if not answer.reply.strip() and self.finish_reason == "stop":
             raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
-        return await self._store(turn, reply=reply, analysis=analysis, model=model, timings=timings)
+        return await self._store(turn, answer, timings=timings)
 
-    async def _store(
-        self, turn: OpenTurn, *, reply: str, analysis: Analysis | None, model: str, timings: Mapping[str, float]
-    ) -> Any:
+    async def _store(self, turn: OpenTurn, answer: Answer, *, timings: Mapping[str, float]) -> Any:
+        analysis = answer.analysis
         if turn.client is not None and not turn.client.stored:
             emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
-            return describe_unstored(turn, emotion=emotion)
+            return describe_unstored(turn, emotion=emotion, runs=answer.runs)
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
                 return await in_database(
                     close_turn,
                     turn,
-                    reply=reply,
+                    reply=answer.reply,
                     analysis=analysis,
-                    model=model,
+                    model=answer.model,
                     timings=timings,
                     now=timezone.now(),
+                    runs=answer.runs,
                 )
             except (OperationalError, InterfaceError):
                 if attempt == STORE_ATTEMPTS:
@@ -158,23 +169,21 @@ class TurnRun:
             await in_database(keep_for_tools, turn, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
-            name = answer.model or model.name
-            result = await self._store(turn, reply=answer.text, analysis=None, model=name, timings=timings)
+            said = Answer(reply=answer.text, analysis=None, model=answer.model or model.name)
+            result = await self._store(turn, said, timings=timings)
         for event in held:
             self._events.put_nowait(Relayed(event))
         return result
 
-    async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> tuple[str, Analysis | None, str]:
-        """Return the model's reply, which was sent as it came, the analysis and the model's name."""
+    async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> Answer:
+        """Return the model's answer, whose reply was sent as it came."""
         model = get_chat_model()
         start = time.perf_counter()
-        reply, analysis = await self._stream(turn, model=model, start=start, timings=timings)
+        answer = await self._stream(turn, model=model, start=start, timings=timings)
         timings["model_ms"] = milliseconds_since(start)
-        return reply, analysis, model.name
+        return replace(answer, model=model.name)
 
-    async def _stream(
-        self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]
-    ) -> tuple[str, Analysis | None]:
+    async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
         """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
         pieces: list[str] = []
 
@@ -204,19 +213,24 @@ class TurnRun:
             send(plain.close())
             deliver(reply_limit.close())
             self.finish_reason = reply_limit.finish_reason
-            return "".join(pieces), None
-        field = FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
-        answer_format = get_turn_format(tuple(turn.table))
-        async for piece in model.stream(replace(request, response_format=answer_format)):
-            send(field.feed(piece))
-            await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
-        decoded = field.close()
-        send(decoded.tail)
+            return Answer(reply="".join(pieces), analysis=None)
+        request = replace(request, response_format=get_turn_format(tuple(turn.table)))
+        calling = as_tool_calling(model) if turn.context.given.tools else None
+        runner = ToolRunner(turn)
+        if calling is not None:
+            decoded = await ToolRounds(model=calling, runner=runner, send=send, make_stream=_decode_answer).ask(request)
+        else:
+            field = _decode_answer()
+            async for piece in model.stream(request):
+                send(field.feed(piece))
+                await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
+            decoded = field.close()
+            send(decoded.tail)
         deliver(reply_limit.close())
         self.finish_reason = reply_limit.finish_reason
-        if decoded.source != "field":
-            return "".join(pieces), NO_ANALYSIS
-        return "".join(pieces), read_analysis(decoded.raw, table=turn.table)
+        known = decoded.source == "field"
+        analysis = read_analysis(decoded.raw, table=turn.table) if known else NO_ANALYSIS
+        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs)
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
         """Mark the message as failed and return the error; if that is impossible, its lease runs out."""
@@ -238,6 +252,10 @@ class TurnRun:
             return type(error)(error.message, fields={**error.fields, **fields})
         logger.exception("turn.failed", exc_info=error, **fields)
         return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
+
+
+def _decode_answer() -> FieldStream:
+    return FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
 
 
 def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:

@@ -20,6 +20,7 @@ from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.commands import describe_actions, obey_message
 from apps.chat.turn.recounting import recount
+from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
@@ -128,6 +129,8 @@ def open_form_turn(
         now=now,
         recalls=not session.temporary,
         submitted=Form(title=title, fields=fields),
+        # The reply to a form learns nothing, so it writes nothing either.
+        tools=offer_tools(settings=settings, strategy=strategy, reads=not session.temporary, writes=False),
     )
     return OpenTurn(
         user=user,
@@ -210,6 +213,7 @@ def _open_unstored(
         now=now,
         recalls=True,
         client=_make_prompt(request, lines=()),
+        tools=_offer(request, settings=settings, strategy=strategy, reads=True, writes=False),
     )
     return OpenTurn(
         user=user,
@@ -239,6 +243,21 @@ def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -
     )
 
 
+def _offer(
+    request: ClientRequest | None,
+    *,
+    settings: MemorySettings,
+    strategy: ReplyStrategy | None,
+    reads: bool,
+    writes: bool,
+) -> tuple[str, ...]:
+    """The tools that the model may call; none where a client's own request is passed on (T3)."""
+    if request is not None and request.relayed is not None:
+        return ()
+    model = request.model if request else ""
+    return offer_tools(settings=settings, strategy=strategy, reads=reads, writes=writes, model=model)
+
+
 def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
     """Return the context that `message` would get now; stores and counts nothing."""
     session = get_session(user, session_id)
@@ -258,6 +277,9 @@ def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: dat
         settings=settings,
         now=now,
         recalls=not session.temporary,
+        tools=offer_tools(
+            settings=settings, strategy=strategy, reads=not session.temporary, writes=not session.temporary
+        ),
     )
 
 
@@ -302,6 +324,13 @@ def _prepare(
                 recalls=not opened.temporary,
                 wait_for_embedding=wait_for_embedding,
                 client=_make_prompt(request, lines=lines) if request else None,
+                tools=_offer(
+                    request,
+                    settings=settings,
+                    strategy=strategy,
+                    reads=not opened.temporary,
+                    writes=not opened.temporary,
+                ),
             )
     except Exception:
         fail_round(opened=opened)

@@ -10,6 +10,7 @@ from apps.accounts.models import User
 from apps.chat.context.types import ATOMIC
 from apps.chat.models import Turn
 from apps.chat.turn.command_record import DELETED, describe_commands
+from apps.chat.turn.tool_use.record import calls_to_wire, list_recalled
 from apps.conversations.models import Message
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import readable_text
@@ -29,6 +30,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     """Return a stored turn as it was answered; of memories deleted since, only that they are."""
     used: list[dict[str, Any]] = turn.memories_used
     updates: list[dict[str, Any]] = turn.memory_updates
+    # What tools found is among the used ones, too.
     ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") != ATOMIC}
     memories = get_memories_by_id(user, ids) if ids else {}
     texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
@@ -47,10 +49,12 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
         "emotion": turn.emotion,
         "strategy": turn.strategy,
         "memories_used": [
-            {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item} for item in used
+            {"id": item["id"], "kind": item["kind"], "text": texts.get(item["id"], DELETED), **item}
+            for item in list_recalled(used)
         ],
         "memory_updates": [{**item, **known.get(item["id"], gone)} for item in updates],
         "commands": describe_commands(turn),
+        "tool_calls": calls_to_wire(turn.tool_calls, texts=texts),
         "working_memory": working.to_wire() if working else None,
     }
 

@@ -6,6 +6,7 @@ the server answered with one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,9 +29,16 @@ Reason = Literal[
     "cut_off",  # the answer reached its limit of tokens, and only a whole one is of use
 ]
 
+Refused = Literal["no", "maybe", "named"]
+
 _MAX_DETAIL = 300
 _ABOUT_THE_REQUEST = frozenset({400, 404, 413, 422, 429})
 """Answers that whoever made the request can act on; the others are about the connection to the server."""
+
+_FORMAT_WORDS = ("response_format", "json_schema", "json_object", "grammar", "json mode", "mime type")
+_TOOL_WORDS = re.compile(r"\btools?\b|\btool_|function[ _-]?call", re.IGNORECASE)
+_TOOLS_UNAVAILABLE = re.compile(r"--jinja|tools? param|constraints with tools", re.IGNORECASE)
+"""How llama.cpp says with a status of its own failures that it was not set up for tools."""
 
 _HINTS = {
     401: " Check OPENAI_API_KEY.",
@@ -58,7 +66,8 @@ class Failure(Exception):
 
     `transient`: trying again may help. `retry_after`: seconds the server asked to wait, None if it did not say.
     `format_refused`: "named" if it says that it cannot do the requested response format, "maybe" if it does not say
-    what it dislikes about a request that has one. `answer`: the error as the server put it.
+    what it dislikes about a request that has one; `tools_refused`: the same of tools. `answer`: the error as the
+    server put it.
     """
 
     reason: Reason
@@ -66,7 +75,8 @@ class Failure(Exception):
     status: int | None = None
     transient: bool = False
     retry_after: float | None = None
-    format_refused: Literal["no", "maybe", "named"] = "no"
+    format_refused: Refused = "no"
+    tools_refused: Refused = "no"
     answer: Any = None
 
     def as_error(self) -> ModelUnavailable:
@@ -118,11 +128,15 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
     reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
     if status in {408, 409}:
         reason = "server_error"
-    format_refused: Literal["no", "maybe", "named"] = "no"
+    format_refused: Refused = "no"
+    tools_refused: Refused = "no"
+    about = f"{error.param} {error.message} {error.body}".lower()
     if status in {400, 404, 422}:
-        about = f"{error.param} {error.message} {error.body}".lower()
-        named = any(word in about for word in ("response_format", "json_schema", "json_object", "grammar"))
-        format_refused = "named" if named else "maybe" if status == 400 else "no"
+        otherwise: Refused = "maybe" if status == 400 else "no"
+        format_refused = "named" if any(word in about for word in _FORMAT_WORDS) else otherwise
+        tools_refused = "named" if _TOOL_WORDS.search(about) else otherwise
+    elif _TOOLS_UNAVAILABLE.search(about):
+        tools_refused = "named"
     return Failure(
         reason,
         f"The model server at {server} answered HTTP {status}: {detail}{hint}",
@@ -130,6 +144,7 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         transient=reason in {"rate_limited", "server_error"},
         retry_after=_read_retry_after(error.response.headers.get("retry-after")),
         format_refused=format_refused,
+        tools_refused=tools_refused,
         answer=_read_answer(error, secret=secret),
     )
 

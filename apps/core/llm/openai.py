@@ -1,7 +1,7 @@
 """Any OpenAI-compatible server as a `ChatModel`: OpenAI, Ollama, vLLM, llama.cpp.
 
-One streamed request; more only where the server refuses the response format (each weaker form is asked for once, and
-what worked is remembered) or fails before the first piece of text (bounded retries).
+One streamed request; more only where the server refuses the response format or tools (each weaker form is asked for
+once, and what worked is remembered) or fails before the first piece of text (bounded retries).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,12 +21,14 @@ from openai import AsyncOpenAI, AsyncStream
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.failures import Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
-from apps.core.llm.types import ModelRequest
+from apps.core.llm.tool_calls import CallAssembler
+from apps.core.llm.types import ModelRequest, ToolCall
 from apps.core.llm.wire import (
     CUT_OFF,
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
     FormatLevel,
+    read_call_parts,
     read_chunk,
     read_completion,
     read_relayed,
@@ -34,6 +36,9 @@ from apps.core.llm.wire import (
 )
 
 _WEAKER: dict[FormatLevel, FormatLevel] = {"json_schema": "json_object", "json_object": "text"}
+
+_Asked = tuple[FormatLevel, bool]
+"""How a request is put: the response format, and whether it offers tools."""
 
 _DRAIN_SECONDS = 0.25
 """How long the end of a finished answer's stream is waited for, so that its connection can be used again."""
@@ -97,7 +102,8 @@ class OpenAIChatModel:
         self._retries = retries
         self._sleep = sleep
         self._clients = PerLoop(self._make_client)
-        self._accepted_level: FormatLevel | None = None
+        self._accepted: dict[bool, FormatLevel] = {}  # the format that worked, without tools and with them
+        self._takes_tools: dict[str, bool] = {}  # by model, once it is known
 
     @property
     def server(self) -> str:
@@ -105,28 +111,38 @@ class OpenAIChatModel:
         parts = urlsplit(self._base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[str, None]:
         """Yield the answer's text as it comes; see `ChatModel.stream`. Closing the generator ends the request."""
+        return cast(AsyncGenerator[str, None], self.converse(replace(request, tools=())))  # no tools, no calls
+
+    def takes_tools(self, model: str = "") -> bool:
+        """Whether it is worth offering tools; see `ToolCallingModel.takes_tools`."""
+        return self._takes_tools.get(model or self.name, True)
+
+    async def converse(self, request: ModelRequest) -> AsyncGenerator[str | ToolCall, None]:
+        """Yield the answer's text as it comes, and then its tool calls; see `ToolCallingModel.converse`."""
         deadline = asyncio.get_running_loop().time() + self._timeouts.total
         model = request.model or await self._choose_model(deadline)
-        level: FormatLevel = (self._accepted_level or "json_schema") if request.response_format else "text"
+        offers = bool(request.tools) and self.takes_tools(model)
+        level: FormatLevel = self._accepted.get(offers, "json_schema") if request.response_format else "text"
         attempt = 1
         while True:
             begun = False
-            parameters = render_request(request, model=model, level=level, base_url=self._base_url)
+            asked = request if offers else replace(request, tools=())
+            parameters = render_request(asked, model=model, level=level, base_url=self._base_url)
             try:
                 async with aclosing(self._attempt(parameters, deadline, whole=request.whole)) as pieces:
                     async for piece in pieces:
                         begun = True
                         yield piece
-                if request.response_format:
-                    self._accepted_level = level
+                self._note_success(request, model=model, level=level, offers=offers)
                 return
             except Failure as caught:
                 failure = caught
-            if not begun and self._may_be_about_format(level, failure):
-                logger.info("The model server refuses response_format %s; asking for less.", level)
-                level = _WEAKER[level]
+            less = None if begun else self._ask_for_less((level, offers), failure, request=request, model=model)
+            if less is not None:
+                level, offers = less
+                logger.info("The model server refuses the request's form; asking again with %s, tools %s.", *less)
             elif begun or not await self._wait_before_retry(attempt, failure, deadline):
                 raise failure.as_error()
             else:
@@ -206,30 +222,42 @@ class OpenAIChatModel:
             self.name = names[0]
         return self.name
 
-    async def _attempt(self, parameters: dict[str, Any], deadline: float, *, whole: bool) -> AsyncGenerator[str, None]:
+    async def _attempt(
+        self, parameters: dict[str, Any], deadline: float, *, whole: bool
+    ) -> AsyncGenerator[str | ToolCall, None]:
         """Ask once. Raises `Failure` for everything that is the server's or the network's fault."""
         answer = await self._open(parameters, deadline)
+        calls = CallAssembler() if "tools" in parameters else None
         if isinstance(answer, tuple):
-            text, finished = answer
+            text, finished, parts = answer
             yield text
             _check_whole(finished, whole=whole)
+            if calls is not None:
+                calls.feed(parts)
+                for call in calls.close():
+                    yield call
             return
         async with answer:
             silence, length = self._timeouts.first_event, 0
             while True:
-                text, finished = await self._read_event(answer, silence, deadline)
+                chunk = await self._read_event(answer, silence, deadline)
+                text, finished = read_chunk(chunk)
                 silence, length = self._timeouts.between_events, length + len(text)
-                if length > MAX_ANSWER_CHARS:
+                if calls is not None:
+                    calls.feed(read_call_parts(chunk))
+                if length + (calls.size if calls else 0) > MAX_ANSWER_CHARS:
                     raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
                 if text:
                     yield text
                 if finished:
                     await _drain(answer)
                     _check_whole(finished, whole=whole)
+                    for call in calls.close() if calls else ():
+                        yield call
                     return
 
-    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | tuple[str, str]:
-        """Send the request; return the stream, or text and finish reason where the server does not stream."""
+    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | tuple[str, str, Any]:
+        """Send the request; return the stream, or what `read_completion` does where the server does not stream."""
         answer = await self._send(parameters, deadline)
         if not isinstance(answer, bytes):
             return answer
@@ -254,12 +282,12 @@ class OpenAIChatModel:
         except Exception as error:
             raise self._describe(error) from None
 
-    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> tuple[str, str]:
-        """Return the next event's text, often empty, and the finish reason once the model is done."""
+    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> object:
+        """Return the next event; the stream must not end before the model is done."""
         chunk = await self._read_chunk(stream, silence, deadline)
         if chunk is None:
             raise self._describe_drop()
-        return read_chunk(chunk)
+        return chunk
 
     async def _read_chunk(self, stream: AsyncStream[object], silence: float, deadline: float) -> object:
         """Return the next event, None at the stream's end."""
@@ -286,13 +314,39 @@ class OpenAIChatModel:
     def _describe(self, error: Exception) -> Failure:
         return describe_failure(error, server=self.server, secret=self._api_key)
 
-    def _may_be_about_format(self, level: FormatLevel, failure: Failure) -> bool:
-        """Say whether a weaker form might be accepted: it is to blame by name, or was never seen to work."""
-        if level == "text":
-            return False
-        return failure.format_refused == "named" or (
-            failure.format_refused == "maybe" and level != self._accepted_level
+    def _ask_for_less(self, asked: _Asked, failure: Failure, *, request: ModelRequest, model: str) -> _Asked | None:
+        """Return the form of the request that might be accepted instead; None if the form is not to blame.
+
+        A form is to blame if the server names it, or if it was never seen to work. Many servers take tools and a
+        format, but not both in one request: then the format goes first, as the prompt asks for JSON anyway.
+        """
+        level, offers = asked
+        about_format = level != "text" and (
+            failure.format_refused == "named"
+            or (failure.format_refused == "maybe" and level != self._accepted.get(offers))
         )
+        if not offers:
+            return (_WEAKER[level], False) if about_format else None
+        named = failure.tools_refused == "named"
+        if named and failure.format_refused != "named":
+            return self._drop_tools(request)
+        if about_format:
+            alone = failure.format_refused == "named" and not named
+            return (_WEAKER[level] if alone else "text"), True
+        if named or (failure.tools_refused == "maybe" and not self._takes_tools.get(model)):
+            return self._drop_tools(request)
+        return None
+
+    def _drop_tools(self, request: ModelRequest) -> _Asked | None:
+        if any(message.role == "tool" for message in request.messages):
+            return None  # they have been called: to leave them out now would not make this conversation acceptable
+        return (self._accepted.get(False, "json_schema") if request.response_format else "text"), False
+
+    def _note_success(self, request: ModelRequest, *, model: str, level: FormatLevel, offers: bool) -> None:
+        if request.response_format:
+            self._accepted[offers] = level
+        if request.tools:
+            self._takes_tools[model] = offers
 
     async def _wait_before_retry(self, attempt: int, failure: Failure, deadline: float) -> bool:
         """Wait as long as is right after failed attempt number `attempt`; False if there is to be no other one."""

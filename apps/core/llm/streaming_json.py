@@ -104,6 +104,11 @@ class FieldStream:
         self._recognised = False
         self._reading = self._read_answer()
 
+    @property
+    def found(self) -> bool:
+        """Whether the field has begun: what comes out from then on is the reply's."""
+        return self._source == "field"
+
     def feed(self, piece: str) -> str:
         """Take the next piece of the answer and return the text that it makes certain, possibly empty."""
         return self._resume(self._reasoning.feed(piece))

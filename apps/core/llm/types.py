@@ -1,7 +1,8 @@
 """What the rest of the project knows of a chat model: plain values and one protocol.
 
 A model is anything with ``name`` and ``stream``. It gets the whole prompt as messages and yields text; whether
-that text is JSON is the caller's affair (`apps.chat.reply`). The remote client and the offline rules both fit.
+that text is JSON is the caller's affair (`apps.chat.answer`). The remote client and the offline rules both fit. What
+only a server's model can do has a protocol of its own.
 """
 
 from __future__ import annotations
@@ -10,15 +11,39 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that a model may call. ``parameters``: the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call as the model made it. ``arguments``: what should be a JSON object, and may be anything.
+
+    ``extra``: further fields of the server, some of which it wants back with the result.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message of a prompt."""
+    """One message of a prompt. ``calls``: of an assistant's message; ``call_id``: which call a tool's answers."""
 
     role: Role
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +62,7 @@ class ModelRequest:
     ``max_tokens``: upper bound of the answer, None leaves it to the server. ``whole``: an answer that reached it is a
     failure of the reason ``cut_off``, after what there is of it. ``model``: another model of the same server than the
     configured one. ``options``: further parameters of the call, such as ``temperature``, sent as they are.
+    ``tools``: what the model may call; only for `ToolCallingModel.converse`.
     """
 
     messages: tuple[PromptMessage, ...]
@@ -45,6 +71,7 @@ class ModelRequest:
     whole: bool = False
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    tools: tuple[ToolSpec, ...] = ()
 
 
 class ChatModel(Protocol):
@@ -57,6 +84,21 @@ class ChatModel(Protocol):
 
         Ends normally only when the model said that it is done (a ``finish_reason``, whatever it is).
         Raises `apps.core.errors.ModelUnavailable` when it fails, times out, or the stream is cut (C6).
+        """
+        ...
+
+
+class ToolCallingModel(ChatModel, Protocol):
+    """A chat model that can call tools."""
+
+    def takes_tools(self, model: str = "") -> bool:
+        """Whether to offer tools: False once the server has refused them for `model` ("": the configured one)."""
+        ...
+
+    def converse(self, request: ModelRequest) -> AsyncIterator[str | ToolCall]:
+        """Yield text as `stream` does, and after it the calls of ``request.tools``, in the model's order.
+
+        A call may name no such tool and have any arguments. Where the server refuses tools, the model is asked without.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from apps.core.llm.types import ModelRequest, ResponseFormat
+from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolSpec
 
 CUT_OFF = "length"
 """The finish reason of an answer that reached its limit of tokens."""
@@ -24,9 +24,11 @@ def render_request(request: ModelRequest, *, model: str, level: FormatLevel, bas
     parameters: dict[str, Any] = {
         **request.options,
         "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "messages": [_render_message(message) for message in request.messages],
         "stream": True,
     }
+    if request.tools:
+        parameters["tools"] = [_render_tool(tool) for tool in request.tools]
     if request.response_format and level != "text":
         parameters["response_format"] = _render_format(request.response_format, level)
     if request.max_tokens is not None:
@@ -40,6 +42,23 @@ def name_token_limit(base_url: str) -> str:
     OpenAI's newer models refuse the old name; the other servers do not all know the new one.
     """
     return "max_completion_tokens" if base_url == DEFAULT_BASE_URL else "max_tokens"
+
+
+def _render_message(message: PromptMessage) -> dict[str, Any]:
+    if message.call_id:
+        return {"role": message.role, "content": message.content, "tool_call_id": message.call_id}
+    if not message.calls:
+        return {"role": message.role, "content": message.content}
+    calls = [
+        {**call.extra, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in message.calls
+    ]
+    return {"role": message.role, "content": message.content or None, "tool_calls": calls}
+
+
+def _render_tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
 
 
 def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]:
@@ -77,14 +96,29 @@ def read_relayed(body: bytes) -> dict[str, Any]:
     return completion
 
 
-def read_completion(body: bytes) -> tuple[str, str]:
-    """Return the text and the finish reason of a completion that came as one JSON body. Raises ValueError if none."""
+def read_call_parts(chunk: object) -> Any:
+    """Return what a stream event has of tool calls, for `apps.core.llm.tool_calls`; it may be anything."""
+    match chunk:
+        case {"choices": [{"delta": {"tool_calls": parts}}, *_]}:
+            return parts
+        case _:
+            return None
+
+
+def read_completion(body: bytes) -> tuple[str, str, Any]:
+    """Return the text of a completion that came as one JSON body, its finish reason, and what it has of tool calls.
+
+    Raises ValueError if it is none, or has neither text nor calls.
+    """
     completion = json.loads(body)
     try:
         choice = completion["choices"][0]
-        content = choice["message"]["content"]
-    except (LookupError, TypeError):
+        message = choice["message"]
+        content, parts = message.get("content"), message.get("tool_calls")
+    except (LookupError, TypeError, AttributeError):
         raise ValueError("This is not a chat completion.") from None
+    if content is None and parts:
+        content = ""
     if not isinstance(content, str) or len(content) > MAX_ANSWER_CHARS:
         raise ValueError("The completion has no text of acceptable length.")
-    return content, str(choice.get("finish_reason") or "")
+    return content, str(choice.get("finish_reason") or ""), parts

@@ -11,7 +11,7 @@ from apps.core.text.tokens import estimate_tokens
 EXTENSION = "jiyi"
 """The field in which a completion tells what OpenAI's has no place for."""
 
-_TOLD = ("emotion", "strategy", "memories_used", "memory_updates", "commands")
+_TOLD = ("emotion", "strategy", "memories_used", "memory_updates", "commands", "tool_calls")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,19 @@ from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_
 
 @transaction.atomic
 def create_context(
-    *, user: User, title: str, content: str, now: datetime, session_id: UUID | None = None
+    *,
+    user: User,
+    title: str,
+    content: str,
+    now: datetime,
+    session_id: UUID | None = None,
+    message_id: UUID | None = None,
+    number: int = 0,
 ) -> SharedContext:
     """Make a shared context with a new unique ID (X1).
 
+    `message_id`: of the message that it is made for, in the session `session_id`; `number`: how many were made for it
+    before. What was made for it as that one already, as its reply is tried again, is returned instead.
     Raises `InvalidInput`; `TooLarge` over 64 KiB; `NotFound` for a session that is not theirs.
     """
     title = _check_text("title", title, limit=MAX_TITLE_CHARACTERS)
@@ -35,13 +44,28 @@ def create_context(
     _check_size("content", len(content.encode()))
     if session_id is not None:
         get_session(user, session_id)
-    return _create(user=user, title=title, content=content, session_id=session_id, message_id=None, now=now)
+    if session_id is not None and message_id is not None:
+        _lock_contexts(session_id)
+        made = SharedContext.objects.filter(user=user, session=session_id, message=message_id)
+        if again := list(made.order_by("created_at", "id")[number : number + 1]):
+            return get_context(user, again[0].id)
+    return _create(user=user, title=title, content=content, session_id=session_id, message_id=message_id, now=now)
 
 
 @transaction.atomic
-def append_entry(*, user: User, context_id: UUID, text: str, now: datetime, author: str = "") -> SharedContext:
+def append_entry(
+    *,
+    user: User,
+    context_id: UUID,
+    text: str,
+    now: datetime,
+    author: str = "",
+    message_id: UUID | None = None,
+    number: int = 0,
+) -> SharedContext:
     """Add a text to a context and return it; nothing in it changes, and no addition is lost (X3).
 
+    `message_id`, `number`: as in `create_context`; what was added for a message already is not added again.
     Raises `NotFound`; `InvalidInput`; `TooLarge` where content and entries would have over 64 KiB together.
     """
     text = _check_text("text", text)
@@ -49,7 +73,8 @@ def append_entry(*, user: User, context_id: UUID, text: str, now: datetime, auth
     context = SharedContext.objects.select_for_update(no_key=True).filter(user=user, id=context_id).first()
     if context is None:
         raise NotFound("This context does not exist.")
-    _append(context, text=text, author=author, message_id=None, now=now)
+    if message_id is None or context.entries.filter(message=message_id).count() <= number:
+        _append(context, text=text, author=author, message_id=message_id, now=now)
     return get_context(user, context_id)
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LONG_TERM
 from apps.chat.inspection.selectors import read_working, rebuild_prompt
-from apps.chat.inspection.types import CutPieces, Piece, RebuiltLayer, RebuiltPrompt
+from apps.chat.inspection.types import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.services import describe_commands
@@ -21,7 +21,7 @@ from apps.chat.types import COMPOSED, NEUTRAL, StrategyTable
 from apps.core.text.json_text import readable_text
 from apps.memory.selectors import get_memories_by_id
 from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, find_neighbours
-from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, PHASES
+from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, OUTCOMES, PHASES, TOOLS
 from apps.panel.labels import label_emotion, label_formality, label_tone
 from apps.panel.scores import TITLES, list_kept
 from apps.panel.values import show_value
@@ -88,7 +88,7 @@ class VariableChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnPage:
-    """Everything the page of a turn shows."""
+    """Everything the page of a turn shows. ``calls``: of tools, each with its title and what became of it."""
 
     turn: Turn
     prompt: RebuiltPrompt
@@ -98,6 +98,7 @@ class TurnPage:
     used: Sequence[UsedMemory]
     updates: Sequence[Update]
     commands: Sequence[CommandLine]
+    calls: Sequence[tuple[str, str, RebuiltCall]]
     topic: tuple[str, str]
     variables: Sequence[VariableChange]
     why_strategy: str
@@ -129,6 +130,7 @@ def describe_turn(turn: Turn) -> TurnPage:
         used=_list_used(turn, prompt),
         updates=list(_list_updates(turn, aftermath)),
         commands=_list_commands(turn),
+        calls=[(_name_tool(call), str(OUTCOMES.get(call.outcome, call.outcome)), call) for call in prompt.calls],
         topic=topic,
         variables=variables,
         why_strategy=_explain_strategy(turn, neighbours, prompt),
@@ -158,6 +160,8 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
     weights = ScoreWeights.model_validate(own) if own else ScoreWeights()
     used = []
     for item in turn.memories_used:
+        if "score" not in item:
+            continue  # found by a tool
         long_term = item["kind"] == LONG_TERM
         used.append(
             UsedMemory(
@@ -217,6 +221,10 @@ def _list_commands(turn: Turn) -> list[CommandLine]:
         )
         for item in describe_commands(turn)
     ]
+
+
+def _name_tool(call: RebuiltCall) -> str:
+    return str(TOOLS.get(call.name, call.name)) or _("Unknown tool")
 
 
 def _compare_working(turn: Turn, prompt: RebuiltPrompt) -> tuple[tuple[str, str], list[VariableChange]]:

@@ -43,6 +43,24 @@ COMMANDS = {
     "undone": _("Undone"),
 }
 
+TOOLS = {
+    "search_memories": _("Search memories"),
+    "createContext": _("Create shared context"),
+    "fetchContext": _("Read shared context"),
+    "updateContext": _("Add to shared context"),
+}
+
+OUTCOMES = {
+    "ok": _("Done"),
+    "invalid": _("Invalid arguments"),
+    "not_found": _("Not found"),
+    "too_large": _("Too large"),
+    "unknown_tool": _("No such tool"),
+    "repeated": _("Repeated call"),
+    "too_many": _("Too many calls"),
+    "failed": _("Failed"),
+}
+
 PHASES = {
     "storing": _("Storing the message"),
     "context": _("Retrieving memories"),

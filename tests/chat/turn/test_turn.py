@@ -32,7 +32,7 @@ def test_a_turn_returns_everything_and_stores_both_messages(alice: ApiClient, mo
     turn = response.json()
     assert set(turn) == {
         "user_message", "assistant_message", "emotion", "strategy", "memories_used", "memory_updates", "commands",
-        "working_memory",
+        "tool_calls", "working_memory",
     }  # fmt: skip
     assert turn["emotion"] == {**emotion, "category": "positive"}
     assert turn["strategy"] == NEUTRAL

@@ -322,3 +322,61 @@ def test_making_is_recorded_and_a_deletion_empties_the_record(session: Session) 
         ("create", None, None, user.pk),
         ("delete", None, None, user.pk),
     ]
+
+
+# For a message (T1: the chat model's tools)
+
+
+@pytest.mark.spec("X2")
+def test_what_was_made_for_a_message_is_not_made_again(session: Session) -> None:
+    message_id = say(session)
+
+    def make(title: str, number: int) -> SharedContext:
+        return create_context(
+            user=session.user, title=title, content="c", session_id=session.id, message_id=message_id, number=number,
+            now=NOW + number * MINUTE,
+        )  # fmt: skip
+
+    first, second = make("one", 0), make("two", 1)
+    assert make("reworded", 0) == first
+    assert make("reworded", 1) == second
+    assert list(list_contexts(session.user).values_list("title", flat=True)) == ["two", "one"]
+    assert Change.objects.count() == 2
+    # The background work of the same message finds that its case is kept.
+    assert record(session, "Other", "words", message_id=message_id) in (first, second)
+    assert SharedContext.objects.count() == 2
+
+
+@pytest.mark.spec("X2")
+def test_what_was_added_for_a_message_is_not_added_again(session: Session) -> None:
+    user, message_id = session.user, say(session)
+    context = create_context(user=user, title="t", content="c", now=NOW)
+    append_entry(user=user, context_id=context.id, text="before", now=NOW)
+
+    def add(text: str, number: int) -> list[str]:
+        found = append_entry(user=user, context_id=context.id, text=text, message_id=message_id, number=number, now=NOW)
+        return [entry.text for entry in found.entries.all()]
+
+    add("a", 0)
+    assert add("b", 1) == add("reworded", 0) == add("reworded", 1) == ["before", "a", "b"]
+
+
+@pytest.mark.spec("X2")
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_of_one_message_make_one_context() -> None:
+    session = SessionFactory()
+    message_id, barrier = say(session), Barrier(WRITERS)
+
+    def make(number: int) -> UUID:
+        barrier.wait(10)
+        try:
+            return create_context(
+                user=session.user, title=f"t{number}", content="c", session_id=session.id, message_id=message_id,
+                now=NOW,
+            ).id  # fmt: skip
+        finally:
+            release_connections()
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        made = set(pool.map(make, range(WRITERS)))
+    assert len(made) == SharedContext.objects.count() == 1

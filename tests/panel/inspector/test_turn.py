@@ -18,7 +18,7 @@ from apps.memory.services import create_memory, forget_memories, update_memory
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
-from tests.support.scripted_model import MODEL, ScriptedModel
+from tests.support.scripted_model import MODEL, ScriptedModel, call, call_tools
 
 pytestmark = pytest.mark.spec("M6")
 
@@ -186,3 +186,44 @@ def test_a_reply_that_no_model_made_has_no_prompt(
     content = browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()
     assert content.count("No model was asked") == 2
     assert "Full prompt as messages" not in content
+
+
+@pytest.mark.spec("T1", "M2")
+def test_tool_calls_are_shown_with_what_they_found(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
+) -> None:
+    update_settings(user=alice.user, changes={"memory.enable_agentic_search": True})
+    found, _action = create_memory(
+        user=alice.user, category="fact", key="allergy", value="<b>shrimp</b>", now=timezone.now()
+    )
+    searches = (
+        call("search_memories", {"keyword": "allergy"}, id="a"),
+        call("search_memories", {"keyword": "paella", "time_range": {"since": "2026-01-01"}}, id="b"),
+        call("nonsense", {}, id="c"),
+    )
+    model.script(call_tools(*searches), answer("No."))
+    turn = alice.say(alice.new_session(), "Shall I order paella?").raise_for_status().json()
+    browser = browse(alice.user)
+    with django_assert_max_num_queries(20):
+        page = browser.get(url(turn["assistant_message"]["id"]))
+    assert [(title, outcome) for title, outcome, _call in page.context["page"].calls] == [
+        ("Search memories", "Done"), ("Search memories", "Done"), ("Unknown tool", "No such tool"),
+    ]  # fmt: skip
+    html = page.content.decode()
+    section = html[html.index("calls-title") :]
+    assert "(search terms not kept)" in section
+    assert '<q dir="auto">paella</q>' in section
+    assert "2026-01-01" in section
+    assert "allergy: &lt;b&gt;shrimp&lt;/b&gt;" in section
+    assert page.context["page"].used == []
+
+    uses = browser.get(f"/admin/memory/longtermmemory/{found.id}/change/").content.decode()
+    assert "found by a search" in uses
+    assert url(turn["assistant_message"]["id"]) in uses
+
+
+def test_a_turn_without_tools_has_no_word_of_them(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    turn = alice.say(alice.new_session(), "Hello").raise_for_status().json()
+    assert "calls-title" not in browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()

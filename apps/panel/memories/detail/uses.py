@@ -36,13 +36,13 @@ SELECT assistant_message_id, created_at FROM used ORDER BY created_at DESC, assi
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One turn. ``components``: what the score was made of, as far as it was kept."""
+    """One turn. ``score`` None: a search of the model found it. ``components``: of the score, as far as kept."""
 
     turn_id: UUID
     used_at: datetime
     session_title: str
     snippet: str
-    score: float
+    score: float | None
     components: Sequence[tuple[Component, float]]
 
 
@@ -104,7 +104,7 @@ def _make(row: dict[str, Any], memory_id: str) -> Use:
         used_at=row["created_at"],
         session_title=row["session__title"] or "",
         snippet=row["snippet"] or "",
-        score=float(used.get("score") or 0.0),
+        score=float(used["score"] or 0.0) if "score" in used else None,
         components=list(list_kept(used)),
     )
 

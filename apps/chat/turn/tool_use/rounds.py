@@ -1,0 +1,147 @@
+"""Asking a model that may call tools: rounds of calls and results, and then the answer, in bounded time (T1, E).
+
+What a model writes before its calls ("Let me look that up") is no part of the reply and is held back: the reply begins
+with the answer. What was shown already, as it looked like the reply, stays: joined deltas are the reply (C6).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from apps.chat.prompts import NO_MORE_TOOLS
+from apps.chat.turn.tool_use.results import render_result, render_results
+from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
+from apps.core.db import in_database
+from apps.core.errors import ModelUnavailable
+from apps.core.llm.streaming_json import DecodedField, FieldStream
+from apps.core.llm.types import ModelRequest, PromptMessage, ToolCall, ToolCallingModel, ToolSpec
+
+MAX_ROUNDS = 3
+"""Answers of the model that may call tools. The one after them has to do without."""
+
+MAX_SECONDS = 20.0
+"""After so long, no more tools are offered: whoever waits has not seen a word yet."""
+
+_REFUSALS = ("refused", "server_error")
+"""Reasons of failures that may be about the form of a request."""
+
+_HELD_CHARS = 200
+"""Text that is held back, as calls may follow it; a longer one is the reply of a model that writes no JSON."""
+
+_ARGUMENTS_CHARS = 1_000
+"""Arguments longer than this are not repeated in the last request."""
+
+_UNREAD_CALL = re.compile(r"\s*(?:<tool_call|<function|<\|python_tag\|>|\[TOOL_CALLS\])")
+"""How a call begins that the model's server did not recognise as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """One answer of the model."""
+
+    decoded: DecodedField
+    calls: Sequence[ToolCall]
+
+
+class ToolRounds:
+    """Asks for one reply. `send` gets its text as it comes; `make_stream` decodes one answer."""
+
+    def __init__(
+        self,
+        *,
+        model: ToolCallingModel,
+        runner: ToolRunner,
+        send: Callable[[str], None],
+        make_stream: Callable[[], FieldStream],
+    ) -> None:
+        self._model = model
+        self._runner = runner
+        self._send = send
+        self._make_stream = make_stream
+        self._text_before = False  # something was shown in an earlier round
+        self._text_now = False
+
+    async def ask(self, request: ModelRequest) -> DecodedField:
+        """Return the answer, whose text was sent; the calls are with the runner. Raises `ModelUnavailable`."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + MAX_SECONDS
+        tools = tuple(ToolSpec(tool.name, tool.description, tool.input_schema) for tool in self._runner.tools)
+        messages = request.messages
+        for _round in range(MAX_ROUNDS):
+            try:
+                heard = await self._listen(replace(request, messages=messages, tools=tools))
+            except ModelUnavailable as error:
+                # Some servers take tools, but not what comes back from them.
+                if self._text_now or not self._runner.runs or error.fields.get("reason") not in _REFUSALS:
+                    raise
+                break
+            if not heard.calls:
+                if self._text_now:
+                    return heard.decoded
+                break
+            runs = await in_database(self._runner.run_all, heard.calls)
+            messages += _continue(heard, runs)
+            if clock() >= deadline:
+                break
+        return (await self._listen(self._without_tools(request))).decoded
+
+    async def _listen(self, request: ModelRequest) -> _Heard:
+        """Hear one answer out, and send what of it is the reply."""
+        self._text_before, self._text_now = self._text_before or self._text_now, False
+        stream, calls, held = self._make_stream(), list[ToolCall](), ""
+        async for part in self._model.converse(request):
+            if isinstance(part, ToolCall):
+                calls.append(part)
+                continue
+            held += stream.feed(part)
+            if stream.found or not request.tools or len(held) > _HELD_CHARS:
+                held = self._say(held)
+            await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
+        decoded = stream.close()
+        held += decoded.tail
+        is_reply = stream.found or not (calls or (request.tools and _UNREAD_CALL.match(held)))
+        if is_reply:
+            self._say(held)
+        return _Heard(decoded, calls)
+
+    def _say(self, text: str) -> str:
+        """Send text, and return what of it is to wait: blank text is no beginning of a reply."""
+        if not text.strip() and not self._text_now:
+            return text
+        if self._text_before and not self._text_now:
+            text = "\n\n" + text
+        self._text_now = True
+        self._send(text)
+        return ""
+
+    def _without_tools(self, request: ModelRequest) -> ModelRequest:
+        """The request with the results as a block of the prompt: every server takes it, and no model calls again."""
+        if not self._runner.runs:
+            return request
+        lines = [
+            (run.name, run.arguments if len(str(run.arguments)) <= _ARGUMENTS_CHARS else {}, run.result)
+            for run in self._runner.runs
+            if run.name
+        ]
+        system, *rest = request.messages
+        content = "\n\n".join([system.content, NO_MORE_TOOLS.format(results=render_results(lines))])
+        return replace(request, messages=(replace(system, content=content), *rest))
+
+
+def _continue(heard: _Heard, runs: Sequence[ToolRun]) -> tuple[PromptMessage, ...]:
+    """An answer with calls and what the tools returned, as the next request has them."""
+    # Servers read the arguments again; what is no JSON would be refused there.
+    calls = tuple(
+        replace(call, name=call.name or "unknown", arguments=json.dumps(run.arguments, ensure_ascii=False))
+        for call, run in zip(heard.calls, runs, strict=True)
+    )
+    asked = PromptMessage(role="assistant", content=heard.decoded.raw, calls=calls)
+    results = (
+        PromptMessage(role="tool", content=render_result(run.result), call_id=call.id)
+        for call, run in zip(calls, runs, strict=True)
+    )
+    return asked, *results

@@ -1,0 +1,73 @@
+"""Tool calls of a past turn, from what it kept: what they found, with what has become of that since (M6, T1)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.services import update_settings
+from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspection.types import RebuiltPrompt, State
+from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
+from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories, update_memory
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel, call, call_tools
+
+pytestmark = pytest.mark.spec("M6", "T1")
+
+
+def rebuild(client: ApiClient, turn: dict[str, Any]) -> RebuiltPrompt:
+    found = get_turn(client.user, uuid.UUID(turn["assistant_message"]["id"]))
+    settings, table = get_turn_configuration(client.user)
+    return rebuild_prompt(found, settings=settings, table=table)
+
+
+@pytest.fixture
+def turn(alice: ApiClient, model: ScriptedModel) -> dict[str, Any]:
+    """A turn whose model searched, and made a shared context."""
+    update_settings(user=alice.user, changes={"memory.enable_agentic_search": True})
+    create_memory(user=alice.user, category="fact", key="allergy", value="shrimp", now=timezone.now())
+    create_atomic_memory(user=alice.user, content="The allergy test was in May.", now=timezone.now())
+    create_memory(user=alice.user, category="preference", key="dish", value="paella", now=timezone.now())
+    searched = call("search_memories", {"keyword": "allergy", "time_range": {"since": "2020-01-01"}})
+    made = call("createContext", {"title": "Dinner", "content": "For six."})
+    model.script(call_tools(searched, made), answer("No."))
+    said: dict[str, Any] = alice.say(alice.new_session(), "Shall I order paella?").raise_for_status().json()
+    return said
+
+
+def test_the_prompt_is_rebuilt_letter_for_letter_and_the_calls_are_beside_it(
+    alice: ApiClient, model: ScriptedModel, turn: dict[str, Any]
+) -> None:
+    prompt = rebuild(alice, turn)
+    first = model.chat_requests[0].messages
+    assert [{"role": message.role, "content": message.content} for message in prompt.messages] == first
+    assert prompt.exact is True
+    assert [piece.then for piece in prompt.layers[3].pieces] == ["dish: paella"]
+    searched, made = prompt.calls
+    assert (searched.name, searched.outcome, searched.keyword, searched.since) == (
+        "search_memories", "ok", None, "2020-01-01",
+    )  # fmt: skip
+    assert {piece.then for piece in searched.pieces} == {"allergy: shrimp", "The allergy test was in May."}
+    assert {piece.state for piece in searched.pieces} == {State.SAME}
+    (context,) = made.pieces
+    assert (context.kind, context.id) == ("context", str(SharedContext.objects.get().id))
+    assert context.then == "Dinner: For six."
+
+
+def test_what_was_found_shows_what_became_of_it(alice: ApiClient, turn: dict[str, Any]) -> None:
+    now = timezone.now()
+    allergy = LongTermMemory.objects.get(key="allergy")
+    update_memory(user=alice.user, memory_id=allergy.id, changes={"value": "nuts"}, now=now)
+    forget_atomic_memories(user=alice.user, ids=[AtomicMemory.objects.get().id], now=now)
+    prompt = rebuild(alice, turn)
+    searched, _made = prompt.calls
+    found = {piece.kind: (piece.state, piece.then, piece.now) for piece in searched.pieces}
+    assert found["long_term"] == (State.EDITED, "allergy: shrimp", "allergy: nuts")
+    assert found["atomic"] == (State.DELETED, "", "")
+    assert prompt.exact is True, "none of it stood in the layers"
