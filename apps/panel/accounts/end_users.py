@@ -16,6 +16,7 @@ from apps.accounts.models import ApiToken, EndUser, User
 from apps.conversations.models import Message, Session
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.panel.accounts.counting import count_per
+from apps.panel.accounts.names import shorten_name
 from apps.panel.links import link_list, link_page
 from apps.panel.owned import OwnerFilter, PartAdmin, sees_everybody
 from apps.panel.templatetags.ages import age
@@ -45,7 +46,7 @@ class EndUserAdmin(PartAdmin):
     search_help_text = _("Search external IDs")
     ordering = ("-id",)
     fields = readonly_fields = (
-        "called", "service", "username", "standing", "memories", "messages", "last_active", "since",
+        "called", "service", "standing", "memories", "messages", "last_active", "since",
     )  # fmt: skip
 
     class Media:
@@ -66,7 +67,7 @@ class EndUserAdmin(PartAdmin):
 
     @admin.display(description=_("external ID"), ordering="external_id")
     def called(self, user: EndUser) -> SafeString:
-        return format_html("<bdi>{}</bdi>", user.external_id)
+        return shorten_name(user.external_id)
 
     @admin.display(description=_("memories"))
     def memories(self, user: Any) -> int:
@@ -91,7 +92,7 @@ class EndUserAdmin(PartAdmin):
 
     @admin.display(description=_("data"))
     def erasure(self, user: EndUser) -> SafeString:
-        return format_html('<a href="{}">{}</a>', link_page("erasure", user=user), _("Erase…"))
+        return format_html('<a class="row-link" href="{}">{}</a>', link_page("erasure", user=user), _("Erase…"))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         context = {

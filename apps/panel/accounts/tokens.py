@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -81,7 +81,7 @@ class TokenForm(forms.Form):
             del self.fields["kind"], self.fields["jwt_secret"]
 
     def create(self, owner: User) -> str | None:
-        """Make the token and return it; None, with the reasons in the form, where it is refused."""
+        """Create a token and return it; None, with the reasons in the form, where it is refused."""
         if not self.is_valid():
             return None
         given = self.cleaned_data
@@ -165,7 +165,12 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     @admin.display(description=_("access"))
     def revoke(self, token: ApiToken) -> SafeString:
         address = reverse("admin:accounts_apitoken_delete", args=[token.pk])
-        return format_html('<a href="{}">{}</a>', address, _("Revoke…"))
+        return format_html('<a class="row-link" href="{}">{}</a>', address, _("Revoke…"))
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
+        """Back to the list: Django leads who may change nothing to the overview."""
+        self.message_user(request, _("The token was revoked."), messages.SUCCESS)
+        return HttpResponseRedirect(reverse("admin:accounts_apitoken_changelist"))
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active)

@@ -23,6 +23,7 @@ from apps.gateway.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per
+from apps.panel.accounts.names import shorten_name
 from apps.panel.accounts.powers import has_more_power
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
@@ -56,7 +57,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "panel/accounts/belongings.html"
-    list_display = ("username", "standing", "memories", "last_active", "origin", "end_users_count", "date_joined")
+    list_display = ("shown_username", "standing", "memories", "last_active", "origin", "end_users_count", "date_joined")
     list_select_related = ("service",)
     list_filter = ("is_active", "is_staff", ("service", admin.RelatedOnlyFieldListFilter))
     search_fields = ("username", "email", "external_id")
@@ -84,6 +85,10 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             served=count_per(User.objects.filter(service=OuterRef("pk")), by="service"),
         )
 
+    @admin.display(description=_("username"), ordering="username")
+    def shown_username(self, user: User) -> SafeString:
+        return shorten_name(user.username)
+
     @admin.display(description=_("account"), ordering="is_active")
     def standing(self, user: User) -> SafeString:
         if not user.is_active:
@@ -108,8 +113,8 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     def origin(self, user: User) -> SafeString | str:
         if user.service is None:
             return "–"
-        text = '<div class="origin"><bdi>{}</bdi> <span class="muted">{}</span></div>'
-        return format_html(text, user.external_id, user.service.username)
+        name = shorten_name(user.external_id)
+        return format_html('{} <span class="muted">{}</span>', name, user.service.username)
 
     @admin.display(description=_("end users"), ordering="served")
     def end_users_count(self, user: Any) -> SafeString | str:
