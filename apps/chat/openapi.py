@@ -176,8 +176,8 @@ STREAMED = Component(
     "TurnEvent",
     {
         "type": "object",
-        "description": "A server-sent event. `data` is JSON: of `start` it is `{user_message}`, of `delta` `{text}`, the "
-        "next piece of the reply, of `done` a `Turn`. `error` ends a stream in place of `done` and has an `Error`. "
+        "description": "A server-sent event. `data` is JSON: of `start` it is `{user_message}`, of `delta` `{text}`, "
+        "the next piece of the reply, of `done` a `Turn`. `error` ends a stream in place of `done` and has an `Error`. "
         "Comment lines keep the connection alive.",
         "required": ["event", "data"],
         "properties": {

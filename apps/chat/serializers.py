@@ -217,7 +217,8 @@ class TurnSerializer(serializers.Serializer[Any]):
     commands = MemoryCommandSerializer(many=True, help_text="What the message told the memory to do.")
     tool_calls = ToolCallSerializer(
         many=True,
-        help_text="The tools that the model called before it replied; none unless `memory.enable_agentic_search` is on.",
+        help_text="The tools that the model called before it replied; none unless `memory.enable_agentic_search` is "
+        "on.",
     )
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(
