@@ -26,6 +26,7 @@ if (BASE_DIR / ".env").is_file():
 DATA_DIR = Path(env.str("JIYI_DATA_DIR", default="") or BASE_DIR / ".data").resolve()
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or get_secret_key(DATA_DIR)
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 

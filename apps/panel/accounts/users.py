@@ -114,7 +114,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         if user.service is None:
             return "–"
         name = shorten_name(user.external_id)
-        return format_html('{} <span class="muted">{}</span>', name, user.service.username)
+        return format_html('<span class="muted">{}</span> {}', user.service.username, name)
 
     @admin.display(description=_("end users"), ordering="served")
     def end_users_count(self, user: Any) -> SafeString | str:

@@ -17,14 +17,15 @@ from django.conf import settings as django_settings
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services import create_token, update_settings
+from apps.accounts.services.identity import get_or_create_end_user
 from apps.chat.models import Turn
 from apps.conversations.models import Session
 from apps.memory.models import LongTermMemory, SharedContext, WorkingMemory
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
 from tests.e2e.panel.pictures.living import Living, leave_work
-from tests.support.factories import LongTermMemoryFactory
+from tests.support.factories import LongTermMemoryFactory, SessionFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
 
@@ -118,7 +119,21 @@ def people(http_server: HttpServer, scripted_model: ScriptedModel, settings: Any
     update_settings(user=people["mel"], changes={"memory.retrieval_limit": 6})
     leave_work(people["mel"])
     people["tang"] = User.objects.create_superuser("tang")
+    open_services()
     return people
+
+
+def open_services() -> None:
+    """Two services, whose end users are remembered a little each."""
+    served = {"open-webui": ("anna.berg", "ben", "carla.m"), "shop-assistant": ("customer-1042", "customer-1043")}
+    for service, names in served.items():
+        account = User.objects.create_user(service)
+        create_token(user=account, name=service, is_service=True, scopes=["write"], throttle="600/min")
+        for number, name in enumerate(names, start=2):
+            end_user = get_or_create_end_user(service=account, external_id=name)
+            SessionFactory.create(user=end_user)
+            for category, key, value in OTHERS[:number]:
+                LongTermMemoryFactory.create(user=end_user, category=category, key=key, value=value)
 
 
 def list_shots(people: dict[str, User]) -> list[Shot]:
@@ -162,7 +177,8 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-users", "/admin/accounts/user/", "tang", height=600),
         Shot("panel-user", f"/admin/accounts/user/{mel.pk}/change/", "tang"),
         Shot("panel-tokens", "/admin/accounts/apitoken/", height=440),
-        Shot("panel-token", "/admin/accounts/apitoken/add/", act=make_token, height=440),
+        Shot("panel-token", "/admin/accounts/apitoken/add/", act=make_token, height=1100),
+        Shot("panel-services", "/admin/accounts/enduser/", "tang", height=600),
         Shot("panel-staff", LONG_TERM, "tang"),
         Shot("panel-dark", "/admin/", look="dark"),
         Shot("panel-zh", LONG_TERM, "linmei", "zh"),
