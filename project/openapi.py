@@ -8,11 +8,13 @@ DESCRIPTION = """\
 A memory for LLM chat applications that its owner can see, correct and erase.
 
 **Authentication.** Send an API token: `Authorization: Bearer <token>`. Create one in the memory panel, or with
-`manage.py create_token`. If you are logged in to this site, you can try things out here without one.
+`manage.py create_token`. If you are logged in to this site, you can try things out here without one. Each operation
+needs a scope: `read`, `write` or `admin`. A service token acts for the end user whose ID is in the header `X-End-User`.
 
 **Conventions.** Bodies and answers are JSON. Times are ISO 8601 with an offset; IDs are UUIDs. Unknown fields are
 refused. Lists take `limit` and `offset`. Every error has the shape `Error`: its `code` is for programs, its `message`
-for people. What belongs to somebody else does not exist (404). Every DELETE answers `{"deleted": n}`.
+for people; only under `/v1` errors have OpenAI's shape. What belongs to somebody else does not exist (404). Every
+DELETE answers `{"deleted": n}`.
 """
 
 TAGS = {

@@ -28,10 +28,10 @@ from apps.core.openapi.types import (
     NOT_BLANK,
     Answer,
     Body,
-    Component,
     Examples,
     Operation,
     Problem,
+    event,
     page,
     path_id,
     query,
@@ -172,19 +172,11 @@ IDEMPOTENCY_KEY = OpenApiParameter(
 )
 SESSION_PATH = path_id("session_id", "ID of the session.")
 MESSAGE_PATH = path_id("message_id", "ID of the message.")
-STREAMED = Component(
+STREAMED = event(
     "TurnEvent",
-    {
-        "type": "object",
-        "description": "A server-sent event. `data` is JSON: of `start` it is `{user_message}`, of `delta` `{text}`, "
-        "the next piece of the reply, of `done` a `Turn`. `error` ends a stream in place of `done` and has an `Error`. "
-        "Comment lines keep the connection alive.",
-        "required": ["event", "data"],
-        "properties": {
-            "event": {"type": "string", "enum": ["start", "delta", "done", "error"]},
-            "data": {"type": "string", "contentMediaType": "application/json"},
-        },
-    },
+    "`data` is JSON: of `start` it is `{user_message}`; of `delta` `{text}`, the next piece of the reply; of `done` a "
+    "`Turn`. `error` ends a stream in place of `done` and has an `Error`. Comment lines keep the connection alive.",
+    names=["start", "delta", "done", "error"],
 )
 TURN_ANSWERS = {
     201: Answer(TurnSerializer, TURNS, "The turn, once the reply is complete."),

@@ -92,12 +92,13 @@ Answer = Any
 Provoke = Callable[[ApiClient, World], Answer]
 
 TAKEN = {"category": "fact", "key": f"key {SECRET}", "value": "v"}
+TOOLS = [{"type": "function", "name": "look", "function": {"name": "look"}}]
 GONE_SESSION = {"session_id": NOBODYS}
 BIG_CONTENT = {"content": LONG}
 
 
-def _chat(alice: ApiClient, text: str, *, session: str = "") -> Answer:
-    body = {"messages": [{"role": "user", "content": text}]}
+def _chat(alice: ApiClient, text: str, *, session: str = "", **more: Any) -> Answer:
+    body = {"messages": [{"role": "user", "content": text}], **more}
     return alice.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session})
 
 
@@ -329,12 +330,14 @@ PROVOCATIONS |= {
     "create_chat_completion": {
         openai.NO_SESSION: lambda alice, world: _chat(alice, "hello", session=NOBODYS),
         openai.TOO_LONG: lambda alice, world: _chat(alice, LONG),
+        openai.REFUSED: lambda alice, world: _chat(alice, "hello", tools=TOOLS),
         openai.FAILED: lambda alice, world: _chat(alice, "hello"),
     },
     "create_response": {
         openai.NO_SESSION: lambda alice, world: _respond(alice, "hello", session=NOBODYS),
         openai.NO_PREVIOUS: lambda alice, world: _respond(alice, "hello", previous_response_id="resp_1"),
         openai.TOO_LONG: lambda alice, world: _respond(alice, LONG),
+        openai.REFUSED: lambda alice, world: _respond(alice, "hello", tools=TOOLS),
         openai.FAILED: lambda alice, world: _respond(alice, "hello"),
     },
     "create_embeddings": {
@@ -353,9 +356,9 @@ def list_own_problems() -> Iterator[tuple[Described, str, str]]:
     shared = {when for error in SHARED.values() for when in (problem.when for problem in error.problems)}
     for described in OPERATIONS:
         for status, response in described.operation["responses"].items():
-            for media in resolve(response)["content"].values():
-                if status >= "400":
-                    yield from ((described, status, when) for when in media["examples"] if when not in shared)
+            if status >= "400":
+                examples = resolve(response)["content"]["application/json"]["examples"]
+                yield from ((described, status, when) for when in examples if when not in shared)
 
 
 OWN = [problem for problem in list_own_problems() if (problem[0].id, problem[2]) not in RACES]
@@ -372,11 +375,11 @@ def test_an_error_of_a_single_operation_happens(
     described: Described, status: str, when: str, alice: ApiClient, settings: Any, scripted_model: ScriptedModel
 ):
     world = build_world(alice)
-    if status == "503":
+    if status == "503" or when == openai.REFUSED:
         settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
         settings.EMBEDDING_BASE_URL, settings.EMBEDDING_MODEL = scripted_model.base_url, "elsewhere"
-        scripted_model.default = refuse_with(401)
-        scripted_model.embed = lambda texts: refuse_with(401)
+        refusal = refuse_with(401 if status == "503" else int(status))
+        scripted_model.default, scripted_model.embed = refusal, lambda texts: refusal
         EmbeddingModel.objects.filter(state="active").update(name="elsewhere")
     response = PROVOCATIONS[described.id][when](alice, world)
     documented = described.operation["responses"][status]["content"]["application/json"]["examples"][when]["value"]

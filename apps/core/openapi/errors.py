@@ -69,7 +69,10 @@ SHARED: dict[int, SharedError] = {
     403: SharedError(
         "Forbidden",
         "The token's scopes do not allow this, or a browser's request has no CSRF token.",
-        [Problem("No CSRF token", "forbidden", "CSRF Failed: CSRF token missing.")],
+        [
+            Problem("A weaker token", "forbidden", "This needs a token with the scope write.", {"scope": ["write"]}),
+            Problem("No CSRF token", "forbidden", "CSRF Failed: CSRF token missing."),
+        ],
     ),
     404: SharedError(
         "NotFound",

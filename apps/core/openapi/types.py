@@ -102,6 +102,17 @@ def page(item: Any) -> dict[str, Any]:
     return {"count": 1, "next": None, "previous": None, "results": [item]}
 
 
+def event(name: str, description: str, *, names: Sequence[str] = ()) -> Component:
+    """A server-sent event, which before OpenAPI 3.2 describes a whole stream. `names`: those that it can have."""
+    properties: dict[str, Any] = {"data": {"type": "string"}}
+    if names:
+        properties["event"] = {"type": "string", "enum": list(names)}
+    about = f"A server-sent event. {description}"
+    return Component(
+        name, {"type": "object", "description": about, "required": sorted(properties), "properties": properties}
+    )
+
+
 def query(name: str, description: str, kind: Any = str, **more: Any) -> OpenApiParameter:
     """A parameter of the query string. `kind`: a type or a JSON schema."""
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=description, **more)

@@ -9,7 +9,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.core.llm.embedding.types import DIMENSIONS
-from apps.core.openapi.types import Answer, Body, Component, ErrorShape, Examples, Operation, Problem
+from apps.core.openapi.types import Answer, Body, Component, ErrorShape, Examples, Operation, Problem, event
 from apps.gateway.openai.errors import encode_error
 
 TAG = "OpenAI-compatible"
@@ -307,11 +307,13 @@ NO_PREVIOUS = "There is no such previous response"
 NO_SUCH_MODEL = "There is no such model"
 NO_MODEL = "There is no such embedding model"
 TOO_LONG = "The message is too long"
+REFUSED = "The model's server refuses the request; its status and error are passed on, a 400 or 404 too"
 FAILED = "The model failed; the message is kept as `failed` and taken up when it is sent again"
 NO_EMBEDDER = "The embedding model cannot be asked"
 
 _NO_SESSION = Problem(NO_SESSION, "not_found", "This session does not exist.")
 _TOO_LONG = Problem(TOO_LONG, "too_large", "The message has 40000 characters; 32000 are allowed.")
+_REFUSED = Problem(REFUSED, "scripted", "The model's server says why.")
 _FAILED = Problem(FAILED, "model_unavailable", "The model could not answer this message.")
 
 _OPERATIONS = {
@@ -335,13 +337,13 @@ _OPERATIONS = {
             200: [
                 Answer(CHAT_ANSWER, CHAT_EXAMPLE, "The completion, or its chunks as a stream, with `stream: true`."),
                 Answer(
-                    _free("Server-sent events: chunks of a completion, then `[DONE]`."),
+                    event("ChatCompletionEvent", "`data` is a chunk of the completion; of the last event, `[DONE]`."),
                     CHAT_STREAM,
                     media_type=STREAM,
                 ),
             ]
         },
-        problems={404: _NO_SESSION, 413: _TOO_LONG, 503: _FAILED},
+        problems={404: _NO_SESSION, 413: _TOO_LONG, 422: _REFUSED, 503: _FAILED},
     ),
     "POST /v1/embeddings": Operation(
         id="create_embeddings",
@@ -376,7 +378,7 @@ _OPERATIONS = {
             200: [
                 Answer(RESPONSE_ANSWER, RESPONSE_EXAMPLE, "The response, or its events, with `stream: true`."),
                 Answer(
-                    _free("Server-sent events, named by their type."),
+                    event("ResponseEvent", "`data` is an event of OpenAI's API; events are named by their type."),
                     RESPONSE_STREAM,
                     media_type=STREAM,
                 ),
@@ -393,6 +395,7 @@ _OPERATIONS = {
                 ),
             ],
             413: _TOO_LONG,
+            422: _REFUSED,
             503: _FAILED,
         },
     ),
