@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -137,6 +139,21 @@ async def test_on_stdio_a_user_is_named_or_a_service_and_its_end_user(transactio
         async with connecting as client:
             await client.call_tool("add_memory", {"content": f"This is {name}."})
             assert await list_recent(client) == [f"This is {name}."]
+
+
+def test_the_example_of_the_documentation_does_what_it_says(http_server: HttpServer) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "mcp.md").read_text(), re.DOTALL)
+    token = create_token(user=User.objects.create_user("anna"))
+    done = subprocess.run(
+        [sys.executable, "-"],
+        env={**os.environ, "JIYI_TOKEN": token},
+        input=example.replace("http://127.0.0.1:8000", http_server.url),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "Anna is allergic to shrimp.\n", done.stderr
 
 
 @pytest.mark.parametrize(

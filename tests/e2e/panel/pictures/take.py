@@ -9,11 +9,14 @@ import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
@@ -21,6 +24,8 @@ from apps.accounts.services import create_token, update_settings
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.chat.models import Turn
 from apps.conversations.models import Session
+from apps.gateway.models import ConnectedApp
+from apps.gateway.oauth.services import note_use, record_connection, register_application
 from apps.memory.models import LongTermMemory, SharedContext, WorkingMemory
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
@@ -134,6 +139,26 @@ def open_services() -> None:
             SessionFactory.create(user=end_user)
             for category, key, value in OTHERS[:number]:
                 LongTermMemoryFactory.create(user=end_user, category=category, key=key, value=value)
+def connect_apps(user: User) -> str:
+    """Connect two applications; returns the address of the page on which a third one asks."""
+    now = timezone.now()
+    for name, uri, days in (
+        ("Claude", "https://claude.ai/api/mcp/auth_callback", 12),
+        ("Cursor", "cursor://mcp/cb", 3),
+    ):
+        application = register_application(name=name, redirect_uris=[uri])
+        record_connection(user=user, application=application, scopes=["read", "write"], now=now - timedelta(days=days))
+    used = {"user": user, "last_used_at": None, "now": now - timedelta(hours=2)}
+    note_use(application_id=ConnectedApp.objects.get(application__name="Claude").application_id, **used)
+    asking = register_application(name="Claude Code", redirect_uris=["http://localhost/callback"])
+    asked = {
+        "response_type": "code",
+        "client_id": asking.client_id,
+        "redirect_uri": "http://localhost:33418/callback",
+        "code_challenge": "x" * 43,
+        "code_challenge_method": "S256",
+    }
+    return f"/oauth/authorize?{urlencode(asked)}"
 
 
 def list_shots(people: dict[str, User]) -> list[Shot]:
@@ -144,7 +169,10 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
     talk = Session.objects.get(user=mel, title="A new town")
     trip = WorkingMemory.objects.get(user=mel, session__title="A week in Lisbon")
     context = SharedContext.objects.get(user=mel)
+    consent = connect_apps(mel)
     return [
+        Shot("consent", consent, height=880),
+        Shot("panel-apps", "/admin/gateway/connectedapp/", height=440),
         Shot("chat", "/", act=show_last_reply),
         Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
         Shot("panel-overview", "/admin/", height=1300),
