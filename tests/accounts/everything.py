@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 from django.utils import timezone
 
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue.services import claim_batch
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
+from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory, forget_memories
@@ -45,5 +49,6 @@ def fill_everything(client: ApiClient) -> World:
     client.post("/v1/responses", json={"input": SECRET, "metadata": {"case": SECRET}}).raise_for_status()
     SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
     fill_missing(limit=1_000)
+    create_import(user=user, file=io.BytesIO(json.dumps({"memory": SECRET}).encode()), name=SECRET, now=now)
     assert Work.objects.filter(user=user).exists()
     return world

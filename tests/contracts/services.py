@@ -18,6 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.conversations.models import Session
+from apps.gateway.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
 from tests.contracts.routes import list_api_calls
@@ -116,6 +117,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
     "shared-contexts": ("", SharedContext),
     "summaries": ("", SessionSummary),
     "changes": ("", Change),
+    "imports": ("", PastImport),
 }
 """Routes of lists, what they are asked for to show everything, and whose rows they show."""
 

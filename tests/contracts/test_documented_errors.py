@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError
-from django.test import Client
+from django.test import Client, override_settings
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
@@ -126,6 +126,20 @@ def _said(*texts: str) -> Any:
 
 def _import(alice: ApiClient, content: bytes) -> Answer:
     return alice.post("/memory/long-term/import", files={"file": ("memories.json", content)})
+
+
+def _bring(alice: ApiClient, content: bytes) -> Answer:
+    return alice.post("/memory/imports", files={"file": ("past.json", content)})
+
+
+def _bring_too_much(alice: ApiClient) -> Answer:
+    with override_settings(IMPORT_MAX_BYTES=100):
+        return _bring(alice, b'{"memory": "' + b"x" * 100 + b'"}')
+
+
+def _undo_import(alice: ApiClient, world: World, method: str, what: str) -> Answer:
+    alice.post(f"/memory/imports/{world.past_import}/undo").raise_for_status()
+    return alice.request(method, f"/memory/imports/{world.past_import}{what}")
 
 
 def _twice(call: Callable[[], Answer]) -> Answer:
@@ -323,6 +337,23 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         NO_SESSION: lambda alice, world: _summarise(alice, NOBODYS),
         "The session has a summary": lambda alice, world: _summarise(alice, world.session),
         "The session is temporary": lambda alice, world: _summarise(alice, alice.new_session(temporary=True)),
+    },
+}
+
+PROVOCATIONS |= {
+    "create_import": {
+        "Too many of your imports are under way": lambda alice, world: [
+            _bring(alice, b'{"memory": "%d"}' % number) for number in range(6)
+        ][-1],
+        "The file is too large": lambda alice, world: _bring_too_much(alice),
+        "The file has none of the formats": lambda alice, world: _bring(alice, b'{"hello": "world"}'),
+        "The file is damaged": lambda alice, world: _bring(alice, b"PK\x03\x04"),
+    },
+    "delete_import": {"It is being undone": lambda alice, world: _undo_import(alice, world, "DELETE", "")},
+    "undo_import": {
+        "It has not ended, was undone already, or restored an export of everything": lambda alice, world: _undo_import(
+            alice, world, "POST", "/undo"
+        )
     },
 }
 

@@ -103,7 +103,8 @@ def test_the_examples_of_requests_work_whatever_headers_come_with_them(described
     for example in list_examples(media) or [None]:
         body: dict[str, Any] = {}
         if media_type == "multipart/form-data":
-            body = {"files": dict.fromkeys(example, ("memories.json", b"[]"))}
+            content = b'{"memory": "The user lives in York."}' if described.path == "/memory/imports" else b"[]"
+            body = {"files": dict.fromkeys(example, ("memories.json", content))}
         elif media_type:
             session = {name: alice.new_session() for name in ("session_id", "chat_id") if name in example}
             confirm = {"confirm": "alice"} if "confirm" in example else {}

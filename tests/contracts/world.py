@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +18,8 @@ from apps.chat.models import Turn
 from apps.chat.turn.command_record import record_commands
 from apps.conversations.services import create_session, fail_round, open_round
 from apps.core.text.commands import CommandKind
+from apps.gateway.imports.running import run_imports
+from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
@@ -60,6 +64,7 @@ class World:
     summary: str
     atomic: str
     pending_atomic: str
+    past_import: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -74,6 +79,7 @@ class World:
             "summary_id": self.summary,
             "atomic_id": self.atomic,
             "candidate_id": self.atomic,
+            "import_id": self.past_import,
             "response_id": f"resp_{uuid.UUID(self.reply).hex}",
             "model": "jiyi",
         }
@@ -134,6 +140,11 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     summary = create_session_summary(user=user, session_id=session.id, title=secret, snippet=secret, now=now)
     store_embeddings(prepare_embeddings(session.messages.all()))
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
+    # What it brings is known already: nothing else is there because of it.
+    file = io.BytesIO(json.dumps({"memory": secret}).encode())
+    past_import = create_import(user=user, file=file, name=secret, now=now)
+    while run_imports(token="world"):
+        pass
     return World(
         session=str(session.id),
         reply=reply,
@@ -145,6 +156,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         summary=str(summary.id),
         atomic=str(atomic.id),
         pending_atomic=str(pending_atomic.id),
+        past_import=str(past_import.id),
     )
 
 

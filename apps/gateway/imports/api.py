@@ -6,7 +6,6 @@ from typing import IO, Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import generics, status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -16,27 +15,21 @@ from rest_framework.views import APIView
 from apps.accounts.selectors import get_user
 from apps.core.db import release_connections
 from apps.core.http import read_uuid
-from apps.core.serializers import DeletedSerializer
 from apps.gateway.imports import services
 from apps.gateway.imports.filters import ImportItemFilter
 from apps.gateway.imports.previews import Preview, preview_file
 from apps.gateway.imports.selectors import get_import, list_imports, list_items
 from apps.gateway.imports.serializers import (
     ImportItemSerializer,
+    ImportPreviewSerializer,
     PastImportRequest,
     PastImportSerializer,
-    PreviewSerializer,
 )
 from apps.gateway.imports.types import Format, UnreadableFile
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.services import ImportRefused
 
 
-@extend_schema_view(
-    get=extend_schema(
-        operation_id="imports_list", summary="List imports", description="The imports of the user, newest first."
-    )
-)
 class ImportsView(generics.ListAPIView[PastImport]):
     """Imports of conversations and memories from elsewhere."""
 
@@ -48,19 +41,6 @@ class ImportsView(generics.ListAPIView[PastImport]):
     def get_queryset(self) -> QuerySet[PastImport]:
         return list_imports(get_user(self.request))
 
-    @extend_schema(
-        operation_id="imports_create",
-        summary="Import a file",
-        description="Import an export of ChatGPT, Claude, mem0, Letta or Zep, a file of JSON lines, or an export of "
-        "everything from Jiyi. The format is detected by the content. Conversations become sessions, memories become "
-        "memories; importing a file again imports only what is new. With `dry_run`, nothing is written and the answer "
-        "is a preview. Otherwise background workers import the file. 422 if the file cannot be read.",
-        request={"multipart/form-data": PastImportRequest},
-        responses={
-            200: OpenApiResponse(PreviewSerializer, description="The preview of a dry run."),
-            202: OpenApiResponse(PastImportSerializer, description="The import was queued."),
-        },
-    )
     def post(self, request: Request) -> Response:
         user = get_user(request)
         body = PastImportRequest(data=request.data)
@@ -72,7 +52,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
         try:
             if body.validated_data["dry_run"]:
                 release_connections()  # reading a large file takes a while
-                return Response(PreviewSerializer(describe_preview(preview_file(file, named=named))).data)
+                return Response(ImportPreviewSerializer(describe_preview(preview_file(file, named=named))).data)
             created = services.create_import(user=user, file=file, name=upload.name, named=named, now=timezone.now())
         except UnreadableFile as error:
             raise ImportRefused(str(error)) from error
@@ -82,34 +62,14 @@ class ImportsView(generics.ListAPIView[PastImport]):
 class ImportView(APIView):
     """One import."""
 
-    @extend_schema(
-        operation_id="imports_retrieve",
-        summary="Get an import",
-        description="The progress and the report of an import.",
-        responses=PastImportSerializer,
-    )
     def get(self, request: Request, import_id: str) -> Response:
         return Response(PastImportSerializer(get_import(get_user(request), read_uuid(import_id))).data)
 
-    @extend_schema(
-        operation_id="imports_destroy",
-        summary="Cancel an import, or delete its report",
-        description="Cancel an import in progress: what was imported so far stays, and the import can be undone. For "
-        "an import that has ended, delete its report. 409 while the import is being undone.",
-        responses=DeletedSerializer,
-    )
     def delete(self, request: Request, import_id: str) -> Response:
         services.remove_import(user=get_user(request), import_id=read_uuid(import_id), now=timezone.now())
         return Response({"deleted": 1})
 
 
-@extend_schema_view(
-    get=extend_schema(
-        operation_id="imports_items",
-        summary="List the items of an import",
-        description="What became of each conversation and memory of the file, in the order of the file.",
-    )
-)
 class ImportItemsView(generics.ListAPIView[ImportItem]):
     """The items of an import."""
 
@@ -126,21 +86,13 @@ class ImportItemsView(generics.ListAPIView[ImportItem]):
 class ImportUndoView(APIView):
     """Undoing an import."""
 
-    @extend_schema(
-        operation_id="imports_undo",
-        summary="Undo an import",
-        description="Delete the sessions and memories that the import created, and what was learned from its messages. "
-        "What was changed since stays. 409 if the import has not ended or was undone, and for an export of everything.",
-        request=None,
-        responses={202: OpenApiResponse(PastImportSerializer, description="The import is being undone.")},
-    )
     def post(self, request: Request, import_id: str) -> Response:
         undoing = services.undo_import(user=get_user(request), import_id=read_uuid(import_id), now=timezone.now())
         return Response(PastImportSerializer(undoing).data, status=status.HTTP_202_ACCEPTED)
 
 
 def describe_preview(preview: Preview) -> dict[str, Any]:
-    """Return a preview in the form of `PreviewSerializer`."""
+    """Return a preview in the form of `ImportPreviewSerializer`."""
     return {
         "format": preview.format,
         "found": {

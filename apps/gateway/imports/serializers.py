@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.core.serializers import KnownFieldsSerializer
@@ -12,17 +13,24 @@ from apps.gateway.imports.types import Format, LeftOut
 from apps.gateway.models import ImportItem, PastImport
 
 FORMATS = [str(name) for name in Format]
+LEFT_OUT = [str(reason) for reason in LeftOut]
 
 
 class PastImportRequest(KnownFieldsSerializer):
-    """A file from elsewhere. `format`: detected by content if absent. `dry_run`: answer with a preview only."""
+    """A file from elsewhere."""
 
-    file = serializers.FileField(allow_empty_file=True)
-    format = serializers.ChoiceField(choices=FORMATS, required=False)
-    dry_run = serializers.BooleanField(required=False, default=False)
+    file = serializers.FileField(
+        allow_empty_file=True, help_text="An export as the service gave it, packed or not; at most 200 MiB by default."
+    )
+    format = serializers.ChoiceField(
+        choices=FORMATS, required=False, help_text="If absent, it is detected by the content of the file."
+    )
+    dry_run = serializers.BooleanField(
+        required=False, default=False, help_text="Write nothing and answer with a preview."
+    )
 
 
-class AmountsSerializer(serializers.Serializer[Any]):
+class ImportAmountsSerializer(serializers.Serializer[Any]):
     """Numbers of conversations, messages and memories."""
 
     conversations = serializers.IntegerField()
@@ -31,10 +39,10 @@ class AmountsSerializer(serializers.Serializer[Any]):
 
 
 class ConversationSampleSerializer(serializers.Serializer[Any]):
-    """A conversation in the file, and the first thing that was said in it by the user."""
+    """A conversation in the file."""
 
     title = serializers.CharField()
-    said = serializers.CharField()
+    said = serializers.CharField(help_text="The first thing that the user said.")
     messages = serializers.IntegerField()
     started_at = serializers.DateTimeField(allow_null=True)
 
@@ -42,69 +50,76 @@ class ConversationSampleSerializer(serializers.Serializer[Any]):
 class OmissionSerializer(serializers.Serializer[Any]):
     """Something in the file that is not imported."""
 
-    reason = serializers.ChoiceField(choices=[str(reason) for reason in LeftOut])
-    label = serializers.CharField()  # type: ignore[assignment]  # the name of a property there
+    reason = serializers.ChoiceField(choices=LEFT_OUT)
+    label = serializers.CharField(help_text="Such as a title.")  # type: ignore[assignment]  # the name of a property there
     detail = serializers.CharField()
     count = serializers.IntegerField()
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
-    """What a file holds.
-
-    `rows`: of an export of everything, by table. `ended`: memories that no longer hold and are kept as history.
-    `left_out`: how much is not imported, by reason. `first` and `last`: the dates of the first and last message or
-    memory. `problem`: why the file cannot be read to its end.
-    """
+class ImportPreviewSerializer(serializers.Serializer[Any]):
+    """What a file holds."""
 
     format = serializers.ChoiceField(choices=FORMATS)
-    found = AmountsSerializer()
-    ended = serializers.IntegerField()
-    rows = serializers.DictField(child=serializers.IntegerField())
-    left_out = serializers.DictField(child=serializers.IntegerField())
-    first = serializers.DateTimeField(allow_null=True)
-    last = serializers.DateTimeField(allow_null=True)
-    problem = serializers.CharField()
-    conversations = ConversationSampleSerializer(many=True)
-    memories = serializers.ListField(child=serializers.CharField())
-    examples = OmissionSerializer(many=True)
+    found = ImportAmountsSerializer()
+    ended = serializers.IntegerField(help_text="Memories that no longer hold. They are kept as history.")
+    rows = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Of an export of everything: the number of rows by table."
+    )
+    left_out = serializers.DictField(
+        child=serializers.IntegerField(), help_text="What is not imported, by reason: messages, memories and parts."
+    )
+    first = serializers.DateTimeField(allow_null=True, help_text="When the oldest of it was said.")
+    last = serializers.DateTimeField(allow_null=True, help_text="When the newest of it was said.")
+    problem = serializers.CharField(help_text="Why the file cannot be read to its end; empty if it can.")
+    conversations = ConversationSampleSerializer(many=True, help_text="Some of them.")
+    memories = serializers.ListField(child=serializers.CharField(), help_text="Some of them.")
+    examples = OmissionSerializer(many=True, help_text="Some of what is left out.")
 
 
 class RestoredTableSerializer(serializers.Serializer[Any]):
-    """Rows of a table that were restored or left out."""
+    """What became of the rows of a table."""
 
     restored = serializers.IntegerField()
-    left_out = serializers.IntegerField()
+    left_out = serializers.IntegerField(help_text="They are there already, or cannot be restored.")
 
 
-class UndoneSerializer(serializers.Serializer[Any]):
-    """What undoing an import has removed so far. `kept`: changes that were built on since, and stay."""
+class ImportUndoneSerializer(serializers.Serializer[Any]):
+    """What undoing an import has removed so far."""
 
     sessions = serializers.IntegerField()
-    operations = serializers.IntegerField()
-    kept = serializers.IntegerField()
+    operations = serializers.IntegerField(help_text="Changes to memories that were taken back.")
+    kept = serializers.IntegerField(help_text="Changes that something was built on since. They stay.")
 
 
-class ReportSerializer(serializers.Serializer[Any]):
-    """What the file holds and what has become of it so far.
+class ImportProgressSerializer(serializers.Serializer[Any]):
+    """What the file holds and what has become of it so far. Empty until the file is read."""
 
-    `skipped`: items that were not imported because of what is here already, by reason; `failed`: invalid items;
-    `tables`: of a restored export of everything.
-    """
-
-    found = AmountsSerializer(required=False)
-    left_out = serializers.DictField(child=serializers.IntegerField(), required=False)
+    found = ImportAmountsSerializer(required=False)
+    left_out = serializers.DictField(
+        child=serializers.IntegerField(), required=False, help_text="What is not imported, by reason."
+    )
     first = serializers.DateTimeField(allow_null=True, required=False)
     last = serializers.DateTimeField(allow_null=True, required=False)
-    imported = AmountsSerializer(required=False)
-    skipped = serializers.DictField(child=serializers.IntegerField(), required=False)
-    failed = serializers.IntegerField(required=False)
-    tables = serializers.DictField(child=RestoredTableSerializer(), required=False)
-    undone = UndoneSerializer(required=False)
+    imported = ImportAmountsSerializer(required=False)
+    skipped = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="What was not imported because of what is here already, by reason.",
+    )
+    failed = serializers.IntegerField(required=False, help_text="Items that are not valid.")
+    tables = serializers.DictField(
+        child=RestoredTableSerializer(), required=False, help_text="Of an export of everything."
+    )
+    undone = ImportUndoneSerializer(required=False)
 
 
 class PastImportSerializer(serializers.ModelSerializer[PastImport]):
-    """An import. `done` of `total` items are dealt with; `total` is 0 until the file is read."""
+    """An import."""
 
+    id = serializers.UUIDField(read_only=True)
+    total = serializers.IntegerField(read_only=True, help_text="Items in the file; 0 until it is read.")
+    done = serializers.IntegerField(read_only=True, help_text="Items that were dealt with.")
+    problem = serializers.CharField(read_only=True, help_text="What went wrong; empty if nothing did.")
     report = serializers.SerializerMethodField()
     can_undo = serializers.SerializerMethodField()
 
@@ -127,23 +142,24 @@ class PastImportSerializer(serializers.ModelSerializer[PastImport]):
         )
         read_only_fields = fields
 
-    def get_report(self, past_import: PastImport) -> ReportSerializer:
-        report: Any = {name: value for name, value in past_import.counts.items() if name != "undone"}
+    @extend_schema_field(ImportProgressSerializer)
+    def get_report(self, past_import: PastImport) -> dict[str, Any]:
+        report = {name: value for name, value in past_import.counts.items() if name != "undone"}
         if undone := past_import.counts.get("undone"):
             report["undone"] = {name: undone[name] for name in ("sessions", "operations", "kept")}
-        return report  # type: ignore[no-any-return]
+        return report
 
     def get_can_undo(self, past_import: PastImport) -> bool:
         return can_be_undone(past_import)
 
 
 class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
-    """A conversation, a memory, or something that is left out, and what became of it.
+    """A conversation, a memory, or something that is left out, and what became of it."""
 
-    `count`: of a conversation, how many of its messages were stored. `reason`: why it was skipped; `detail`: why it is
-    invalid.
-    """
-
+    number = serializers.IntegerField(read_only=True, help_text="Its place in the file; the first is 0.")
+    count = serializers.IntegerField(read_only=True, help_text="Of a conversation: the messages that were stored.")
+    reason = serializers.CharField(read_only=True, help_text="Why it was skipped.")
+    detail = serializers.CharField(read_only=True, help_text="What is wrong with it.")
     session_id = serializers.UUIDField(allow_null=True, read_only=True)
     memory_id = serializers.UUIDField(allow_null=True, read_only=True)
 

@@ -139,6 +139,8 @@ def open_services() -> None:
             SessionFactory.create(user=end_user)
             for category, key, value in OTHERS[:number]:
                 LongTermMemoryFactory.create(user=end_user, category=category, key=key, value=value)
+
+
 def connect_apps(user: User) -> str:
     """Connect two applications; returns the address of the page on which a third one asks."""
     now = timezone.now()
