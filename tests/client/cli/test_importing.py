@@ -92,9 +92,7 @@ def test_a_file_of_no_known_format(jiyi: Jiyi, tmp_path: Path):
 
 
 @pytest.mark.spec("R2")
-def test_an_export_of_everything_is_restored_in_an_empty_account(
-    jiyi: Jiyi, client: Client, alice: ApiClient, tmp_path: Path
-):
+def test_an_export_of_everything_is_restored_in_an_empty_account(jiyi: Jiyi, client: Client, tmp_path: Path):
     session = client.sessions.create(title="旅行")
     client.sessions.record(session.id, [{"role": "user", "content": "我想去云南。"}])
     client.long_term.create(category="fact", key="home", value="York")
