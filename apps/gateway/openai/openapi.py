@@ -313,7 +313,7 @@ NO_EMBEDDER = "The embedding model cannot be asked"
 
 _NO_SESSION = Problem(NO_SESSION, "not_found", "This session does not exist.")
 _TOO_LONG = Problem(TOO_LONG, "too_large", "The message has 40000 characters; 32000 are allowed.")
-_REFUSED = Problem(REFUSED, "scripted", "The model's server says why.")
+_REFUSED = Problem(REFUSED, "invalid", "The template of this model knows no tools.")
 _FAILED = Problem(FAILED, "model_unavailable", "The model could not answer this message.")
 
 _OPERATIONS = {

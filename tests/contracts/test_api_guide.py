@@ -1,0 +1,36 @@
+"""The examples of docs/api.md run from top to bottom in one shell, and print what the page says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.client.conftest import get_token
+from tests.client.guides import read_examples
+from tests.support.http_server import ApiClient
+
+GUIDE = Path(__file__).parents[2] / "docs" / "api.md"
+NOT_RUN = "export JIYI="
+"""How the block begins that makes a token in the installation of whoever reads it."""
+
+MARK = "--- end of example ---"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_examples_do_what_they_say(alice: ApiClient, tmp_path: Path):
+    examples = [example for example in read_examples(GUIDE) if example.language == "bash"]
+    assert [example.code.startswith(NOT_RUN) for example in examples] == [True] + [False] * (len(examples) - 1)
+    script = "".join(f"{example.code}\necho '{MARK}'\n" for example in examples[1:])
+    environment = {"PATH": os.environ["PATH"], "JIYI": str(alice.base_url), "JIYI_TOKEN": get_token(alice)}
+    shell = ["bash", "-e", "-u", "-o", "pipefail"]
+    done = subprocess.run(
+        shell, input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split(MARK)[:-1]
+    for example, text in zip(examples[1:], printed, strict=True):
+        example.check(text)
