@@ -1,4 +1,4 @@
-"""The examples of docs/clients.md do what they say, word for word but for the address."""
+"""The examples of docs/clients.md and docs/openai.md do what they say, word for word but for the address."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ RUNNABLE = re.compile(r"<!-- run: (\S+) -->\n```(\w+)\n(.*?)```", re.DOTALL)
 
 @dataclass(frozen=True)
 class Example:
-    """A block of the page and the environment that it runs in."""
+    """A block of a page and the environment that it runs in."""
 
     environment: str
     language: str
     text: str
 
 
-EXAMPLES = [Example(*found) for found in RUNNABLE.findall((PROJECT / "docs" / "clients.md").read_text())]
+PAGES = ("clients.md", "openai.md")
+EXAMPLES = [Example(*found) for page in PAGES for found in RUNNABLE.findall((PROJECT / "docs" / page).read_text())]
 
 
 def test_there_are_examples() -> None:
@@ -39,6 +40,7 @@ def test_there_are_examples() -> None:
         "node",
         "langchain-openai",
         "llama-index",
+        *("bash", "openai", "node"),
     ]
 
 
@@ -71,4 +73,6 @@ def test_an_example_answers(
     )
     assert done.returncode == 0, done.stderr
     assert REPLY in done.stdout or REPLY.encode("ascii", "backslashreplace").decode() in done.stdout
-    assert [role for role, _content in account.list_messages()] == ["user", "assistant"]
+    roles = [role for role, _content in account.list_messages()]
+    assert roles
+    assert roles == ["user", "assistant"] * (len(roles) // 2)

@@ -137,10 +137,12 @@ def _make_item(message: Mapping[str, Any] | None, number: int | None) -> Mapping
 
 
 def _find_session(user: User, place: Place, headers: Mapping[str, str]) -> uuid.UUID | None:
+    if place.session_id is not None and not headers.get(SESSION_HEADER, "").strip():
+        return place.session_id
     named = find_named_session(user=user, headers=headers)
-    if place.session_id is not None and named not in (None, place.session_id) and SESSION_HEADER in headers:
+    if place.session_id not in (None, named):
         refuse(f"previous_response_id is not of the session in {SESSION_HEADER}.", "previous_response_id")
-    return place.session_id or named
+    return named
 
 
 # A turn
