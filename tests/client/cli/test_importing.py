@@ -14,7 +14,6 @@ from apps.memory.models import AtomicMemory, LongTermMemory
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 from tests.gateway.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
-from tests.support.http_server import ApiClient
 
 
 @pytest.fixture(autouse=True)
