@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import jiyi
+
 PACKAGE = Path(__file__).parents[2] / "clients" / "python"
 
 
@@ -32,7 +34,7 @@ def test_the_wheel_has_every_module_and_the_types_and_the_command(wheel: Path):
     modules = {path.relative_to(PACKAGE / "src").as_posix() for path in (PACKAGE / "src").rglob("*.py")}
     assert names >= modules | {"jiyi/py.typed"}
     assert "jiyi = jiyi.cli:run" in entry_points.replace(" ", "").replace("=", " = ")
-    assert wheel.name == "jiyi_client-0.1.0-py3-none-any.whl"
+    assert wheel.name == f"jiyi_client-{jiyi.__version__}-py3-none-any.whl"
     assert "Name: jiyi-client" in metadata
     required = [line for line in metadata.splitlines() if line.startswith("Requires-Dist") and "extra" not in line]
     assert required == ["Requires-Dist: httpx2>=2"]

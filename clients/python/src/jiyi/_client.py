@@ -77,8 +77,9 @@ class Jiyi(_Client[SyncTransport]):
         http: httpx2.Client | None = None,
     ) -> None:
         options = _options(url, token, end_user, timeout, reply_timeout, retries)
-        self._owned = httpx2.Client() if http is None else None
-        super().__init__(SyncTransport(http or self._owned or httpx2.Client(), options))
+        used = httpx2.Client() if http is None else http
+        self._owned = used if http is None else None
+        super().__init__(SyncTransport(used, options))
 
     def with_options(
         self,
@@ -124,8 +125,9 @@ class AsyncJiyi(_Client[AsyncTransport]):
         http: httpx2.AsyncClient | None = None,
     ) -> None:
         options = _options(url, token, end_user, timeout, reply_timeout, retries)
-        self._owned = httpx2.AsyncClient() if http is None else None
-        super().__init__(AsyncTransport(http or self._owned or httpx2.AsyncClient(), options))
+        used = httpx2.AsyncClient() if http is None else http
+        self._owned = used if http is None else None
+        super().__init__(AsyncTransport(used, options))
 
     def with_options(
         self,
