@@ -130,6 +130,18 @@ TURN: dict[str, Any] = {
         }
     ],
     "commands": [],
+    "tool_calls": [
+        {
+            "name": "search_memories",
+            "outcome": "ok",
+            "keyword": "Friday",
+            "time_range": {"since": "2026-05-01", "until": None},
+            "memories": [{"id": ATOMIC_ID, "kind": "atomic", "text": "Anna is vegetarian."}],
+            "context_id": None,
+            "left_out": 0,
+            "duration_ms": 8.4,
+        }
+    ],
     "working_memory": WORKING_MEMORY,
 }
 TURN_ZH: dict[str, Any] = {
@@ -149,6 +161,7 @@ TURN_ZH: dict[str, Any] = {
             "unclear": [],
         }
     ],
+    "tool_calls": [],
     "working_memory": {**WORKING_MEMORY, "current_topic": "过敏", "context_variables": {}, "turn_count": 1},
 }
 TURNS = Examples(English=TURN, 中文=TURN_ZH)

@@ -168,32 +168,35 @@ class MemoryCommandSerializer(serializers.Serializer[Any]):
 
 
 class FoundMemorySerializer(serializers.Serializer[Any]):
+    """A memory that a search of the model found."""
+
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=["long_term", "atomic"])
     text = serializers.CharField()
 
 
-class TimeRangeSerializer(serializers.Serializer[Any]):
+class SearchedTimesSerializer(serializers.Serializer[Any]):
+    """From when to when the model searched: ISO 8601, as it wrote them."""
+
     since = serializers.CharField(allow_null=True)
     until = serializers.CharField(allow_null=True)
 
 
 class ToolCallSerializer(serializers.Serializer[Any]):
-    """A tool that the model called for this reply (T1, X2), and what it found."""
+    """A tool that the model called before it replied, and what became of it."""
 
-    name = serializers.ChoiceField(
-        choices=["search_memories", "createContext", "fetchContext", "updateContext"],
+    name = serializers.CharField(
         allow_null=True,
-        help_text="Null for a tool that does not exist.",
+        help_text="`search_memories`, `createContext`, `fetchContext`, `updateContext`; null for no such tool.",
     )
     outcome = serializers.ChoiceField(
         choices=["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
     )
     keyword = serializers.CharField(
-        allow_null=True, help_text="What was searched for, if it consists of words of the message; else null."
+        allow_null=True, help_text="What was searched for; null unless it consists of words of the message."
     )
-    time_range = TimeRangeSerializer(allow_null=True)
-    memories = FoundMemorySerializer(many=True, help_text="What a search put before the model, best first.")
+    time_range = SearchedTimesSerializer(allow_null=True)
+    memories = FoundMemorySerializer(many=True, help_text="What a search gave the model, best first.")
     context_id = serializers.UUIDField(allow_null=True, help_text="The shared context that was read or written.")
     left_out = serializers.IntegerField(help_text="Found, but beyond what a result may take in the prompt.")
     duration_ms = serializers.FloatField()
@@ -216,9 +219,7 @@ class TurnSerializer(serializers.Serializer[Any]):
     memory_updates = MemoryUpdateSerializer(many=True, help_text="What was learned before the reply was complete.")
     commands = MemoryCommandSerializer(many=True, help_text="What the message told the memory to do.")
     tool_calls = ToolCallSerializer(
-        many=True,
-        help_text="The tools that the model called before it replied; none unless `memory.enable_agentic_search` is "
-        "on.",
+        many=True, help_text="What the model called before it replied, if `memory.enable_agentic_search` is on."
     )
     working_memory = WorkingMemorySerializer(allow_null=True)
     metadata = ReplyMetadataSerializer(

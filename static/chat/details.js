@@ -97,7 +97,7 @@ function searched({ tool_calls: calls = [] }) {
       "details",
       { class: "memory-card" },
       el("summary", {}, about, el("span", { class: "soft" }, interpolate(found, [formatCount(memories.length)]))),
-      el("ul", {}, texts),
+      texts.length ? el("ul", { class: "found" }, texts) : null,
     );
   });
   return section("searched", gettext("Searched memory"), items);

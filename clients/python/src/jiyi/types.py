@@ -24,6 +24,7 @@ MessageStatus = Literal["pending", "complete", "failed", "replaced"]
 MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 CommandKind = Literal["remember", "forget"]
 CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
+ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
 CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context"]
 ChangeAction = Literal[
@@ -151,6 +152,40 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundMemory:
+    """A memory that a search of the model found."""
+
+    id: str
+    kind: MemoryKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedTimes:
+    """From when to when the model searched: ISO 8601, as it wrote them."""
+
+    since: str | None
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool that the model called before it replied (T1, X2); `name` is None for one that does not exist.
+
+    `keyword` is None unless it consists of words of the message. `context_id`: of a shared context.
+    """
+
+    name: str | None
+    outcome: ToolOutcome
+    keyword: str | None
+    time_range: SearchedTimes | None
+    memories: list[FoundMemory]
+    context_id: str | None
+    left_out: int
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkingMemory:
     """What a live session is about (W1); it expires when the session is idle."""
 
@@ -183,6 +218,7 @@ class Turn:
     commands: list[Command]
     working_memory: WorkingMemory | None
     metadata: ReplyMetadata | None = None
+    tool_calls: list[ToolCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
