@@ -88,8 +88,8 @@ ALTERNATIVES = {
     "long_term.reject",
     "atomic.reject",
     "profile.reject_proposal",
-    "changes.undo",
     "long_term.batch_delete",
+    "imports.undo",
 }
 """Methods that need what others have used up."""
 
