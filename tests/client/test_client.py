@@ -34,6 +34,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sessions.record": {"messages": [{"role": "user", "content": "Hi", "create_time": "2020-01-01T00:00:00Z"}]},
     "settings.update": {"changes": {"memory.retrieval_limit": 7}},
     "profile.replace": {"sections": {"work": "gardener"}},
+    "imports.preview": {"file": b'{"role": "user", "content": "Hi"}', "format": "plain"},
+    "imports.create": {"file": b'{"role": "user", "content": "Hi"}', "format": "plain"},
     "account.erase": {"confirm": "alice"},
 }
 """What a method is called with where its parameters do not say it; `describe` makes up the rest."""
@@ -86,8 +88,8 @@ ALTERNATIVES = {
     "long_term.reject",
     "atomic.reject",
     "profile.reject_proposal",
-    "changes.undo",
     "long_term.batch_delete",
+    "imports.undo",
 }
 """Methods that need what others have used up."""
 

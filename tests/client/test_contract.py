@@ -245,7 +245,7 @@ def check_type(hint: Any, schema: Any, *, at: str, item: Any = None, optional: b
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if is_dataclass(hint):
         check_fields(hint, schema, at=at, item=item)
-    elif origin is types.UnionType:
+    elif origin in (types.UnionType, typing.Union):
         check_type(arguments[0], without_null(schema), at=at)
         assert arguments[1] is type(None)
         assert accepts_null(schema) or optional, f"{at} is never null"
@@ -277,14 +277,13 @@ def check_fields(kind: Any, schema: Any, *, at: str, item: Any) -> None:
 
 def accepts_null(schema: Any) -> bool:
     alternatives = schema.get("oneOf", []) + schema.get("anyOf", [])
-    kinds = schema.get("type", [])
-    return "null" in kinds or any(part.get("type") == "null" for part in alternatives)
+    return "null" in schema.get("type", []) or any(resolve(part).get("type") == "null" for part in alternatives)
 
 
 def without_null(schema: Any) -> Any:
     """The schema of the values that are not null."""
     for part in schema.get("oneOf", []) + schema.get("anyOf", []):
-        if part.get("type") != "null":
+        if resolve(part).get("type") != "null":
             return resolve(part)
     kinds = schema.get("type", [])
     return schema | {"type": next(kind for kind in kinds if kind != "null")} if isinstance(kinds, list) else schema

@@ -107,7 +107,7 @@ def _reader(kind: Any) -> Reader:
         return _list_reader(_reader(arguments[0]))
     if origin is dict:
         return _dict_reader(_reader(arguments[1]))
-    if origin is types.UnionType:
+    if origin in (types.UnionType, typing.Union):  # the latter of a Literal or None
         return _optional_reader(_reader(next(part for part in arguments if part is not types.NoneType)))
     if is_dataclass(origin or kind):
         return _dataclass_reader(origin or kind, arguments)

@@ -216,9 +216,9 @@ class Turn:
     memories_used: list[MemoryUsed]
     memory_updates: list[MemoryUpdate]
     commands: list[Command]
+    tool_calls: list[ToolCall]
     working_memory: WorkingMemory | None
     metadata: ReplyMetadata | None = None
-    tool_calls: list[ToolCall] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
