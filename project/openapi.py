@@ -47,7 +47,6 @@ ENUM_NAMES = {
     "SpeakerRole": ["user", "assistant"],
     "CommandKind": ["remember", "forget"],
     "CommandStatus": ["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
-    "ToolName": ["search_memories", "createContext", "fetchContext", "updateContext"],
     "ToolOutcome": ["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"],
     "Formality": ["casual", "formal"],
     "TurnEventName": ["start", "delta", "done", "error"],
