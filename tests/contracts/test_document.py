@@ -12,7 +12,7 @@ import pytest
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from jsonschema import Draft202012Validator, FormatChecker
 
-from project.openapi import TAGS
+from project.openapi import ENUM_NAMES, TAGS
 from tests.contracts.document import Described, get_document, list_described, list_examples, list_texts, resolve
 from tests.contracts.routes import list_api_calls
 
@@ -118,6 +118,12 @@ def test_every_error_has_the_one_shape(described: Described) -> None:
     for error in errors.values():
         shape = "OpenAIError" if described.path.startswith("/v1/") else "Error"
         assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
+
+
+def test_every_enumeration_has_a_name() -> None:
+    """Of those that fields share; an unnamed one is called after its field, and changes its name with the next one."""
+    schemas = get_document()["components"]["schemas"]
+    assert {name for name, schema in schemas.items() if "enum" in schema} == set(ENUM_NAMES)
 
 
 @pytest.mark.parametrize("name", get_document()["components"]["schemas"])

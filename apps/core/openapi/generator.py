@@ -167,6 +167,7 @@ def finish(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     components = result["components"]
     for kind, named in list_components().items():
         components[kind] = dict(sorted({**components.get(kind, {}), **named}.items()))
+    components["schemas"].pop(_NULL, None)
     components["securitySchemes"] = {
         SECURITY[name]: {**scheme, "description": _SECURITY_TEXTS[SECURITY[name]]}
         for name, scheme in components["securitySchemes"].items()
@@ -176,4 +177,17 @@ def finish(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
             operation["security"] = [
                 {SECURITY[name]: scopes for name, scopes in way.items()} for way in operation.get("security", [])
             ]
-    return result
+    finished: dict[str, Any] = _inline_null(result)
+    return finished
+
+
+_NULL = "Null"
+"""The component that drf-spectacular makes for a choice that can be null, which has a type of its own."""
+
+
+def _inline_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        if value == {"$ref": f"#/components/schemas/{_NULL}"}:
+            return {"type": "null"}
+        return {name: _inline_null(inside) for name, inside in value.items()}
+    return [_inline_null(inside) for inside in value] if isinstance(value, list) else value
