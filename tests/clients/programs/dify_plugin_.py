@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from dify_plugin import OAICompatLargeLanguageModel  # first: it patches sockets
+from dify_plugin import OAICompatLargeLanguageModel
 from dify_plugin.entities.model.message import PromptMessageTool, UserPromptMessage
 
 given = json.load(sys.stdin)
