@@ -183,7 +183,7 @@ class SearchedTimesSerializer(serializers.Serializer[Any]):
 
 
 class ToolCallSerializer(serializers.Serializer[Any]):
-    """A tool that the model called before it replied, and what became of it."""
+    """A tool that the model called before it replied, and the outcome."""
 
     name = serializers.CharField(
         allow_null=True,

@@ -88,7 +88,7 @@ class VariableChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnPage:
-    """Everything the page of a turn shows. ``calls``: of tools, each with its title and what became of it."""
+    """Everything the page of a turn shows. ``calls``: of tools, each with its title and its outcome."""
 
     turn: Turn
     prompt: RebuiltPrompt

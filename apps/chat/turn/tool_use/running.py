@@ -34,7 +34,7 @@ _MAX_ERROR_CHARS = 300
 
 
 class Outcome(StrEnum):
-    """What became of a call."""
+    """The outcome of a call."""
 
     OK = "ok"
     INVALID = "invalid"
