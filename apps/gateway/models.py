@@ -156,7 +156,7 @@ class ImportPart(models.Model):
 
 
 class ImportItem(models.Model):
-    """A conversation, a memory, or something that is left out, and what became of it.
+    """A conversation, a memory, or something that is left out, and its outcome.
 
     `payload` holds it until it is imported. `count`: of a conversation its messages that were imported, of what is left
     out how many there are. `session`: the one that a conversation became; `made_session` where it was not there before.

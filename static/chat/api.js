@@ -52,14 +52,14 @@ function csrfToken() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }
 
-async function request(method, path, { body, query, key, accept = "application/json" } = {}) {
+async function request(method, path, { body, form, query, key, accept = "application/json" } = {}) {
   const headers = { Accept: accept, "X-CSRFToken": csrfToken() };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key) headers["Idempotency-Key"] = key;
   const address = query ? `${path}?${new URLSearchParams(query)}` : path;
   let response;
   try {
-    response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(address, { method, headers, body: form ?? (body === undefined ? undefined : JSON.stringify(body)) });
   } catch {
     throw new NetworkError();
   }
@@ -72,6 +72,14 @@ async function request(method, path, { body, query, key, accept = "application/j
     throw new ApiError(response.status, answer.error);
   }
   return response;
+}
+
+/** Return a file as the body of a request, with other fields. */
+function fileForm(file, fields = {}) {
+  const form = new FormData();
+  form.append("file", file);
+  for (const [name, value] of Object.entries(fields)) form.append(name, value);
+  return form;
 }
 
 async function requestJson(method, path, options) {
@@ -117,5 +125,11 @@ export const api = {
   forgetMemory: (id, { copies }) => requestJson("DELETE", `/memory/long-term/${id}`, { query: { copies } }),
   forgetAtomicMemory: (id) => requestJson("DELETE", `/memory/atomic/${id}`),
   undo: (operation) => requestJson("POST", `/memory/changes/${operation}/undo`),
+  listImports: (query) => requestJson("GET", "/memory/imports", { query }),
+  getImport: (id) => requestJson("GET", `/memory/imports/${id}`),
+  previewImport: (file) => requestJson("POST", "/memory/imports", { form: fileForm(file, { dry_run: "true" }) }),
+  createImport: (file) => requestJson("POST", "/memory/imports", { form: fileForm(file) }),
+  removeImport: (id) => requestJson("DELETE", `/memory/imports/${id}`),
+  undoImport: (id) => requestJson("POST", `/memory/imports/${id}/undo`),
   updateSettings: (changes) => requestJson("PATCH", "/memory/settings", { body: changes }),
 };

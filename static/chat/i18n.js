@@ -45,6 +45,11 @@ export function formatClock(date) {
   return clock.format(date);
 }
 
+/** Return the date alone, with its year. */
+export function formatDate(date) {
+  return dayAndYear.format(date);
+}
+
 export function formatMoment(date) {
   return moment.format(date);
 }

@@ -9,6 +9,7 @@ import { showProblem } from "./dialogs.js";
 import { button, byId, el, freeText } from "./dom.js";
 import { FormDialog } from "./forms.js";
 import { gettext } from "./i18n.js";
+import { ImportDialog } from "./imports.js";
 import { MessagesView } from "./messages.js";
 import { Panels } from "./panels.js";
 import { SessionList } from "./sessions.js";
@@ -41,6 +42,7 @@ const sessions = new SessionList({
     },
   },
 });
+const imports = new ImportDialog({ onImported: () => run(sessions.reload()) });
 const messages = new MessagesView({
   container: byId("messages"),
   scroller: byId("scroller"),
@@ -259,3 +261,4 @@ setUpConnectionBanner();
 open(page.sessionId);
 run(sessions.loadMore());
 run(setTimezone());
+run(imports.follow());

@@ -45,6 +45,13 @@ export class SessionList {
     this.#render();
   }
 
+  /** Read the list anew: sessions have come or gone without this page's doing. */
+  async reload() {
+    this.sessions = [];
+    this.#count = null;
+    await this.loadMore();
+  }
+
   setActive(id) {
     this.#active = id;
     this.#render();

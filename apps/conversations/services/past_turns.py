@@ -78,7 +78,7 @@ def import_conversation(
     messages: Sequence[RecordedMessage],
     now: datetime,
 ) -> ImportedConversation:
-    """Record a conversation that was held elsewhere under the session of this ID, with its times (C9).
+    """Record a past conversation under the session of this ID, with its times (C9).
 
     The session is made if it is not there; with it, only messages that it does not have yet are added, by their IDs.
     Raises `NotFound` where somebody else has a session with this ID.

@@ -128,7 +128,7 @@ OPERATIONS = {
         id="list_import_items",
         summary="List the items of an import",
         tag=TAG,
-        description="What became of each conversation and memory, in the order of the file.",
+        description="The outcome for each conversation and memory, in the order of the file.",
         parameters=[IMPORT_ID, query("state", "Only items in this state.", str, enum=ImportItem.State.values)],
         answers={200: Answer(ImportItemSerializer, page(ITEM))},
     ),

@@ -1,4 +1,4 @@
-"""Reading imports and what became of their items."""
+"""Reading imports and the outcomes of their items."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def get_import(user: User, import_id: UUID) -> PastImport:
 
 
 def list_items(user: User, import_id: UUID) -> QuerySet[ImportItem]:
-    """Return what became of the items of an import, in the order of the file; or raise `NotFound`."""
+    """Return the items of an import with their outcomes, in the order of the file; or raise `NotFound`."""
     items = ImportItem.objects.filter(user=user, past_import=get_import(user, import_id))
     return items.order_by("number").defer("payload")
 

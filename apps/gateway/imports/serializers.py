@@ -77,7 +77,7 @@ class ImportPreviewSerializer(serializers.Serializer[Any]):
 
 
 class RestoredTableSerializer(serializers.Serializer[Any]):
-    """What became of the rows of a table."""
+    """The outcome for the rows of a table."""
 
     restored = serializers.IntegerField()
     left_out = serializers.IntegerField(help_text="They are there already, or cannot be restored.")
@@ -154,7 +154,7 @@ class PastImportSerializer(serializers.ModelSerializer[PastImport]):
 
 
 class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
-    """A conversation, a memory, or something that is left out, and what became of it."""
+    """A conversation, a memory, or something that is left out, and its outcome."""
 
     number = serializers.IntegerField(read_only=True, help_text="Its place in the file; the first is 0.")
     count = serializers.IntegerField(read_only=True, help_text="Of a conversation: the messages that were stored.")

@@ -1,4 +1,4 @@
-"""Imports from elsewhere: the file, its items, and what became of them."""
+"""Imports from elsewhere: the file, its items, and their outcomes."""
 
 import apps.core.json
 import django.db.models.deletion

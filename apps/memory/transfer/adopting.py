@@ -46,7 +46,7 @@ class ForeignMemory:
 
 
 class Adoption(StrEnum):
-    """What became of a memory from elsewhere."""
+    """The outcome for a memory from elsewhere."""
 
     ADOPTED = "imported"
     AGAIN = "already_imported"
@@ -61,7 +61,7 @@ class Adoption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What became of each memory, by ID; `reasons` has a sentence for each invalid one."""
+    """The outcome for each memory, by ID; `reasons` has a sentence for each invalid one."""
 
     outcomes: Mapping[UUID, Adoption]
     reasons: Mapping[UUID, str] = field(default_factory=dict)

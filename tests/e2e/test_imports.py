@@ -1,0 +1,174 @@
+"""Bringing one's past on the page: look, import, follow, undo."""
+
+from __future__ import annotations
+
+import copy
+import io
+import re
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from apps.accounts.models import User
+from apps.conversations.models import Session
+from apps.gateway.imports.running import run_imports
+from apps.gateway.imports.services import create_import
+from apps.memory.models import AtomicMemory
+from tests.e2e.chat_page import ChatPage
+from tests.e2e.conftest import SCREENSHOTS, keeps_pictures
+from tests.gateway.imports.samples import (
+    CHATGPT_ARCHIVE,
+    CHATGPT_CONVERSATION,
+    CLAUDE_ARCHIVE,
+    PLAIN_LINES,
+    as_json,
+    as_lines,
+)
+
+DROP = """
+([name, bytes]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(bytes)], name));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+  }
+}
+"""
+
+
+def work() -> None:
+    """What a worker does."""
+    while run_imports(token="e2e"):
+        pass
+
+
+def choose(chat: ChatPage, data: bytes, *, name: str = "export.zip") -> None:
+    chat.page.locator("#account").click()
+    chat.page.locator("#open-import").click()
+    chat.page.locator("#import-file").set_input_files([{"name": name, "mimeType": "application/zip", "buffer": data}])
+
+
+def picture(chat: ChatPage, request: pytest.FixtureRequest, step: str) -> None:
+    """Keep a picture of a step where pictures are asked for."""
+    if keeps_pictures(request.config):
+        chat.page.wait_for_timeout(400)  # until the dialog has come in
+        chat.page.screenshot(path=SCREENSHOTS / f"{request.node.name}-{step}.png")
+
+
+def test_a_file_is_looked_through_imported_and_undone(chat: ChatPage, mei: User) -> None:
+    choose(chat, CLAUDE_ARCHIVE)
+    dialog = chat.page.locator("#import")
+    expect(dialog).to_contain_text("Sourdough: I bake bread every Sunday.")
+    expect(dialog.locator(".import-facts")).to_contain_text("Claude")
+    dialog.locator("summary").click()
+    expect(dialog.locator(".import-reasons")).to_contain_text("模型的思考过程")
+    assert not Session.objects.exists()
+    dialog.get_by_role("button", name="导入", exact=True).click()
+    expect(dialog.get_by_role("status")).to_contain_text(re.compile("等待开始|正在读取"))
+    work()
+    expect(dialog.get_by_role("status")).to_contain_text("导入完成")
+    expect(chat.sessions).to_contain_text(["Sourdough"])
+    assert AtomicMemory.objects.filter(user=mei, status="active").count() == 4
+
+    dialog.get_by_role("button", name="撤销导入").click()
+    chat.page.locator("#confirm-yes").click()
+    expect(dialog.get_by_role("status")).to_contain_text("正在撤销")
+    work()
+    expect(dialog.get_by_role("status")).to_contain_text("导入已撤销")
+    expect(dialog).to_contain_text("已删除 1 个会话")
+    expect(chat.sessions).to_have_count(0)
+    assert not AtomicMemory.objects.filter(user=mei).exists()
+
+
+def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: ChatPage) -> None:
+    conversations = []
+    for number in range(60):
+        conversation = copy.deepcopy(CHATGPT_CONVERSATION)
+        conversations.append(conversation | {"conversation_id": f"c{number}", "title": f"会话 {number}"})
+    chat.page.evaluate(DROP, ["conversations.json", list(as_json(conversations))])
+    dialog = chat.page.locator("#import")
+    expect(dialog).to_contain_text("会话 0")
+    dialog.get_by_role("button", name="导入", exact=True).click()
+    expect(dialog.get_by_role("status")).to_be_visible()
+    chat.page.reload()
+    status = chat.page.locator("#import-status")
+    expect(status).to_be_visible()
+    status.click()
+    expect(dialog).to_contain_text("conversations.json")
+    chat.page.keyboard.press("Escape")
+    work()
+    expect(status).to_be_hidden()
+    expect(chat.sessions.first).to_be_visible()
+    assert Session.objects.count() == 60
+
+
+def test_a_cancelled_import_keeps_what_it_brought(chat: ChatPage) -> None:
+    choose(chat, CHATGPT_ARCHIVE)
+    dialog = chat.page.locator("#import")
+    dialog.get_by_role("button", name="导入", exact=True).click()
+    dialog.get_by_role("button", name="取消导入").click()
+    expect(dialog.get_by_role("status")).to_contain_text("导入已取消")
+    work()
+    assert not Session.objects.exists()
+    dialog.get_by_role("button", name="从列表移除").click()
+    expect(dialog).to_contain_text("把文件拖到这里")
+    expect(dialog.locator(".import-earlier")).to_be_empty()
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"hello", "不是有效的 JSON"), (b'{"a": 1}', "不是可以导入的格式"), (b"PK\x03\x04x", "压缩包已损坏")],
+)
+def test_a_file_that_cannot_be_imported_is_told_in_the_pages_language(chat: ChatPage, data: bytes, said: str) -> None:
+    choose(chat, data, name="file")
+    dialog = chat.page.locator("#import")
+    expect(dialog.get_by_role("alert")).to_contain_text(said)
+    dialog.get_by_role("button", name="返回").click()
+    expect(dialog.get_by_role("button", name="选择文件")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("language", "size", "dark"),
+    [
+        ("en-GB", (1280, 800), False),
+        ("zh-CN", (1280, 800), True),
+        ("zh-CN", (390, 844), False),
+        ("en-GB", (390, 844), True),
+    ],
+    ids=["english", "dark", "phone", "dark-phone"],
+)
+def test_it_fits_every_screen(
+    open_chat: Callable[..., ChatPage],
+    mei: User,
+    language: str,
+    size: tuple[int, int],
+    dark: bool,
+    request: pytest.FixtureRequest,
+) -> None:
+
+    create_import(user=mei, file=io.BytesIO(as_lines(PLAIN_LINES)), name="notes.jsonl", now=timezone.now())
+    work()
+    chat = open_chat(language=language, size=size, dark=dark)
+    if size[0] < 800:
+        chat.page.locator("#open-sidebar").click()
+    chat.page.locator("#account").click()
+    chat.page.locator("#open-import").click()
+    dialog = chat.page.locator("#import")
+    expect(dialog.locator(".import-earlier li")).to_have_count(1)
+    picture(chat, request, "choose")
+    for data, step in ((CHATGPT_ARCHIVE, "chatgpt"), (CLAUDE_ARCHIVE, "claude")):
+        chat.page.locator("#import-file").set_input_files([{"name": f"{step}.zip", "mimeType": "", "buffer": data}])
+        expect(dialog.locator("summary")).to_be_visible()
+        picture(chat, request, step)
+        dialog.locator("summary").click()
+    picture(chat, request, "left-out")
+    assert not chat.has_sideways_scroll()
+    assert dialog.evaluate("element => element.scrollWidth <= element.clientWidth")
+    dialog.locator("#import-actions .primary").click()
+    expect(dialog.get_by_role("status")).to_be_visible()
+    picture(chat, request, "waiting")
+    work()
+    expect(dialog.locator("#import-actions .primary[data-close]")).to_be_visible()
+    picture(chat, request, "done")
