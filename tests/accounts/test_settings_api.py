@@ -138,7 +138,8 @@ def test_nobody_without_an_account(db: None) -> None:
 
 def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> None:
     schema = client.get("/api/schema").data
-    patch = schema["paths"]["/memory/settings"]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    body = schema["paths"]["/memory/settings"]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    patch = schema["components"]["schemas"][body["$ref"].rpartition("/")[2]]
     assert set(patch["properties"]) == {f"memory.{name}" for name in MemorySettings.model_fields}
     (whole, null) = patch["properties"]["memory.rag_top_n"]["anyOf"]
     assert (whole["type"], whole["minimum"], whole["maximum"], null) == ("integer", 1, 50, {"type": "null"})

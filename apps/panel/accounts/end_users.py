@@ -129,7 +129,7 @@ def list_services(request: HttpRequest) -> list[dict[str, Any]]:
 
     ``{name, link, end_users, memories, messages, tokens, seen}``
     """
-    services = User.objects.filter(is_service()) if sees_everybody(request) else _own_service(request)
+    services = User.objects.filter(_is_service()) if sees_everybody(request) else _own_service(request)
     served = {"user__service": OuterRef("pk")}
     active = {**served, "status": Status.ACTIVE}
     seen = Session.objects.filter(**served).order_by().values("user__service").annotate(seen=Max("last_active_at"))
@@ -155,7 +155,7 @@ def list_services(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def is_service() -> Q:
+def _is_service() -> Q:
     """The condition for accounts that have end users or a token to make some with."""
     return Q(Exists(User.objects.filter(service=OuterRef("pk")))) | Q(
         Exists(ApiToken.objects.filter(user=OuterRef("pk"), is_service=True))
@@ -177,4 +177,4 @@ def may_make_service_tokens(request: HttpRequest, owner: User | None = None) -> 
 
 
 def _own_service(request: HttpRequest) -> QuerySet[User]:
-    return User.objects.filter(is_service(), username=request.user.get_username())
+    return User.objects.filter(_is_service(), username=request.user.get_username())
