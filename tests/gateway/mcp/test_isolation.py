@@ -13,6 +13,7 @@ from apps.accounts.services import create_token
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.gateway.mcp.catalog import OFFERED
 from apps.gateway.mcp.resources import RESOURCES, TEMPLATES
+from apps.memory.models import AtomicMemory
 from tests.contracts.world import World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.mcp import McpCaller
@@ -135,12 +136,15 @@ def test_the_service_itself_is_yet_another_person(people: list[Person]) -> None:
             assert refused(owner, person).endswith("does not exist.")
 
 
-def test_a_personal_token_becomes_nobody_by_a_header(people: list[Person], http_server: HttpServer) -> None:
-    token = create_token(user=people[0].user.service)
-    caller = McpCaller(token, headers={"X-End-User": "mei", "X-OpenWebUI-User-Id": "mei"})
-    assert READS["search_memories"](caller) == {"results": []}
+def test_a_personal_token_becomes_nobody_by_a_header(transactional_db: None) -> None:
+    shop = User.objects.create_user("shop")
+    get_or_create_end_user(service=shop, external_id="mei")
+    caller = McpCaller(create_token(user=shop), headers={"X-End-User": "mei", "X-OpenWebUI-User-Id": "mei"})
+    WRITES["add_memory"](caller)
+    assert set(AtomicMemory.objects.values_list("user", flat=True)) == {shop.pk}
 
 
-def test_a_name_that_cannot_be_is_refused(people: list[Person]) -> None:
-    answer = McpCaller(people[0].caller.token).send("tools/list", **{"X-End-User": " "})
+def test_a_name_that_cannot_be_is_refused(transactional_db: None) -> None:
+    token = create_token(user=User.objects.create_user("shop"), is_service=True)
+    answer = McpCaller(token).send("tools/list", **{"X-End-User": " "})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
