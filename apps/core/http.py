@@ -29,7 +29,9 @@ from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
 
 logger = structlog.get_logger(__name__)
 
-API_ROOTS = frozenset({"api", "chat", "memory", "profile", "summaries", "v1", "mcp", "healthz", "metrics"})
+API_ROOTS = frozenset(
+    {"api", "chat", "memory", "profile", "summaries", "v1", "mcp", "healthz", "metrics", ".well-known"}
+)
 CODES = {
     status.HTTP_400_BAD_REQUEST: "invalid",
     status.HTTP_401_UNAUTHORIZED: "unauthenticated",

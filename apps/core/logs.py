@@ -92,5 +92,9 @@ def make_logging(*, level: str, as_json: bool) -> dict[str, Any]:
             "django.request": {"level": "ERROR"},
             "httpx2": {"level": "WARNING"},
             "openai": {"level": "WARNING"},
+            # In detail they would log every message and every token.
+            "mcp": {"level": "WARNING"},
+            "oauthlib": {"level": "WARNING"},
+            "oauth2_provider": {"level": "WARNING"},
         },
     }

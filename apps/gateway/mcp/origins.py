@@ -13,6 +13,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
+from apps.gateway.oauth.addresses import get_base_url
+
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 PREFLIGHT_SECONDS = 600
 
@@ -21,7 +23,7 @@ def is_allowed_origin(request: HttpRequest, origin: str) -> bool:
     """Whether a page of this origin may send requests: our own, one of `MCP_ALLOWED_ORIGINS`, and on a machine of
     one's own (the request is for loopback) any page of that machine, such as the MCP Inspector's.
     """
-    if origin in settings.MCP_ALLOWED_ORIGINS or origin == f"{request.scheme}://{request.get_host()}":
+    if origin in settings.MCP_ALLOWED_ORIGINS or origin == get_base_url(request):
         return True
     try:
         page, server = urlsplit(origin).hostname, urlsplit(f"//{request.get_host()}").hostname

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from oauth2_provider.exceptions import OAuthToolkitError
@@ -30,6 +31,8 @@ class ConsentView(AuthorizationView):
     template_name = "oauth/consent.html"
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if any("\0" in value for given in (request.GET, request.POST) for value in given.values()):
+            raise BadRequest("No client has such a name.")
         if "approval_prompt" in request.GET:  # django-oauth-toolkit would let it skip the question
             asked = request.GET.copy()
             del asked["approval_prompt"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.views import (
@@ -38,6 +38,26 @@ def open_to_pages(view: View) -> View:
     return answer
 
 
+def refuse_unstorable(view: View) -> View:
+    """Answer 400 where a parameter holds what no client or token can, rather than ask the database for it."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if any("\0" in value for _name, values in request.POST.lists() for value in values):
+            return JsonResponse({"error": "invalid_request"}, status=400)
+        return view(request, *args, **kwargs)
+
+    return answer
+
+
+class CodeTokenView(TokenView):
+    """Without the toolkit's device flow."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response: HttpResponseBase = self.authorization_flow_token_response(request)
+        return response
+
+
 class ResourceMetadataView(OAuthProtectedResourceMetadataView):
     """RFC 9728, for the MCP server and for the server as a whole."""
 
@@ -52,8 +72,8 @@ class ResourceMetadataView(OAuthProtectedResourceMetadataView):
         return "Jiyi 记忆"
 
 
-token = open_to_pages(TokenView.as_view())
-revoke = open_to_pages(RevokeTokenView.as_view())
+token = open_to_pages(refuse_unstorable(CodeTokenView.as_view()))
+revoke = open_to_pages(refuse_unstorable(RevokeTokenView.as_view()))
 register = open_to_pages(register_client)
 server_metadata = open_to_pages(OAuthServerMetadataView.as_view())
 resource_metadata = open_to_pages(ResourceMetadataView.as_view())

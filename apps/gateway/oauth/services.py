@@ -41,7 +41,10 @@ def register_application(*, name: str, redirect_uris: Sequence[str]) -> Any:
 
 
 def record_connection(*, user: User, application: Any, scopes: Collection[str], now: datetime) -> None:
-    """Note that tokens with these scopes were issued to the application for the person."""
+    """Note that tokens with these scopes are issued to the application for the person.
+
+    It locks the connection, so it comes first in its transaction: who disconnects the application waits or was sooner.
+    """
     ConnectedApp.objects.update_or_create(
         user=user,
         application=application,
@@ -61,7 +64,7 @@ def note_use(*, user: User, application_id: int, last_used_at: datetime | None, 
 @transaction.atomic
 def disconnect_apps(connections: QuerySet[ConnectedApp]) -> int:
     """Revoke all tokens and codes of these applications for these people; returns how many connections that were."""
-    found = list(connections.select_for_update())
+    found = list(connections.select_for_update(of=("self",)))
     for connection in found:
         held = {"user": connection.user_id, "application": connection.application_id}
         for model in (Grant, RefreshToken, AccessToken):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest
 from django.utils import timezone
 from oauth2_provider.oauth2_backends import OAuthLibCore
@@ -48,10 +49,12 @@ class Validator(OAuth2Validator):
         return bool(valid and request.user.is_active)
 
     def _save_bearer_token(self, token: dict[str, Any], request: Any, *args: Any, **kwargs: Any) -> None:
-        super()._save_bearer_token(token, request, *args, **kwargs)
-        record_connection(
-            user=request.user, application=request.client, scopes=token["scope"].split(), now=timezone.now()
-        )
+        scopes = token["scope"].split()
+        record_connection(user=request.user, application=request.client, scopes=scopes, now=timezone.now())
+        try:
+            super()._save_bearer_token(token, request, *args, **kwargs)
+        except ObjectDoesNotExist:  # the refresh token was deleted meanwhile: somebody has disconnected the application
+            raise errors.InvalidGrantError(request=request) from None
 
     def revoke_token(self, token: str, token_type_hint: str, request: Any, *args: Any, **kwargs: Any) -> None:
         super().revoke_token(token, token_type_hint, request, *args, **kwargs)

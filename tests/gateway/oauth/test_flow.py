@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, Application, Grant, RefreshToken
 
 from apps.accounts.models import User
 from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.services import clear_oauth
+from apps.gateway.oauth.services import clear_oauth, disconnect_apps
 from tests.support.http_server import HttpServer
 from tests.support.mcp import REVISIONS, McpCaller
 from tests.support.oauth import CALLBACK, App, answer_consent, make_browser
+from tests.support.processes import wait_until
 
 pytestmark = pytest.mark.spec("T2")
 
@@ -270,7 +273,45 @@ def test_a_code_is_worth_something_to_its_client_once_and_for_a_minute(
     assert app.redeem(code).json()["error"] == "invalid_grant"
     for grant in ("password", "client_credentials", "urn:ietf:params:oauth:grant-type:device_code"):
         body = {"grant_type": grant, "client_id": app.client_id, "username": "mei", "password": "x", "device_code": "x"}
-        assert app.http.post("/oauth/token", data=body).status_code in (400, 401, 404)
+        assert app.http.post("/oauth/token", data=body).json()["error"] == "unsupported_grant_type"
+
+
+@pytest.mark.parametrize("name", ["client_id", "code", "refresh_token", "redirect_uri", "scope", "resource", "token"])
+def test_what_no_database_holds_is_refused(app: App, window: httpx2.Client, name: str) -> None:
+    for body in ({"grant_type": "authorization_code"}, {"grant_type": "refresh_token"}):
+        given = {"client_id": app.client_id, "code": "x", "refresh_token": "x", "token": "x"} | body | {name: "a\0"}
+        for path in ("/oauth/token", "/oauth/revoke"):
+            assert app.http.post(path, data=given).json()["error"] == "invalid_request"
+    if name in ("client_id", "redirect_uri", "scope", "resource"):
+        assert window.get(app.authorization(**{name: "a\0"})).status_code == 400
+
+
+def test_a_scope_that_was_smuggled_in_is_not_given(app: App, window: httpx2.Client) -> None:
+    assert answer_consent(window, app.authorization(), choose="read write admin")["error"] == "invalid_scope"
+    assert not Grant.objects.exists()
+
+
+def test_a_token_that_is_refreshed_while_its_application_is_disconnected_ends(
+    app: App, window: httpx2.Client, mei: User
+) -> None:
+    tokens = app.connect(window)
+    answers = []
+    with transaction.atomic():
+        disconnect_apps(ConnectedApp.objects.filter(user=mei))
+        refreshing = threading.Thread(target=lambda: answers.append(app.refresh(tokens["refresh_token"]).json()))
+        refreshing.start()
+        wait_until(lambda: is_waited_for(connection))
+    refreshing.join()
+    assert answers == [{"error": "invalid_grant"}]
+    for model in (ConnectedApp, AccessToken, RefreshToken):
+        assert not model.objects.exists()
+
+
+def is_waited_for(connection: Any) -> bool:
+    """Whether somebody waits for a lock of this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid() = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity")
+        return any(blocked for (blocked,) in cursor.fetchall())
 
 
 def test_a_refresh_token_that_is_used_twice_ends_all_that_came_from_it(app: App, window: httpx2.Client) -> None:
