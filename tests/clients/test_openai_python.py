@@ -44,7 +44,7 @@ def test_a_conversation_with_a_real_model(openai: Environment, llama_account: Ac
     assert streamed["usages"][-1]["total_tokens"] > 0
     assert not any(streamed["usages"][:-1])
     # One session: continued by its header, then found again by the history that the client resends.
-    assert whole["session"] == streamed["session"]
+    assert whole["session"] == streamed["session"] == found["history"]["session"]
     assert found["history"]["text"].strip()
     responses = found["responses"]
     assert responses["status"] in ("completed", "incomplete")
@@ -54,8 +54,11 @@ def test_a_conversation_with_a_real_model(openai: Environment, llama_account: Ac
     assert responses["events"][0] == "response.created"
     assert responses["events"][-1] in ("response.completed", "response.incomplete")
     stored = llama_account.list_messages()
-    assert stored[:2] == [("user", TEXT), ("assistant", whole["text"])]
-    assert ("assistant", "".join(streamed["pieces"])) in stored
+    assert stored[:6] == [
+        *(("user", TEXT), ("assistant", whole["text"])),
+        *(("user", TEXT), ("assistant", "".join(streamed["pieces"]))),
+        *(("user", "And then?"), ("assistant", found["history"]["text"])),
+    ]
     assert found["embeddings"]["lengths"] == [1536, 1536]
     assert found["embeddings"]["indexes"] == [0, 1]
     assert found["embeddings"]["same"] < 1e-6
@@ -67,11 +70,13 @@ def test_a_turn_stores_what_was_said_once(openai: Environment, account: Account)
     assert found["whole"]["text"] == REPLY
     assert "".join(found["streamed"]["pieces"]) == REPLY
     assert found["streamed"]["finish_reason"] == ["stop"]
-    first, *others = account.list_sessions()[::-1]
-    assert found["whole"]["session"] == found["streamed"]["session"] == first
-    assert found["history"]["session"] in (first, *others)
-    said = [content for role, content in account.list_messages() if role == "user"]
-    assert said.count("And then?") == 1
+    (session,) = account.list_sessions()
+    assert session == found["whole"]["session"] == found["streamed"]["session"] == found["history"]["session"]
+    assert account.list_messages() == [
+        (role, content)
+        for said in (TEXT, TEXT, "And then?")
+        for role, content in (("user", said), ("assistant", REPLY))
+    ]
 
 
 def test_tools_and_formats_of_the_client(openai: Environment, account: Account, model: ScriptedModel) -> None:

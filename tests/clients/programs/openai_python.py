@@ -83,6 +83,8 @@ def history() -> None:
     said = [
         {"role": "user", "content": given["text"]},
         {"role": "assistant", "content": found["whole"]["text"]},
+        {"role": "user", "content": given["text"]},
+        {"role": "assistant", "content": "".join(found["streamed"]["pieces"])},
         {"role": "user", "content": "And then?"},
     ]
     raw = client.chat.completions.with_raw_response.create(model=model, messages=said, max_tokens=given["max_tokens"])
