@@ -89,7 +89,7 @@ lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade f
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
 	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
 	done
-	for name in js librechat claude_code mcp_conformance; do npm install --package-lock-only --prefix tests/clients/$$name || exit; done
+	for name in js librechat claude_code mcp_conformance openapi_typescript; do npm install --package-lock-only --prefix tests/clients/$$name || exit; done
 
 browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.support.browser

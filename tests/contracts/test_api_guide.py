@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.conftest import get_token
 from tests.client.guides import read_examples
 from tests.support.http_server import ApiClient
 
@@ -25,7 +24,8 @@ def test_the_examples_do_what_they_say(alice: ApiClient, tmp_path: Path):
     examples = [example for example in read_examples(GUIDE) if example.language == "bash"]
     assert [example.code.startswith(NOT_RUN) for example in examples] == [True] + [False] * (len(examples) - 1)
     script = "".join(f"{example.code}\necho '{MARK}'\n" for example in examples[1:])
-    environment = {"PATH": os.environ["PATH"], "JIYI": str(alice.base_url), "JIYI_TOKEN": get_token(alice)}
+    token = str(alice.headers["Authorization"]).removeprefix("Bearer ")
+    environment = {"PATH": os.environ["PATH"], "JIYI": str(alice.base_url), "JIYI_TOKEN": token}
     shell = ["bash", "-e", "-u", "-o", "pipefail"]
     done = subprocess.run(
         shell, input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from http import HTTPStatus
 from importlib import import_module
@@ -115,7 +116,7 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> dict[str, Any]:
         schema: dict[str, Any] = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
-        return schema | _describe_limits(field) if schema and direction == "request" else schema
+        return _describe_default(schema | _describe_limits(field)) if schema and direction == "request" else schema
 
     def _get_serializer_field_meta(
         self, field: serializers.Field[Any, Any, Any, Any], direction: Any
@@ -145,6 +146,14 @@ def _describe_limits(field: Any) -> dict[str, Any]:
             nothing = {} if field.allow_null or isinstance(field, serializers.CharField) else {"not": {"type": "null"}}
             return {"pattern": NOT_BLANK, **nothing}
     return {}
+
+
+def _describe_default(schema: dict[str, Any]) -> dict[str, Any]:
+    """Move a default into the description: openapi-typescript wants a field that has one to be given."""
+    if "default" not in schema or schema["default"] in ("", None):
+        return {name: value for name, value in schema.items() if name != "default"}
+    default = f"{json.dumps(schema.pop('default'))} by default."
+    return {**schema, "description": f"{schema.get('description', '')} {default.capitalize()}".strip()}
 
 
 def _add_examples(operation: dict[str, Any], described: Operation) -> None:
