@@ -80,8 +80,9 @@ OPERATIONS = {
         summary="Import conversations and memories from elsewhere",
         tag=TAG,
         description="An export of ChatGPT, Claude, mem0, Letta or Zep, a file of JSON lines, or an export of "
-        "everything from Jiyi. Conversations become sessions, and what was said in them is learned in the background. Memories "
-        "become memories. Importing a file again imports only what is new. With `dry_run`, nothing is written.",
+        "everything from Jiyi. Conversations become sessions, and what was said in them is learned in the background. "
+        "Memories become memories. Importing a file again imports only what is new. With `dry_run`, nothing is "
+        "written.",
         body=Body(PastImportRequest, {"file": "@chatgpt-export.zip"}, media_type="multipart/form-data"),
         answers={
             200: Answer(ImportPreviewSerializer, PREVIEW, description="With `dry_run`: what the file holds."),
