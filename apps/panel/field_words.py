@@ -22,6 +22,8 @@ FIELD_LABELS = {
     "status": _("status"),
     "mode": _("mode"),
     "superseded_by": _("superseded by"),
+    "left_of": _("remaining part of"),
+    "proposal": _("proposal"),
     "muted": _("muted"),
     "content": _("content"),
     "tags": _("tags"),

@@ -26,12 +26,8 @@ def export_memories(user: User, kind: TransferKind) -> Iterator[bytes]:
 def export_rows(rows: QuerySet[Any], kind: TransferKind) -> Iterator[bytes]:
     """Yield these memories, which the caller has seen to that they may be read."""
     with transaction.atomic():
-        values = rows.values(*(_column(name) for name in kind.fields)).iterator(chunk_size=_AT_ONCE)
-        yield from _dump({name: _encode(row[_column(name)]) for name in kind.fields} for row in values)
-
-
-def _column(name: str) -> str:
-    return "superseded_by_id" if name == "superseded_by" else name
+        values = rows.values(*(kind.column(name) for name in kind.fields)).iterator(chunk_size=_AT_ONCE)
+        yield from _dump({name: _encode(row[kind.column(name)]) for name in kind.fields} for row in values)
 
 
 def _encode(value: Any) -> Any:

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
+from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
 from apps.core.text.fold import normalize_key
 from apps.memory.atomic.audit import describe_change as describe_atomic
 from apps.memory.atomic.audit import snapshot as snapshot_atomic
+from apps.memory.atomic.held_verdicts import HeldVerdict
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.serializers import AtomicMemorySerializer
 from apps.memory.atomic.text import TEXT_FIELDS as ATOMIC_TEXT_FIELDS
@@ -67,6 +69,8 @@ class TransferKind(ABC):
     """The field in which a clash of `identity` is told."""
     taken: ClassVar[str]
     embedded: ClassVar[MemoryKind]
+    links: ClassVar[tuple[str, ...]] = ("superseded_by",)
+    """Fields that name another memory of the kind."""
 
     @abstractmethod
     def check(self, values: Mapping[str, Any]) -> str | None:
@@ -102,16 +106,30 @@ class TransferKind(ABC):
 
     def read_values(self, memory: Any) -> dict[str, Any]:
         """Return the fields of a stored memory, as Python values."""
-        values = {name: getattr(memory, name) for name in self.fields if name != "superseded_by"}
-        return values | {"superseded_by": memory.superseded_by_id}
+        return {name: getattr(memory, self.column(name)) for name in self.fields}
+
+    def column(self, name: str) -> str:
+        """Return the attribute that holds a field."""
+        return f"{name}_id" if name in self.links else name
+
+    @abstractmethod
+    def rename(self, given: dict[str, Any], own_ids: Mapping[UUID, UUID]) -> None:
+        """Put the IDs that memories get here into what a row says beside its links."""
 
 
-def _apply_plain(memory: Any, values: Mapping[str, Any], *, but: tuple[str, ...]) -> None:
+def _apply_plain(kind: TransferKind, memory: Any, values: Mapping[str, Any], *, but: tuple[str, ...]) -> None:
     for name, value in values.items():
-        if name == "superseded_by":
-            memory.superseded_by_id = value
-        elif name not in but:
-            setattr(memory, name, value)
+        if name not in but:
+            setattr(memory, kind.column(name), value)
+
+
+def _read_proposal(value: Any) -> dict[str, Any] | None:
+    """What accepting a pending memory does (A3)."""
+    try:
+        found = None if value is None else HeldVerdict.from_json(value)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError("Must be null or what an export holds here.") from error
+    return found.to_json() if found else None
 
 
 def _read_by(check: Any, name: str) -> Reader:
@@ -151,6 +169,9 @@ class LongTermTransfer(TransferKind):
     def check(self, values: Mapping[str, Any]) -> str | None:
         return None
 
+    def rename(self, given: dict[str, Any], own_ids: Mapping[UUID, UUID]) -> None:
+        """A long-term memory names others by its links only."""
+
     def identify(self, values: Mapping[str, Any]) -> str:
         return normalize_key(values["key"])
 
@@ -164,7 +185,7 @@ class LongTermTransfer(TransferKind):
         return absent | dict(given)
 
     def apply(self, memory: Any, values: Mapping[str, Any]) -> None:
-        _apply_plain(memory, values, but=LONG_TERM_TEXT_FIELDS)
+        _apply_plain(self, memory, values, but=LONG_TERM_TEXT_FIELDS)
         set_text(memory, key=values.get("key", memory.key), value=values.get("value", memory.value))
 
     def snapshot(self, memory: Any) -> Snapshot:
@@ -181,11 +202,15 @@ class LongTermTransfer(TransferKind):
 
 
 class AtomicTransfer(TransferKind):
-    """Atomic memories (A1)."""
+    """Atomic memories (A1).
+
+    A file also holds what accepting a pending one does, and of which memory one is the rest.
+    """
 
     name = "atomic"
     model = AtomicMemory
-    fields = AtomicMemorySerializer.Meta.fields
+    fields = (*AtomicMemorySerializer.Meta.fields, "left_of", "proposal")
+    links = ("superseded_by", "left_of")
     derived = DERIVED_FIELDS
     required = ("content",)
     made_at = "create_time"
@@ -197,7 +222,14 @@ class AtomicTransfer(TransferKind):
         "tags": lambda value: list(dict.fromkeys(tag.strip() for tag in _read_by(check_atomic, "tags")(value))),
         **dict.fromkeys(("timestamp", "create_time", "updated_at"), read_time),
         **dict.fromkeys(("event_start", "event_end"), read_optional_time),
+        "left_of": read_optional_id,
+        "proposal": _read_proposal,
     }
+
+    def rename(self, given: dict[str, Any], own_ids: Mapping[UUID, UUID]) -> None:
+        for target in (given.get("proposal") or {}).get("targets", ()):
+            if target["kind"] == MemoryKind.ATOMIC:
+                target["id"] = str(own_ids.get(UUID(target["id"]), target["id"]))
 
     def check(self, values: Mapping[str, Any]) -> str | None:
         return find_event_problem(values.get("event_start"), values.get("event_end"))
@@ -210,12 +242,12 @@ class AtomicTransfer(TransferKind):
         absent = {
             "session_id": None, "message_id": None, "tags": [], "timestamp": made, "event_start": None,
             "event_end": None, "status": Status.ACTIVE, "superseded_by": None, "muted": False, "create_time": made,
-            "updated_at": made,
+            "updated_at": made, "left_of": None, "proposal": None,
         }  # fmt: skip
         return absent | dict(given)
 
     def apply(self, memory: Any, values: Mapping[str, Any]) -> None:
-        _apply_plain(memory, values, but=ATOMIC_TEXT_FIELDS)
+        _apply_plain(self, memory, values, but=ATOMIC_TEXT_FIELDS)
         set_content(memory, values.get("content", memory.content))
 
     def snapshot(self, memory: Any) -> Snapshot:

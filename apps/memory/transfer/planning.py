@@ -17,6 +17,7 @@ from apps.memory.transfer.types import ImportPlan, Note, PlannedRow, ReadRow, Ro
 
 _AT_ONCE = 5_000
 _CURRENT = (Status.ACTIVE, Status.PENDING)
+_LINK_NOTES = {"superseded_by": Note.NO_SUCCESSOR, "left_of": Note.NO_ORIGIN}
 
 
 def plan_import(*, user: User, kind: TransferKind, items: Sequence[Any]) -> ImportPlan:
@@ -46,7 +47,7 @@ class _Planner:
         self._known = self._fetch(self._own_ids.values())
         self._sessions = self._keep_own(Session, "session_id")
         self._messages = self._keep_own(Message, "message_id")
-        linked = {row.given.get("superseded_by") for row in rows} - {None} - ids
+        linked = {row.given.get(name) for row in rows for name in kind.links} - {None} - ids
         self._linked = set(self._in_portions(linked, "id"))
 
     def _find_foreign(self, ids: Collection[UUID]) -> set[UUID]:
@@ -90,11 +91,13 @@ class _Planner:
             if given.get(name) is not None and given[name] not in known:
                 given[name] = None
                 notes.append(note)
-        successor = given.get("superseded_by")
-        if successor is not None:
-            given["superseded_by"] = self._own_ids.get(successor, successor if successor in self._linked else None)
-            if given["superseded_by"] is None:
-                notes.append(Note.NO_SUCCESSOR)
+        for name, note in ((link, _LINK_NOTES[link]) for link in self._kind.links):
+            target = given.get(name)
+            if target is not None:
+                given[name] = self._own_ids.get(target, target if target in self._linked else None)
+                if given[name] is None:
+                    notes.append(note)
+        self._kind.rename(given, self._own_ids)
         memory = self._known.get(own_id) if own_id else None
         before = None if memory is None else self._kind.read_values(memory)
         found = PlannedRow(

@@ -50,6 +50,9 @@ class Note(StrEnum):
     NO_SUCCESSOR = "no_successor"
     """What took its place is neither in the file nor among the person's memories."""
 
+    NO_ORIGIN = "no_origin"
+    """The memory of which it is the rest is neither in the file nor among the person's memories."""
+
 
 Reasons = Mapping[str, Sequence[str]]
 """Why a row cannot be imported: sentences by field, "" for the row as a whole."""

@@ -31,6 +31,7 @@ NOTES = {
     Note.NO_SESSION: gettext_lazy("Its conversation does not exist here, so it is imported without it."),
     Note.NO_MESSAGE: gettext_lazy("Its message does not exist here, so it is imported without it."),
     Note.NO_SUCCESSOR: gettext_lazy("The memory that replaced it does not exist here, so it is imported without it."),
+    Note.NO_ORIGIN: gettext_lazy("The memory it is a part of does not exist here, so it is imported without it."),
 }
 
 _REASONS = (
@@ -43,6 +44,7 @@ _REASONS = (
     gettext_noop("Must be an ISO 8601 time with an offset, such as 2026-11-20T08:30:00Z."),
     gettext_noop("The chain of replacements leads back to this memory."),
     gettext_noop("Only a superseded memory can have a successor."),
+    gettext_noop("Must be null or what an export holds here."),
     gettext_noop("Requires event_start."),
     gettext_noop("Must not be before event_start."),
     gettext_noop("Out of range: it has no valid date in some time zones."),

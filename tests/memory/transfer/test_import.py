@@ -12,9 +12,11 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict
+from apps.memory.atomic.held_verdicts import HeldVerdict, Target
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.undo import undo_operation
+from apps.memory.judging.types import Reason, Relation
 from apps.memory.long_term.deletion import forget_memories
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import (
@@ -26,7 +28,7 @@ from apps.memory.models import (
     LongTermMemory,
 )
 from apps.memory.retrieval import retrieve_relevant_memories
-from apps.memory.services import create_memory, record_entries, reject_memory, update_memory
+from apps.memory.services import accept_atomic_memory, create_memory, record_entries, reject_memory, update_memory
 from apps.memory.transfer import services
 from apps.memory.transfer.exporting import export_memories
 from apps.memory.transfer.kinds import ATOMIC, LONG_TERM, TransferKind
@@ -34,6 +36,7 @@ from apps.memory.transfer.planning import plan_import
 from apps.memory.transfer.reading import parse_file
 from apps.memory.transfer.services import import_memories
 from apps.memory.transfer.types import ImportRefused, Note, PlanChanged, RowAction
+from apps.memory.types import MemoryKind
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4")]
@@ -386,3 +389,58 @@ def test_planning_takes_the_same_number_of_queries_for_many_rows(
     with django_assert_max_num_queries(8):
         plan = plan_import(user=user, kind=LONG_TERM, items=rows)
     assert plan.counts == {"create": 500, "update": 0, "skip": 0, "error": 0}
+
+
+@pytest.mark.spec("A3")
+def test_a_pending_memory_still_ends_what_it_would_have_ended_and_what_is_left_names_its_origin(user: User) -> None:
+    ended, left, pending = create_atomic_memories(
+        user=user,
+        drafts=[
+            AtomicDraft(content="用户住在利兹，喜欢茶。", status="superseded"),
+            AtomicDraft(content="用户喜欢茶。"),
+            AtomicDraft(content="用户住在约克。", status="pending"),
+        ],
+        now=NOW,
+    )
+    active = bring_atomic(user, "用户住在巴斯。")
+    verdict = HeldVerdict(
+        Reason.UNSURE, Relation.CONTRADICTS, [Target(MemoryKind.ATOMIC, active.id, active.content)], left="用户喜欢茶。"
+    )
+    AtomicMemory.objects.filter(id=left.id).update(left_of=ended)
+    AtomicMemory.objects.filter(id=pending.id).update(proposal=verdict.to_json())
+    exported = export(user, ATOMIC)
+    other = UserFactory()
+    bring(other, *exported, kind=ATOMIC)
+    assert {row["content"]: row["proposal"] for row in export(other, ATOMIC) if row["proposal"]} == {
+        pending.content: {
+            **verdict.to_json(),
+            "targets": [{"kind": "atomic", "id": str(of(other, active).id), "text": active.content, "item": None}],
+        }
+    }
+    assert of(other, left).left_of == of(other, ended)
+    accept_atomic_memory(user=other, memory_id=of(other, pending).id, now=NOW)
+    assert of(other, active).status == "superseded"
+    assert of(user, active).status == "active"
+    again = bring(other, *exported, kind=ATOMIC)
+    assert again.created == 0
+
+
+def of(user: User, memory: AtomicMemory) -> AtomicMemory:
+    """The memory of this person that says the same."""
+    return AtomicMemory.objects.get(user=user, content=memory.content)
+
+
+def bring_atomic(user: User, content: str) -> AtomicMemory:
+    (memory,) = create_atomic_memories(user=user, drafts=[AtomicDraft(content=content)], now=NOW)
+    return memory
+
+
+@pytest.mark.parametrize("proposal", [5, {}, {"reason": "unsure"}, "text", {"reason": "nonsense", "relation": "new"}])
+def test_a_proposal_that_is_none_is_refused(user: User, proposal: Any) -> None:
+    reasons = refused(user, {"content": "c", "status": "pending", "proposal": proposal}, kind=ATOMIC)
+    assert reasons == {1: {"proposal": ["Must be null or what an export holds here."]}}
+
+
+def test_a_rest_whose_origin_is_not_here_is_brought_without_it(user: User) -> None:
+    plan = plan_import(user=user, kind=ATOMIC, items=[{"content": "c", "left_of": str(uuid4())}])
+    assert (plan.rows[0].notes, plan.rows[0].given["left_of"]) == ((Note.NO_ORIGIN,), None)

@@ -84,7 +84,8 @@ class Command(BaseCommand):
                     return
 
     def _show_preview(self, preview: Preview) -> None:
-        table = Table(title=f"Format: {preview.format}", show_header=False, title_justify="left")
+        self.stdout.write(f"Format: {preview.format}")
+        table = Table(show_header=False)
         table.add_row("Conversations", str(preview.conversations))
         table.add_row("Messages", str(preview.messages))
         table.add_row("Memories", str(preview.memories))
@@ -103,7 +104,8 @@ class Command(BaseCommand):
 
     def _report(self, past_import: PastImport) -> None:
         counts = past_import.counts
-        table = Table(title=f"Import {past_import.id}: {past_import.state}", show_header=False, title_justify="left")
+        self.stdout.write(f"Import {past_import.id}: {past_import.state}")
+        table = Table(show_header=False)
         for name, count in counts.get("imported", {}).items():
             table.add_row(f"Imported {name}", str(count))
         for reason, count in counts.get("skipped", {}).items():
