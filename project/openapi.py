@@ -66,6 +66,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": "0.1.0",
     "OAS_VERSION": "3.1.1",
     "TAGS": [{"name": name, "description": description} for name, description in TAGS.items()],
+    "SORT_OPERATIONS": False,  # the order of the URL conf
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_SUFFIX": "",
@@ -80,7 +81,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {
         "deepLinking": True,
-        "persistAuthorization": True,
         "displayRequestDuration": True,
         "docExpansion": "list",
         "defaultModelsExpandDepth": 0,

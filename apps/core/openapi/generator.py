@@ -177,9 +177,11 @@ def finish(result: dict[str, Any], **_kwargs: Any) -> dict[str, Any]:
     for kind, named in list_components().items():
         components[kind] = dict(sorted({**components.get(kind, {}), **named}.items()))
     components["schemas"].pop(_NULL, None)
+    schemes = components["securitySchemes"]
     components["securitySchemes"] = {
-        SECURITY[name]: {**scheme, "description": _SECURITY_TEXTS[SECURITY[name]]}
-        for name, scheme in components["securitySchemes"].items()
+        name: {**schemes[guessed], "description": _SECURITY_TEXTS[name]}
+        for guessed, name in SECURITY.items()
+        if guessed in schemes
     }
     for operations in result["paths"].values():
         for operation in operations.values():
