@@ -142,8 +142,9 @@ def responses() -> None:
             events.append(event.type)
             if event.type == "response.output_text.delta":
                 pieces.append(event.delta)
-        final = stream.get_final_response()
-    found["responses"] |= {"events": events, "pieces": pieces, "final": final.output_text}
+            elif event.type in ("response.completed", "response.incomplete"):  # the latter where the limit was met
+                found["responses"] |= {"final": event.response.output_text}
+    found["responses"] |= {"events": events, "pieces": pieces}
 
 
 def refused(ask: Any) -> dict[str, Any]:
