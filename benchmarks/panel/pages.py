@@ -23,6 +23,7 @@ from django.utils import timezone
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
+from apps.gateway.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,
@@ -46,6 +47,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "chat.Strategy": ("warm", NOTHING),
     "summaries.SessionSummary": ("咖啡", NOTHING),
     "accounts.ApiToken": ("client 1", NOTHING),
+    "gateway.ConnectedApp": ("app 1", NOTHING),
     "accounts.User": ("person 1", NOTHING),
     "accounts.EndUser": ("customer 1", NOTHING),
     "memory.Change": ("00000000-0000-4000-8000-000000000000",),
@@ -239,6 +241,7 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
         Change.objects.all(),
         Work.objects.all(),
         ApiToken.objects.all(),
+        ConnectedApp.objects.all(),
     ):
         yield _page(_title(rows.model, "one"), f"{_name(rows.model)}_change", {}, rows.filter(**mine)[:1].get().pk)
     served = EndUser.objects.filter(service=owner)[:1].get()

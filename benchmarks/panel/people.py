@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.utils import timezone
+from oauth2_provider.models import Application
 
 from apps.accounts.models import ApiToken, User
 from apps.conversations.models import Message, Session
+from apps.gateway.models import ConnectedApp
 from apps.memory.models import ContextEntry, ForgottenKey, SharedContext
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from benchmarks.panel.copying import copy_rows
@@ -20,7 +22,8 @@ from benchmarks.panel.texts import THINGS, say, time_of
 def fill_belongings(
     user: Any, sessions: Sequence[Session], messages: Sequence[Message], count: int, draw: random.Random
 ) -> None:
-    """Store tokens, end users, versions of the profile, proposals for it, shared contexts, digests of what was deleted.
+    """Store tokens, connected apps, end users, versions of the profile, proposals for it, shared contexts, digests of
+    what was deleted.
 
     The first context has an entry for each of the others.
     """
@@ -35,6 +38,18 @@ def fill_belongings(
         )
         for number in range(count)
     )
+    apps = [
+        Application(
+            client_id=f"{user.pk} {number}",
+            client_secret="",
+            hash_client_secret=False,
+            name=f"app {number}",
+            redirect_uris="https://app.example/callback",
+        )
+        for number in range(count)
+    ]
+    Application.objects.bulk_create(apps, batch_size=1_000)
+    copy_rows(ConnectedApp(user=user, application=app, scopes=["read"]) for app in apps)
     names = [f"customer {number}" for number in range(count)]
     served = [User(username=f"{user.pk}+{name}", password="!", service=user, external_id=name) for name in names]
     User.objects.bulk_create(served, batch_size=1_000)

@@ -89,7 +89,9 @@ def test_what_django_itself_refuses_has_the_one_shape_too(headers: dict[str, str
     assert (page.status_code, page["Content-Type"]) == (400, "text/html; charset=utf-8")
 
 
-@pytest.mark.parametrize("path", ["/chat", "/chat/", "/chat/sessions/", "/memory", "/api", "/healthz/"])
+@pytest.mark.parametrize(
+    "path", ["/chat", "/chat/", "/chat/sessions/", "/memory", "/api", "/healthz/", "/.well-known/x"]
+)
 def test_nothing_at_a_path_of_the_api_has_the_one_shape(path: str):
     assert_error(Client().get(path), status=404, code="not_found")
 
