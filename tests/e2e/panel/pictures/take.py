@@ -30,6 +30,7 @@ from apps.memory.models import LongTermMemory, SharedContext, WorkingMemory
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
 from tests.e2e.panel.pictures.living import Living, leave_work
+from tests.gateway.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
@@ -64,6 +65,28 @@ def show_last_reply(page: Page) -> None:
     page.locator("#sessions li a").first.click()
     page.locator("article.assistant .memory-chip").last.click()
     expect(page.locator("#details [data-component]").first).to_be_visible()
+
+
+def preview_past(page: Page) -> None:
+    """In the chat: what an archive of ChatGPT contains, before it is imported."""
+    titles = ("Two weeks on Crete", "Leaving the old job", "A cat that scratches", "Sourdough for beginners")
+    said = (
+        "We want to hike from village to village. What should we pack?",
+        "How do I tell my boss that I am leaving in March?",
+        "Our cat has discovered the sofa. What helps?",
+        "My bread stays flat. I bake it every Sunday.",
+    )
+    mapping = CHATGPT_CONVERSATION["mapping"]
+    conversations = []
+    for number, (title, text) in enumerate(zip(titles, said, strict=True)):
+        conversation = json.loads(json.dumps({**CHATGPT_CONVERSATION, "mapping": mapping}))
+        conversation |= {"title": title, "conversation_id": f"c{number}"}
+        conversation["mapping"]["ask"]["message"]["content"]["parts"][1] = text
+        conversations.append(conversation)
+    archive = make_zip({"conversations.json": as_json(conversations)})
+    file = {"name": "chatgpt-export.zip", "mimeType": "application/zip", "buffer": archive}
+    page.locator("#import-file").set_input_files(file)  # type: ignore[arg-type]
+    page.locator("#import summary").click()
 
 
 def show_table(page: Page) -> None:
@@ -177,6 +200,7 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-apps", "/admin/gateway/connectedapp/", height=440),
         Shot("chat", "/", act=show_last_reply),
         Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
+        Shot("chat-import", "/", act=preview_past, height=900),
         Shot("panel-overview", "/admin/", height=1300),
         Shot("panel-memories", LONG_TERM),
         Shot("panel-table", LONG_TERM, act=show_table),
