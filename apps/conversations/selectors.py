@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Session
@@ -100,3 +100,10 @@ def make_window(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]], *,
         seen.add(line.id)
     summaries = [line for line, _reply_to in lines if line.role == Role.SUMMARY]
     return Window(rounds=tuple(map(tuple, rounds)), summary=summaries[-1] if summaries else None)
+
+
+def count_said(*, user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Return how many messages of the user and the assistant each of these sessions has; none is left out as 0."""
+    said = Message.objects.filter(user=user, session__in=session_ids, role__in=(Role.USER, Role.ASSISTANT))
+    rows = said.order_by().values("session_id").annotate(n=Count("id"))
+    return {row["session_id"]: row["n"] for row in rows}

@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from apps.accounts.models import User
+from apps.accounts.services import keep_account
 from apps.conversations.models import Message, MessageStatus, Recording, Role, Session, Work
 from apps.conversations.queue.services import add_work
 from apps.conversations.services import delete_sessions, lock_session, make_title
@@ -83,9 +84,9 @@ def import_conversation(
     The session is made if it is not there; with it, only messages that it does not have yet are added, by their IDs.
     Raises `NotFound` where somebody else has a session with this ID.
     """
-    created = not Session.objects.filter(id=session_id).exists()
-    if created:
-        Session.objects.create(id=session_id, user=user, title=title, created_at=started_at, last_active_at=started_at)
+    keep_account(user)
+    values = {"user": user, "title": title, "created_at": started_at, "last_active_at": started_at}
+    _session, created = Session.objects.get_or_create(id=session_id, defaults=values)
     session = lock_session(user=user, session_id=session_id)
     ids = [message.id for message in messages if message.id]
     known = set(Message.objects.filter(session=session, id__in=ids).values_list("id", flat=True))

@@ -14,17 +14,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import IO, Any
+from uuid import UUID
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
 from apps.accounts.services.restoring import restore_person
 from apps.conversations.queue.services import DATABASE_ERRORS
+from apps.conversations.selectors import count_said
 from apps.conversations.services.past_turns import drop_work, import_conversation, withdraw_sessions
 from apps.core.errors import JiyiError
 from apps.gateway.imports.payloads import (
@@ -88,7 +90,8 @@ def claim_one(past_import: PastImport, *, token: str, now: datetime) -> PastImpo
 
 @transaction.atomic
 def _claim(imports: QuerySet[PastImport], *, token: str, now: datetime) -> PastImport | None:
-    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    # A run that the database has ended comes back under its name.
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now) | Q(claim=token)
     due = imports.filter(free, state__in=UNDER_WAY)
     found = due.select_for_update(no_key=True, skip_locked=True).first()
     if found is None:
@@ -338,14 +341,14 @@ def _restore(past_import: PastImport, *, token: str) -> None:
 
 def _undo(past_import: PastImport, *, token: str) -> bool:
     """Take back some of what an import brought: what was learned from its messages, its memories, then its sessions."""
-    made = past_import.items.filter(made_session=True, session__isnull=False).order_by("number")
+    user: User = past_import.user
     with _held(past_import, token=token) as now:
-        user: User = past_import.user
-        sessions = list(made.values_list("session_id", flat=True))
+        sessions = _list_own_sessions(past_import)
         counts = past_import.counts.setdefault("undone", {"sessions": 0, "operations": 0, "kept": 0})
         drop_work(user=user, session_ids=sessions)
         before = past_import.undo_before
         operations = list_caused_operations(user, session_ids=sessions, before=before, limit=UNDONE_TOGETHER)
+        left = True
         if operations:
             _withdraw(past_import, [operation for _newest, operation in operations], now=now)
             past_import.undo_before = operations[-1][0]
@@ -355,11 +358,21 @@ def _undo(past_import: PastImport, *, token: str) -> bool:
                 _withdraw(past_import, [past_import.operation], now=now)
         else:
             counts["sessions"] += withdraw_sessions(user=user, session_ids=sessions[:UNDONE_TOGETHER])
+            left = len(sessions) > UNDONE_TOGETHER
         past_import.save(update_fields=["counts", "undo_before"])
-        left = bool(operations) or len(sessions) > UNDONE_TOGETHER or not counts.get("memories") or made.exists()
     if not left:
         _end(past_import, token=token, state=PastImport.State.UNDONE, problem=past_import.problem)
     return left
+
+
+def _list_own_sessions(past_import: PastImport) -> list[UUID]:
+    """The sessions that the import made, but those in which something was said since: they are the person's now."""
+    made = past_import.items.filter(made_session=True, session__isnull=False).order_by("number")
+    sessions = list(made.values_list("session_id", flat=True))
+    brought = past_import.items.filter(session__in=sessions).order_by().values("session_id").annotate(n=Sum("count"))
+    own = {row["session_id"]: row["n"] for row in brought}
+    said = count_said(user=past_import.user, session_ids=sessions)
+    return [session_id for session_id in sessions if said.get(session_id, 0) <= own[session_id]]
 
 
 def _withdraw(past_import: PastImport, operations: Sequence[Any], *, now: datetime) -> None:

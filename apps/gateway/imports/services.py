@@ -102,6 +102,8 @@ def remove_import(*, user: User, import_id: UUID, now: datetime) -> PastImport |
 def undo_import(*, user: User, import_id: UUID, now: datetime) -> PastImport:
     """Have workers undo an import: its sessions, its memories, and what was learned from it go.
 
+    What the person has built on since stays: sessions that they continued, memories that were changed.
+
     Raises `NotFound`; `Conflict` for one that is under way or undone, and for a restored export of our own.
     """
     found = _lock(user, import_id)

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
+from apps.core.text.instructions import is_instruction
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.do_not_relearn import find_forgotten
 from apps.memory.judging.exact import digest_content, normalize_content
@@ -71,8 +72,8 @@ class Adopted:
 def adopt_memories(*, user: User, memories: Sequence[ForeignMemory], operation: UUID, now: datetime) -> Adopted:
     """Take in memories from another memory store, as part of one operation. Nothing that is here is changed.
 
-    Left out is what is here: imported before, said by an active memory, or deleted by its owner since. One that has
-    ended is kept as superseded. A bad one costs no other.
+    What reads as an instruction waits for review, and one that has ended is kept as superseded. Left out is what is
+    here: imported before, said by an active memory, or deleted by its owner since. A bad one costs no other.
     """
     lock_memories(user)
     outcomes: dict[UUID, Adoption] = {}
@@ -131,12 +132,20 @@ def _digest(user: User, memory: ForeignMemory) -> str:
     return digest_key(user, normalize_key(memory.key)) if memory.key else digest_content(user, memory.content)
 
 
+def _choose_status(memory: ForeignMemory) -> Status:
+    """What reads as an instruction waits for review, wherever it comes from (A3)."""
+    if memory.ended:
+        return Status.SUPERSEDED
+    text = f"{memory.key}: {memory.value}" if memory.key else memory.content
+    return Status.PENDING if is_instruction(text) else Status.ACTIVE
+
+
 def _make_row(kind: TransferKind, memory: ForeignMemory, *, now: datetime) -> dict[str, Any]:
     """The memory in the form of a file of memories."""
     said_at = (memory.said_at or now).isoformat()
     row: dict[str, Any] = {
         "id": str(memory.id),
-        "status": Status.SUPERSEDED if memory.ended else Status.ACTIVE,
+        "status": _choose_status(memory),
         "muted": memory.muted,
         "updated_at": now.isoformat(),
     }

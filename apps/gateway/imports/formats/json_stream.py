@@ -8,6 +8,7 @@ that exports consist of are at the top (``[…]``), under a name (``{"results": 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
@@ -18,7 +19,7 @@ READ_AT_ONCE = 256 * 1024
 MAX_ELEMENT_CHARACTERS = 64 * 1024 * 1024
 """Of one element: conversations with pasted files reach a few million."""
 
-_IN_NUMBERS = "+-.0123456789Ee"
+_REST_OF_NUMBER = re.compile(r"[-+.0-9Ee]*\Z")
 _SPACE = " \t\n\r"
 _DECODER = json.JSONDecoder()
 
@@ -159,7 +160,7 @@ class _Scanner:
                 broken = "The file breaks off in the middle." if self._is_cut(error) else "The file is not valid JSON."
                 raise UnreadableFile(broken) from error
             # A number may go on in what has not been read yet.
-            if not self._buffer[end:].strip(_IN_NUMBERS) and isinstance(value, int | float) and self._fill_more():
+            if isinstance(value, int | float) and _REST_OF_NUMBER.match(self._buffer, end) and self._fill_more():
                 continue
             self._place = end
             return value

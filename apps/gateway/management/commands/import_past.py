@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,9 @@ from apps.gateway.imports.types import Format, UnreadableFile
 from apps.gateway.models import ImportItem, PastImport
 
 SHOWN = 20
+WATCH_EVERY = 0.5
+"""Seconds, while a worker is at it."""
+
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended."""
 
@@ -78,6 +82,8 @@ class Command(BaseCommand):
                 claimed = claim_one(created, token=token, now=timezone.now())
                 if claimed is not None:
                     run_slice(claimed, token=token, seconds=1.0, progress=partial(show, claimed))
+                else:
+                    time.sleep(WATCH_EVERY)
                 created.refresh_from_db()
                 show(created)
                 if created.state not in UNDER_WAY:
