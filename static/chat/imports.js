@@ -14,6 +14,7 @@ const UNDER_WAY = new Set(["queued", "reading", "running", "undoing"]);
 export class ImportDialog {
   #shown = null; // the import that the dialog shows
   #timer = null;
+  #looked = null; // the file that is being looked through
 
   constructor({ onImported }) {
     this.onImported = onImported;
@@ -65,6 +66,7 @@ export class ImportDialog {
   }
 
   #show(nodes, actions = []) {
+    delete this.body.dataset.import;
     this.body.replaceChildren(...nodes.filter(Boolean));
     this.actions.replaceChildren(...actions);
   }
@@ -72,6 +74,7 @@ export class ImportDialog {
   // Choosing a file
 
   #showChoice() {
+    this.#looked = null;
     const choose = button(
       { class: "button primary", on: { click: () => this.input.click() } },
       gettext("Choose a file"),
@@ -117,6 +120,7 @@ export class ImportDialog {
   async #look(file) {
     this.input.value = "";
     if (!file) return;
+    this.#looked = file;
     if (!this.dialog.open) openDialog(this.dialog);
     this.#show([
       el(
@@ -127,8 +131,10 @@ export class ImportDialog {
       ),
     ]);
     try {
-      this.#showPreview(file, await api.previewImport(file));
+      const preview = await api.previewImport(file);
+      if (this.#looked === file) this.#showPreview(file, preview);
     } catch (error) {
+      if (this.#looked !== file) return; // another one was dropped meanwhile
       this.#show([el("p", { class: "problem", role: "alert" }, sayProblem(error.message))], [this.#back()]);
     }
   }
@@ -213,8 +219,6 @@ export class ImportDialog {
   #showImport(past) {
     const again = this.body.dataset.import === past.id && this.body.dataset.state === past.state;
     const focused = again && this.actions.contains(document.activeElement);
-    this.body.dataset.import = past.id;
-    this.body.dataset.state = past.state;
     const { report } = past;
     this.#show(
       [
@@ -228,8 +232,10 @@ export class ImportDialog {
         report.skipped && leftOut({ ...report.skipped, ...report.left_out, failed: report.failed }),
         ...remarks(past),
       ],
-      this.#actionsFor(past, again),
+      this.#actionsFor(past),
     );
+    this.body.dataset.import = past.id;
+    this.body.dataset.state = past.state;
     if (focused || !again) this.actions.lastChild?.focus();
   }
 
