@@ -75,7 +75,8 @@ def test_the_same_content_again_is_200(client: APIClient) -> None:
 def test_clearing_all(client: APIClient, user: User) -> None:
     create(user, "tea")
     create(user, "coffee")
-    assert client.delete(ATOMIC).json() == {"deleted": 2}
+    assert client.delete(ATOMIC).status_code == 400
+    assert client.delete(f"{ATOMIC}?confirm=all").json() == {"deleted": 2}
 
 
 def test_a_list_is_narrowed_and_ordered(client: APIClient, user: User) -> None:
