@@ -370,10 +370,13 @@ def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     answer = client.post(f"{MEMORIES}/batch-delete", {"ids": [str(two.id), str(one.id)]})
     assert (answer.status_code, answer.json()) == (200, {"deleted": 1, "missing": [str(one.id)]})
     assert listed(client, ordering="key") == ["k2", "k3"]
-    answer = client.delete(MEMORIES)
+    for unconfirmed in ("", "?confirm=", "?confirm=yes"):
+        assert error_fields(client.delete(MEMORIES + unconfirmed)) == {"confirm"}
+    assert listed(client, ordering="key") == ["k2", "k3"]
+    answer = client.delete(f"{MEMORIES}?confirm=all")
     assert (answer.status_code, answer.json()) == (200, {"deleted": 2})
     assert listed(client, status="all") == []
-    assert client.delete(MEMORIES).json() == {"deleted": 0}
+    assert client.delete(f"{MEMORIES}?confirm=all").json() == {"deleted": 0}
 
 
 @pytest.mark.parametrize("body", [{}, {"ids": []}, {"ids": "all"}, {"ids": ["x"]}, {"ids": [None]}, {"ids": None}])
@@ -506,7 +509,7 @@ def test_every_endpoint_hides_what_belongs_to_another(client: APIClient) -> None
     batch = client.post(f"{MEMORIES}/batch-delete", {"ids": [str(theirs.id)], "copies": True}).json()
     assert batch == {"deleted": 0, "missing": [str(theirs.id)]}
     assert client.post(MEMORIES, {"category": "fact", "key": "颜色", "value": "蓝色"}).status_code == 201
-    assert client.delete(MEMORIES).json() == {"deleted": 1}
+    assert client.delete(f"{MEMORIES}?confirm=all").json() == {"deleted": 1}
     assert list(LongTermMemory.objects.order_by("id").values()) == before
 
 
