@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from apps.conversations.types import RecordedMessage
-from apps.gateway.imports.types import Format, Item, Omission, PastConversation, PastMemory, PastMessage
+from apps.gateway.imports.types import Item, Omission, PastConversation, PastMemory, PastMessage
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.services import ForeignMemory
 
@@ -126,8 +126,3 @@ def _write_time(time: datetime | None) -> str | None:
 
 def _read_time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
-
-
-def read_format(name: str) -> Format:
-    """Return the format of that name."""
-    return Format(name)

@@ -32,7 +32,6 @@ from apps.core.errors import JiyiError
 from apps.gateway.imports.payloads import (
     get_session_id,
     make_items,
-    read_format,
     read_memory,
     read_messages,
     read_started_at,
@@ -155,7 +154,7 @@ def _read(past_import: PastImport, *, token: str) -> None:
         past_import.items.all().delete()
         past_import.state = PastImport.State.READING
         past_import.save(update_fields=["state"])
-    found = Preview(format=read_format(past_import.format))
+    found = Preview(format=Format(past_import.format))
     problem, number = "", 0
     with _open_file(past_import) as file:
         rows: list[ImportItem] = []
