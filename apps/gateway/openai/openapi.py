@@ -155,15 +155,17 @@ EMBEDDING_REQUEST = Component(
             },
             "model": _nullable("string", "The model that embeds here; `text-embedding-3-small` stands for it."),
             "encoding_format": _nullable(
-                "string", "How vectors are written: `float` or `base64`.", pattern="^(float|base64)$"
+                "string", "How vectors are written: `float` or `base64`.", pattern="^(float|base64)?$"
             ),
             "dimensions": _nullable(
                 "integer", "Fewer than 1,536 only where that loses nothing.", minimum=1, maximum=DIMENSIONS
             ),
             "user": _free("Ignored."),
+            "safety_identifier": _free("Ignored."),
         },
         "input",
-    ),
+    )
+    | {"additionalProperties": False},
 )
 EMBEDDING_ANSWER = Component(
     "EmbeddingList",

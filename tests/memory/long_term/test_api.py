@@ -370,7 +370,8 @@ def test_delete_one_some_and_all(client: APIClient, user: User) -> None:
     answer = client.post(f"{MEMORIES}/batch-delete", {"ids": [str(two.id), str(one.id)]})
     assert (answer.status_code, answer.json()) == (200, {"deleted": 1, "missing": [str(one.id)]})
     assert listed(client, ordering="key") == ["k2", "k3"]
-    error_fields(client.delete(MEMORIES), status=400, code="invalid")
+    for unconfirmed in ("", "?confirm=", "?confirm=yes"):
+        assert error_fields(client.delete(MEMORIES + unconfirmed)) == {"confirm"}
     assert listed(client, ordering="key") == ["k2", "k3"]
     answer = client.delete(f"{MEMORIES}?confirm=all")
     assert (answer.status_code, answer.json()) == (200, {"deleted": 2})
