@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from jsonschema import Draft202012Validator, FormatChecker
 
@@ -137,3 +138,8 @@ def test_texts_are_for_people_who_do_not_know_the_specification() -> None:
     texts = list(list_texts(get_document()))
     assert len(texts) > 300
     assert [text for text in texts if re.search(r"\b[A-Z]\d{1,2}\b", text)] == []
+
+
+def test_the_document_is_the_same_every_time():
+    first, second = (SchemaGenerator().get_schema(public=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    assert first == second

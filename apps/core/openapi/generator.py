@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import deepcopy
 from http import HTTPStatus
 from importlib import import_module
 from importlib.util import find_spec
@@ -86,9 +87,10 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
         return super().get_filter_backends() if is_list else []
 
     def _resolve(self, schema: Any) -> Any:
+        """Register what is referred to; copies, as post-processing changes them, and there is another document to come."""
         if not isinstance(schema, Component):
-            return schema
-        component = ResolvedComponent(schema.name, ResolvedComponent.SCHEMA, dict(schema.schema), schema.name)
+            return deepcopy(schema) if isinstance(schema, dict) else schema
+        component = ResolvedComponent(schema.name, ResolvedComponent.SCHEMA, deepcopy(schema.schema), schema.name)
         self.registry.register_on_missing(component)
         return component.ref
 
