@@ -77,5 +77,11 @@ def servers(data_dir: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
+    """pytest-django's: a server of this run's own is thrown away with its databases, whoever is still connected."""
+    return "postgres" in get_missing_servers() or bool(request.config.getoption("reuse_db"))
+
+
+@pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: None) -> None:
     """pytest-django's hook before the test database is made: by then there has to be a server."""

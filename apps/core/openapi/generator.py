@@ -87,7 +87,7 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
         return super().get_filter_backends() if is_list else []
 
     def _resolve(self, schema: Any) -> Any:
-        """Register what is referred to; copies, as post-processing changes them, and there is another document to come."""
+        """Register what is referred to; copies, as post-processing changes what it gets."""
         if not isinstance(schema, Component):
             return deepcopy(schema) if isinstance(schema, dict) else schema
         component = ResolvedComponent(schema.name, ResolvedComponent.SCHEMA, deepcopy(schema.schema), schema.name)
