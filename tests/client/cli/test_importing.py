@@ -19,7 +19,7 @@ from tests.gateway.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
 @pytest.fixture(autouse=True)
 def _worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that works while the command waits."""
-    monkeypatch.setattr("jiyi.cli.importing.time.sleep", lambda _seconds: run_imports(token="worker"))
+    monkeypatch.setattr("jiyi.cli.importing.sleep", lambda _seconds: run_imports(token="worker"))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_an_interrupted_wait_says_how_to_go_on(jiyi: Jiyi, archive: Path, monkey
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jiyi.cli.importing.time.sleep", interrupt)
+    monkeypatch.setattr("jiyi.cli.importing.sleep", interrupt)
     done = jiyi("import", str(archive))
     assert done.code == 130
     assert "jiyi import --follow" in done.err

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from time import sleep
 from typing import Any, BinaryIO
 
 import click
@@ -113,7 +113,7 @@ def _follow(given: Given, found: PastImport) -> PastImport:
             show(found.done, found.total)
             if found.state in ENDED:
                 return found
-            time.sleep(pause)
+            sleep(pause)
             found = given.client.imports.get(found.id)
     raise AssertionError("the pauses do not end")
 
