@@ -64,9 +64,9 @@ def follow(
 ) -> Branch:
     """Return what a request with this history and this last message of the user does to a session.
 
-    `whole`: the history is the whole conversation, so that an empty one means its beginning. What stands after the last
-    matched message was edited away, as long as a reply that was given here is among the matched ones: examples in a
-    prompt, which many conversations share, prove nothing.
+    What stands after the last matched message was edited away, as long as a reply that was given here is among the
+    matched ones: examples in a prompt, which many conversations share, prove nothing. `whole`: the client named the
+    session and sends all of it, so that any match will do, and an empty history means its beginning.
     """
     rows = sorted(stored, key=lambda row: (row.place, row.status != "replaced"))[-MAX_COMPARED:]
     skipped = max(len(history) - MAX_COMPARED, 0)
@@ -74,7 +74,7 @@ def follow(
     matched = list(pairs.values())
     found = tuple(pairs[at].id if at in pairs else None for at in range(len(history)))
     given_here = any(row.role == "assistant" and not row.from_history for row in matched)
-    if not (given_here or (whole and not history)):
+    if not (given_here or (whole and (matched or not history))):
         return Branch(asked=_find_unanswered(message, rows), matched=found)
     end = matched[-1].place if matched else (-1, 0)
     follows = not history or len(history) - 1 in pairs
@@ -86,7 +86,7 @@ def follow(
         for row in rows
         if row.status not in ("replaced", "pending")
         and row.id not in kept
-        and (row.place > end or _stands_between(row, matched) or _is_other_reply(row, restored))
+        and (row.place > end or (restored and (_stands_between(row, matched) or _is_other_reply(row, restored))))
         and not (asked and row.reply_to == asked.id)  # it stands until the new one is stored
     ]
     if asked and asked.status == "replaced":

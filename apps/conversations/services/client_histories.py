@@ -28,6 +28,9 @@ MAX_CANDIDATES = 5
 _EVIDENCE = 3
 """The newest replies of a history by which its session is looked for: the last one may come from elsewhere."""
 
+_SPARE = 20
+"""Stored messages that are read beyond twice as many as the history has: what was edited away stands between them."""
+
 ASKED_AGAIN = timedelta(minutes=10)
 """How long a first message that failed waits for the client to send it again."""
 
@@ -93,7 +96,7 @@ def find_session(*, user: User, given: ClientHistory, now: datetime) -> uuid.UUI
     candidates = list(dict.fromkeys(session_id for (session_id,) in rows))
     best: tuple[int, bool, uuid.UUID] | None = None
     for session_id in candidates[:MAX_CANDIDATES]:
-        branch = follow(given.before, given.message, _read_stored(user, session_id), whole=False)
+        branch = _compare(user, session_id, given, whole=False)
         score = (branch.count, not branch.replaced, session_id)
         if branch.is_known and branch.count >= min(2, len(given.before)) and (best is None or score[:2] > best[:2]):
             best = score
@@ -136,7 +139,7 @@ def open_client_round(
     Raises `NotFound` without the session.
     """
     session = lock_session(user=user, session_id=session_id)
-    branch = follow(given.before, given.message, _read_stored(user, session_id), whole=given.whole)
+    branch = _compare(user, session_id, given, whole=given.whole)
     _change_branch(session, branch, now=now)
     lines = _store_unseen(session, given.before, branch, learns=branch.is_known or given.whole, now=now)
     if branch.asked is None:
@@ -186,7 +189,9 @@ def close_client_round(
     """
     with transaction.atomic():
         session = lock_session(user=User(pk=opened.user_id), session_id=opened.session_id)
-        others = Message.objects.filter(reply_to=opened.message_id).exclude(status=MessageStatus.REPLACED)
+        # In the place of the reply may stand what was edited away before: it makes room, too.
+        stands = Q(reply_to=opened.message_id) & ~Q(status=MessageStatus.REPLACED)
+        others = Message.objects.filter(stands | Q(session=session, position=opened.position + 1))
         for other in others:
             session.last_position += 1
             Work.objects.filter(message=other).delete()
@@ -224,8 +229,22 @@ def _digest_texts(texts: Iterable[str]) -> list[str]:
     return [hashlib.md5(text.encode(), usedforsecurity=False).hexdigest() for text in wanted]
 
 
-def _read_stored(user: User, session_id: uuid.UUID) -> list[StoredMessage]:
-    rows = fetch_prepared(STORED, {"user": user.pk, "session": session_id, "limit": 2 * MAX_COMPARED})
+def _compare(user: User, session_id: uuid.UUID, given: ClientHistory, *, whole: bool) -> Branch:
+    """Follow the history through the newest stored messages, and through all of them where these leave a doubt.
+
+    Clients send a part of a long conversation, and nearly always one that continues it: older messages change nothing.
+    """
+    count = min(2 * len(given.before) + _SPARE, 2 * MAX_COMPARED)
+    newest = _read_stored(user, session_id, limit=count)
+    branch = follow(given.before, given.message, newest, whole=whole)
+    continues = given.before and branch.is_known and None not in branch.matched and not branch.restored
+    if continues or given.is_new_only or len(newest) < count:
+        return branch
+    return follow(given.before, given.message, _read_stored(user, session_id, limit=2 * MAX_COMPARED), whole=whole)
+
+
+def _read_stored(user: User, session_id: uuid.UUID, *, limit: int) -> list[StoredMessage]:
+    rows = fetch_prepared(STORED, {"user": user.pk, "session": session_id, "limit": limit})
     return [
         StoredMessage(
             id=message_id,
