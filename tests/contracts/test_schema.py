@@ -27,7 +27,7 @@ from tests.contracts.world import World, build_world
 from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient, HttpServer
 
-EXAMPLES = {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 4}
+EXAMPLES = {GenerationMode.POSITIVE: 1, GenerationMode.NEGATIVE: 3}
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,

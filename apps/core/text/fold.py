@@ -27,6 +27,11 @@ def fold(text: str) -> str:
     return converted
 
 
+def warm_up() -> None:
+    """Read the dictionary now, so that the first request of a process does not wait for it."""
+    _get_converter()
+
+
 def _get_converter() -> Any:
     global _converter
     if _converter is None:

