@@ -11,6 +11,9 @@ WORKERS ?= auto
 SOURCES := $(shell find apps clients project tests templates static locale docs requirements manage.py pyproject.toml \
              -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
+# Dozens of Python processes start in a test run: they compile every module once, and not each of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 CLIENT_LOCKS := tests/clients/requirements
 CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 

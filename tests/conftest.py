@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ _data_dir = pytest.StashKey[Path]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Move this run, and every process it starts, to a data folder of its own. Starts nothing."""
+    gc.set_threshold(50_000, 20, 100)  # walking dictionaries and tests again and again took a seventh of the time
     data_dir = config.stash[_data_dir] = make_data_folder()
     os.environ["JIYI_DATA_DIR"] = str(data_dir)
     # pytest-django has loaded the settings by now, and nobody has used them yet.
@@ -43,6 +45,12 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.REDIS_URL = urls.redis_url(data_dir)
         settings.CELERY_BROKER_URL = urls.broker_url(settings.REDIS_URL)
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what is imported by now: it stays."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

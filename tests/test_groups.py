@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.groups import GROUPS, NAMED_GROUPS, Group, list_commands
+from tests.support.groups import FOLDERS, GROUPS, NAMED_GROUPS, Group, list_commands
 
 
 @pytest.mark.parametrize("marks", [set(), {"e2e"}, {"llm"}, {"clients"}, {"long"}, {"e2e", "long"}, {"llm", "long"}])
@@ -21,6 +22,13 @@ def test_every_test_is_in_one_group_and_in_one_of_the_two_runs(marks: set[str]) 
         if eval(command[command.index("-m", 3) + 1], {}, names)
     ]
     assert runs == [(next(iter(marks - {"long"}), "unit"), "long" in marks)]
+
+
+def test_no_marked_test_stands_outside_the_folder_of_its_group() -> None:
+    tests = Path(__file__).parent
+    for group, folder in FOLDERS.items():
+        marked = {path for path in tests.rglob("test_*.py") if re.search(rf"mark\.{group}\b", path.read_text())}
+        assert {path for path in marked if not path.is_relative_to(tests.parent / folder)} == set()
 
 
 def test_only_a_name_runs_the_programs_of_others() -> None:

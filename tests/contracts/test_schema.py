@@ -1,7 +1,8 @@
 """What clients generated from the OpenAPI document meet: valid and hostile requests, answered as the document says.
 
-The requests are made up by schemathesis from the document itself, the same ones in every run. The long test lets its
-engine find more: sequences of requests that belong together, boundary values, other methods, requests without a token.
+`make test` sends the document's own examples with hostile headers. In the long tests schemathesis makes up requests
+from the document, the same ones in every run, and its engine finds more: sequences of requests that belong together,
+boundary values, other methods, requests without a token.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.contracts.world import World, build_world
 from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient, HttpServer
 
-EXAMPLES = {GenerationMode.POSITIVE: 1, GenerationMode.NEGATIVE: 3}
+EXAMPLES = {GenerationMode.POSITIVE: 2, GenerationMode.NEGATIVE: 4}
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -65,6 +66,7 @@ def make_somebody(http_server: HttpServer) -> tuple[World, str]:
         return build_world(client), str(client.headers["Authorization"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_operation)
 def test_every_operation_answers_as_the_document_says(operation: Any, http_server: HttpServer):
     def check(case: schemathesis.Case) -> None:
