@@ -17,7 +17,7 @@ from apps.pipeline import tasks
 from apps.profile.models import UserProfile
 from tests.support.http_server import ApiClient
 
-pytestmark = [pytest.mark.llm, pytest.mark.timeout(3_600)]
+pytestmark = [pytest.mark.llm, pytest.mark.long, pytest.mark.timeout(3_600)]
 
 TURNS = int(os.environ.get("WEAK_TURNS", "2"))
 TOGETHER = 2
