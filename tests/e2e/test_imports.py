@@ -132,12 +132,11 @@ def test_a_file_that_cannot_be_imported_is_told_in_the_pages_language(chat: Chat
 @pytest.mark.parametrize(
     ("language", "size", "dark"),
     [
-        ("en-GB", (1280, 800), False),
-        ("zh-CN", (1280, 800), True),
-        ("zh-CN", (390, 844), False),
-        ("en-GB", (390, 844), True),
+        pytest.param("en-GB", (1280, 800), False, marks=pytest.mark.long, id="english"),
+        pytest.param("zh-CN", (1280, 800), True, id="dark"),
+        pytest.param("zh-CN", (390, 844), False, marks=pytest.mark.long, id="phone"),
+        pytest.param("en-GB", (390, 844), True, id="dark-phone"),
     ],
-    ids=["english", "dark", "phone", "dark-phone"],
 )
 def test_it_fits_every_screen(
     open_chat: Callable[..., ChatPage],
