@@ -24,7 +24,7 @@ from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 from tests.support.factories import SessionFactory
 
-pytestmark = [pytest.mark.llm, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.llm, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 
 NAMED = {"model_unavailable: bad_answer", "model_unavailable: cut_off"}
 """What this model is good for: an answer that is no answer, or one of which something is left."""
