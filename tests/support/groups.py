@@ -39,8 +39,8 @@ def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
     # Reading the files of all tests takes fifteen seconds.
     test += [FOLDERS[group]] if group in FOLDERS else [f"--ignore={folder}" for folder in FOLDERS.values()]
     if group == "unit":
-        # A file stays in one process, so what is made once for a module is made once. Files come as they are named:
-        # xdist would leave those of few but long tests to the end, when one process has nothing left to do.
+        # A file stays in one process, so what is made once for a module is made once. Files stay in the
+        # run's random order: xdist would leave those of few but long tests to the end, for one process alone.
         test += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
     return [[*python, "tests.support.browser"], test] if group == "e2e" else [test]
 
