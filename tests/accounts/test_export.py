@@ -104,7 +104,6 @@ def test_it_is_written_in_portions_however_much_it_is(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     session = SessionFactory()
     add_messages(session, 20_000, content="a" * 1_000)
