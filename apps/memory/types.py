@@ -94,13 +94,15 @@ class AtomicCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ScoredAtomicMemory:
-    """A candidate with its score, 0..1 and comparable within one answer only, and what went into it (A4).
+    """A candidate with its score, comparable within one answer only, and what went into it (A4).
 
-    ``keyword_score`` is BM25: 0 when no term of the query occurs, else above it without an upper bound.
-    ``semantic_score`` is the cosine to the query, 0 when that is not known.
+    ``score`` is the sum of ``parts``, the points that each feature gives or takes away. ``keyword_score`` is BM25: 0
+    when no term of the query occurs, else above it without an upper bound. ``semantic_score`` is the cosine to the
+    query, 0 when that is not known.
     """
 
     candidate: AtomicCandidate
     score: float
     keyword_score: float
     semantic_score: float
+    parts: Mapping[str, float]

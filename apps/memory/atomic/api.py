@@ -127,8 +127,9 @@ class AtomicSearchView(APIView):
             since=read_time(request, "since"),
             until=read_time(request, "until"),
             query_embedding=embed_query(query),
-            candidate_limit=settings.candidate_limit,
             min_similarity=settings.semantic_min_similarity,
+            zone=settings.zone,
+            now=timezone.now(),
         )
         memories = get_atomic_memories_by_id(user, [item.candidate.id for item in found])
         results = [
@@ -137,6 +138,7 @@ class AtomicSearchView(APIView):
                 "score": item.score,
                 "keyword_score": item.keyword_score,
                 "semantic_score": item.semantic_score,
+                "parts": item.parts,
             }
             for item in found
             if item.candidate.id in memories  # deleted in between

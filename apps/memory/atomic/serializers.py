@@ -84,9 +84,12 @@ class ScoredAtomicMemorySerializer(serializers.Serializer[Any]):
     """An atomic memory with its score and the components of it."""
 
     memory = AtomicMemorySerializer()
-    score = serializers.FloatField(help_text="From 0 to 1; comparable within one response only.")
+    score = serializers.FloatField(help_text="The sum of `parts`; comparable within one response only.")
     keyword_score = serializers.FloatField(help_text="BM25: at least 0, without an upper limit.")
     semantic_score = serializers.FloatField(help_text="Cosine similarity; 0 if unknown.")
+    parts = serializers.DictField(
+        child=serializers.FloatField(), help_text="The points that each feature adds to the score, or takes from it."
+    )
 
 
 class AtomicSearchResultsSerializer(serializers.Serializer[Any]):

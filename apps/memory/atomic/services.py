@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +30,9 @@ from apps.memory.types import MemoryKind
 
 EDITABLE_FIELDS = ("content", "tags", "timestamp", "event_start", "event_end")
 
+MOMENT = timedelta(microseconds=1)
+"""What is stored together is this far apart, so that its order is known: an answer follows its question."""
+
 # With what they superseded, and with the ended memory of which one is what was left: that says it, too.
 _WITH_HISTORY = """
 WITH RECURSIVE doomed AS (
@@ -53,7 +56,7 @@ def create_atomic_memories(
     together, else each by itself. A few statements for any number of drafts.
     """
     lock_memories(user)
-    memories = [_make(user, draft, now=now) for draft in drafts]
+    memories = [_make(user, draft, now=now + number * MOMENT) for number, draft in enumerate(drafts)]
     AtomicMemory.objects.bulk_create(memories, batch_size=500)
     changes = [describe_change(memory, action=Change.Action.CREATE, before=None) for memory in memories]
     record_changes(user=user, changes=[replace(change, operation=operation) for change in changes], now=now)

@@ -37,16 +37,23 @@ class QueryEmbedding:
     """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
 
     `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
+    `last_vector`: of the last line, where the query has several.
     """
 
     model_id: int
     vector: Vector
     min_similarity: float
+    last_vector: Vector | None = None
 
     @cached_property
     def sql(self) -> str:
         """The vector as pgvector reads it, written once for all the statements of a turn."""
         return to_sql(self.vector)
+
+    @cached_property
+    def last_sql(self) -> str | None:
+        """The vector of the last line as pgvector reads it; None for a query of one line."""
+        return None if self.last_vector is None else to_sql(self.last_vector)
 
 
 def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:
@@ -66,14 +73,25 @@ def start_embedding(text: str, *, deadline: float = DEADLINE_SECONDS) -> Callabl
     model = find_active_model()
     if model is None or not text.strip():
         return lambda: None
-    pending = _get_pool().submit(_embed, model.name, text)
+    pending = _get_pool().submit(_embed, model.name, _list_texts(text))
     return partial(_wait_for, pending, model=model, until=time.monotonic() + deadline)
 
 
-def _wait_for(pending: Future[Vector], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
+def _list_texts(query: str) -> list[str]:
+    """The query, and its last line where it has several: in a dialogue that is what it is about now (A4)."""
+    lines = [line for line in query.splitlines() if line.strip()]
+    return [query] if len(lines) < 2 else [query, lines[-1]]
+
+
+def _wait_for(pending: Future[list[Vector]], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
     try:
-        vector = pending.result(max(until - time.monotonic(), 0))
-        return QueryEmbedding(model_id=model.id, vector=vector, min_similarity=get_embedder(model.name).min_similarity)
+        vector, *last = pending.result(max(until - time.monotonic(), 0))
+        return QueryEmbedding(
+            model_id=model.id,
+            vector=vector,
+            min_similarity=get_embedder(model.name).min_similarity,
+            last_vector=last[0] if last else None,
+        )
     except FutureTimeoutError:
         pending.cancel()
         logger.info("query_embedding_late", model=model.name)
@@ -87,7 +105,8 @@ def embed_search(text: str, *, model: ModelInUse) -> Vector:
 
     Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
     """
-    return _embed(model.name, text)
+    (vector,) = _embed(model.name, [text])
+    return vector
 
 
 def embed_queries(texts: Sequence[str]) -> dict[str, QueryEmbedding]:
@@ -144,16 +163,19 @@ _remembered = _Remembered(REMEMBERED)
 register_cache(_remembered.clear)
 
 
-def _embed(model_name: str, text: str) -> Vector:
-    key = (model_name, sha256(text.encode()).digest())
-    known = _remembered.find(key)
-    if known is not None:
-        return known
-    (vector,) = embed_whole(get_embedder(model_name), [text], seconds=PATIENCE_SECONDS)
-    if vector is None:
-        raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
-    _remembered.add(key, vector)
-    return vector
+def _embed(model_name: str, texts: Sequence[str]) -> list[Vector]:
+    keys = [(model_name, sha256(text.encode()).digest()) for text in texts]
+    vectors = [_remembered.find(key) for key in keys]
+    missing = [number for number, vector in enumerate(vectors) if vector is None]
+    if missing:
+        embedder = get_embedder(model_name)
+        made = embed_whole(embedder, [texts[number] for number in missing], seconds=PATIENCE_SECONDS)
+        for number, vector in zip(missing, made, strict=True):
+            if vector is None:
+                raise ModelUnavailable("The embedding model refused this text.", fields={"reason": "refused"})
+            _remembered.add(keys[number], vector)
+            vectors[number] = vector
+    return [vector for vector in vectors if vector is not None]
 
 
 @lru_cache(maxsize=1)

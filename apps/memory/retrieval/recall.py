@@ -57,9 +57,10 @@ def recall_memories(
             query=message,
             limit=settings.rag_top_n,
             query_embedding=query_embedding,
-            candidate_limit=settings.candidate_limit,
             min_similarity=settings.semantic_min_similarity,
             since=since,
             until=until,
+            zone=settings.zone,
+            now=now,
         ),
     )

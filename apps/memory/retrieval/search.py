@@ -9,6 +9,8 @@ from datetime import datetime
 from itertools import chain, zip_longest
 from typing import Literal
 
+from django.utils import timezone
+
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.core.text.json_text import readable_text
@@ -51,8 +53,9 @@ def get_relevant_memories(*, user: User, query: str, top_n: int | None = None) -
         query=query,
         limit=settings.rag_top_n if top_n is None else top_n,
         query_embedding=embed_query(query),
-        candidate_limit=settings.candidate_limit,
         min_similarity=settings.semantic_min_similarity,
+        zone=settings.zone,
+        now=timezone.now(),
     )
 
 
@@ -71,6 +74,7 @@ def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRan
         long_term_limit=settings.candidate_limit,
         since=time_range.since,
         until=time_range.until,
+        now=timezone.now(),
     )
     stated = [
         FoundMemory(

@@ -180,7 +180,7 @@ def _show(tries: Sequence[Try]) -> list[Column]:
                 long_term=show_long_term(tried, widest=widest, other=other),
                 atomic=show_atomic(tried, other=other),
                 more_long_term=max(len(explanation.long_term.ranked) - MAX_ROWS, 0),
-                more_atomic=max(len(explanation.atomic.ranked) - MAX_ROWS, 0),
+                more_atomic=max(len(explanation.atomic.ranked) - MAX_ROWS, 0) + explanation.atomic.more,
             )
         )
     return columns

@@ -186,7 +186,7 @@ def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int,
                 component=component,
                 value=values[component.name][0],
                 weight=None,
-                points=memory.keyword if component.name == "keyword" else memory.semantic,
+                points=scored.parts["words" if component.name == "keyword" else "meaning"],
                 width=values[component.name][1],
             )
             for component in ATOMIC_COMPONENTS

@@ -148,7 +148,7 @@ def test_without_the_full_text_index(user: User, remember: Remember) -> None:
 @pytest.mark.usefixtures("memories")
 def test_a_few_queries_and_nothing_of_another_person(user: User, django_assert_max_num_queries: Any) -> None:
     embedding = asked(1.0)
-    with django_assert_max_num_queries(9):  # five, and two savepoints because tests run in a transaction
+    with django_assert_max_num_queries(10):  # six, and two savepoints because tests run in a transaction
         explain(user, "我喜欢的颜色", embedding=embedding)
     nobody = User.objects.create(username="nobody")
     told = explain(nobody, "我喜欢的颜色", embedding=embedding)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
 
-from apps.memory.retrieval.atomic.types import AtomicCorpus, TermMatch
-from apps.memory.retrieval.scoring import compute_idf
+from apps.memory.retrieval.atomic.types import AtomicRecall, Floats
 
 K1 = 0.9
 """How soon a further occurrence of a term stops to count."""
@@ -14,17 +13,21 @@ B = 0.4
 """How much a long memory's terms count less. Both are the defaults of Anserini and BEIR, not tuned here."""
 
 
-def compute_bm25(matches: Iterable[TermMatch], *, length: int, corpus: AtomicCorpus) -> float:
-    """The sum over the query's distinct terms of idf · saturated frequency; 0 when none occurs, no upper bound.
+def compute_idfs(recall: AtomicRecall) -> Floats:
+    """Return the inverse document frequency of each term of the query, in nats, always above 0."""
+    frequencies = recall.document_frequencies
+    idfs: Floats = np.log(1 + (recall.memory_count - frequencies + 0.5) / (frequencies + 0.5))
+    return idfs
 
-    ``length``: terms of the memory, ``matches``: those of the query's that occur in it. A term counts once however
-    often the query repeats it: in a query that is a dialogue, repetition is manner of speaking.
+
+def compute_bm25(recall: AtomicRecall, weights: Floats) -> Floats:
+    """Return the score of each row: the sum over the query's distinct terms of weight · saturated frequency.
+
+    `weights`: of each term of the query, for BM25 as it is published the idf. 0 where no term occurs; no upper bound. A
+    term counts once however often the query repeats it: in a dialogue, repetition is manner of speaking.
     """
-    norm = K1 * (1 - B + B * length / corpus.average_length) if corpus.average_length else K1
-    return sum(
-        compute_idf(memory_count=corpus.memory_count, document_frequency=match.document_frequency)
-        * match.frequency
-        * (K1 + 1)
-        / (match.frequency + norm)
-        for match in matches
-    )
+    rows = recall.rows
+    average = recall.average_length or 1.0
+    norm = K1 * (1 - B + B * rows.length / average)
+    gains = weights[rows.term] * rows.frequency * (K1 + 1) / (rows.frequency + norm[rows.row])
+    return np.bincount(rows.row, weights=gains, minlength=len(rows)).astype(np.float64)

@@ -1,20 +1,26 @@
-"""Recall of atomic memories: the best by BM25 and the nearest by vector, in one round trip (A4).
+"""What a query is ranked among: a person's memories as columns of numbers, in one round trip (A4).
 
-Every number is the user's own: lengths and document frequencies are those of their active memories.
+Each column comes as one packed value: thousands of rows cost what one would. Up to `EXACT_SCAN_LIMIT` memories it is
+all of them. Beyond, it is the best by BM25 and the nearest by vector, with the turns around each of them. Every number
+is the person's own: lengths and document frequencies are those of their active memories.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.bm25 import K1, B
-from apps.memory.retrieval.atomic.types import AtomicCorpus, AtomicRecall, RecalledAtomic, TermMatch
+from apps.memory.retrieval.atomic.features import WIDE_TURNS
+from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Floats
 from apps.memory.retrieval.nearest import (
-    QUERY,
     NearestStatement,
     corpus_sql,
     gate_sql,
@@ -23,69 +29,121 @@ from apps.memory.retrieval.nearest import (
 )
 from apps.memory.types import AtomicCandidate
 
-_FIELDS = (
-    *("id", "session_id", "message_id", "content", "tags", "timestamp", "event_start", "event_end"),
-    *("create_time", "updated_at"),
-)
-_COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
+ARM_LIMIT = 100
+"""How many memories each arm gives where they are not all ranked."""
 
-_IN_RANGE = """memory.timestamp >= coalesce(%(since)s::timestamptz, '-infinity')
-      AND memory.timestamp <= coalesce(%(until)s::timestamptz, 'infinity')"""
+LONGEST_NAME = 40
 
+_QUERY = """query AS MATERIALIZED (
+    SELECT %(vector)s::vector AS embedding, %(last_vector)s::vector AS last_embedding
+)"""
 
-# The keyword arm scores as `compute_bm25` does, to know which rows to fetch; a test holds the two together.
-def _write_recall(exact: bool) -> str:
-    size = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
-    nearest = nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", where=_IN_RANGE, exact=exact)
-    return f"""
-WITH {QUERY},
-corpus AS MATERIALIZED ({corpus_sql("atomic_memory", columns=size, exact=exact)}
+_CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
+
+_ALL = """chosen AS MATERIALIZED (
+    SELECT id FROM atomic_memory
+    WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) AND {gate}
 ),
-occurrence AS MATERIALIZED (
-    SELECT memory.id, memory.timestamp, memory.term_count, term, count(*) AS frequency
-    FROM atomic_memory AS memory, unnest(memory.terms) AS term
+document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency)"""
+
+# The keyword arm scores as `compute_bm25` does, with idf alone, to know which rows to fetch; a test holds the two
+# together.
+_BEST = """occurrence AS MATERIALIZED (
+    SELECT memory.id, memory.term_count, given.position,
+           cardinality(array_positions(memory.terms, given.term)) AS frequency
+    FROM atomic_memory AS memory, unnest(%(terms)s::text[]) WITH ORDINALITY AS given (term, position)
     WHERE memory.user_id = %(user)s AND memory.status = 'active' AND memory.terms && %(terms)s::text[]
-      AND (%(with_muted)s OR NOT memory.muted)
-      AND term = ANY (%(terms)s::text[]) AND {gate_sql(exact=exact)}
-    GROUP BY memory.id, term
-),
-frequency AS (
-    SELECT term, count(*) AS document_frequency FROM occurrence GROUP BY term
+      AND (%(with_muted)s OR NOT memory.muted) AND given.term = ANY (memory.terms) AND {gate}
 ),
 document AS MATERIALIZED (
-    SELECT term, document_frequency,
+    SELECT position, document_frequency,
            ln(1 + (memory_count - document_frequency + 0.5) / (document_frequency + 0.5)) AS idf
-    FROM frequency, corpus
-),
-keyword_hit AS MATERIALIZED (
-    SELECT memory.id, array_agg(frequency) AS frequencies, array_agg(document_frequency) AS document_frequencies,
-           sum(
-               idf * frequency * (%(k1)s + 1)
-               / (frequency + %(k1)s * (1 - %(b)s + %(b)s * term_count / average_length))
-           ) AS score
-    FROM occurrence AS memory JOIN document USING (term), corpus
-    WHERE {_IN_RANGE}
-    GROUP BY memory.id, memory.timestamp
+    FROM (SELECT position, count(*) AS document_frequency FROM occurrence GROUP BY position) AS frequency, corpus
 ),
 best AS (
-    SELECT id FROM keyword_hit ORDER BY score DESC, id LIMIT %(limit)s
+    SELECT occurrence.id
+    FROM occurrence JOIN document USING (position), corpus
+    GROUP BY occurrence.id
+    ORDER BY sum(
+        idf * frequency * (%(k1)s + 1)
+        / (frequency + %(k1)s * (1 - %(b)s + %(b)s * term_count / average_length))
+    ) DESC, occurrence.id
+    LIMIT %(limit)s
 ),
 nearest AS MATERIALIZED ({nearest}
-)
-SELECT {_COLUMNS}, memory.term_count, keyword_hit.frequencies, keyword_hit.document_frequencies,
-       coalesce(nearest.similarity, 1 - (vector.embedding <=> (SELECT embedding FROM query))),
-       average_length, memory_count
-FROM corpus LEFT JOIN (
-    (SELECT id FROM best UNION SELECT id FROM nearest) AS chosen
-    JOIN atomic_memory AS memory USING (id)
-    LEFT JOIN keyword_hit USING (id)
-    LEFT JOIN nearest USING (id)
-    LEFT JOIN atomic_embedding AS vector ON vector.memory_id = memory.id AND vector.model_id = %(model)s
-) ON TRUE
-"""  # noqa: S608 - the only things put in are our own column names and conditions
+),
+hit AS (SELECT id FROM best UNION SELECT id FROM nearest),
+chosen AS MATERIALIZED (
+    SELECT id FROM hit
+    UNION
+    SELECT beside.id
+    FROM hit JOIN atomic_memory AS memory USING (id) CROSS JOIN LATERAL (
+        (
+            SELECT earlier.id FROM atomic_memory AS earlier
+            WHERE earlier.user_id = %(user)s AND earlier.session_id = memory.session_id AND earlier.status = 'active'
+              AND (%(with_muted)s OR NOT earlier.muted)
+              AND (earlier.timestamp, earlier.create_time, earlier.id)
+                < (memory.timestamp, memory.create_time, memory.id)
+            ORDER BY earlier.timestamp DESC, earlier.create_time DESC, earlier.id DESC LIMIT %(turns)s
+        ) UNION ALL (
+            SELECT later.id FROM atomic_memory AS later
+            WHERE later.user_id = %(user)s AND later.session_id = memory.session_id AND later.status = 'active'
+              AND (%(with_muted)s OR NOT later.muted)
+              AND (later.timestamp, later.create_time, later.id)
+                > (memory.timestamp, memory.create_time, memory.id)
+            ORDER BY later.timestamp, later.create_time, later.id LIMIT %(turns)s
+        )
+    ) AS beside
+)"""
+
+# One packed value for each column; `string_agg` takes the rows of all of them in the same order.
+_COLUMNS = """
+SELECT
+    string_agg(uuid_send(memory.id), ''),
+    string_agg(uuid_send(coalesce(memory.session_id, memory.id)), ''),
+    string_agg(float8send(extract(epoch FROM memory.timestamp)::float8), ''),
+    string_agg(float8send(extract(epoch FROM memory.create_time)::float8), ''),
+    string_agg(int4send(memory.term_count), ''),
+    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.embedding), 'NaN')::float4), ''),
+    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.last_embedding), 'NaN')::float4), ''),
+    string_agg(boolsend(right(memory.content, 1) IN ('?', '？')), ''),
+    string_agg(
+        CASE WHEN strpos(left(memory.content, %(longest_name)s + 2), ': ') > 0
+             THEN translate(split_part(memory.content, ': ', 1), E'\\n\\r', '  ') ELSE '' END, E'\\n'
+    ),
+    string_agg(int4send(coalesce(length(found.pairs), 0)), ''),
+    string_agg(found.pairs, ''),
+    (SELECT array_agg(position) FROM document),
+    (SELECT array_agg(document_frequency) FROM document),
+    (SELECT average_length FROM corpus),
+    (SELECT memory_count FROM corpus)
+FROM chosen
+JOIN atomic_memory AS memory USING (id)
+CROSS JOIN query
+LEFT JOIN atomic_embedding AS vector
+    ON vector.memory_id = memory.id AND vector.user_id = %(user)s AND vector.model_id = %(model)s
+LEFT JOIN LATERAL (
+    SELECT string_agg(
+        int4send(position::int) || int4send(cardinality(array_positions(memory.terms, term))), ''
+    ) AS pairs
+    FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS given (term, position)
+    WHERE term = ANY (memory.terms)
+) AS found ON memory.terms && %(terms)s::text[]
+"""
 
 
-_RECALL = NearestStatement(_write_recall)
+def _write(exact: bool) -> str:
+    corpus = f"corpus AS MATERIALIZED ({corpus_sql('atomic_memory', columns=_CORPUS, exact=exact)}\n)"
+    gate = gate_sql(exact=exact)
+    if exact:
+        chosen = _ALL.format(gate=gate)
+    else:
+        nearest = nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", exact=False)
+        chosen = _BEST.format(gate=gate, nearest=nearest)
+    return f"WITH {_QUERY},\n{corpus},\n{chosen}{_COLUMNS}"
+
+
+_RECALL = NearestStatement(_write)
 
 
 def recall_atomic(
@@ -93,43 +151,91 @@ def recall_atomic(
     *,
     terms: Sequence[str],
     query_embedding: QueryEmbedding | None,
-    candidate_limit: int,
-    since: datetime | None = None,
-    until: datetime | None = None,
     with_muted: bool = False,
-) -> AtomicRecall:
-    """The user's active memories that are best by BM25, and those nearest to the query: at most `candidate_limit` each.
+) -> AtomicRecall | None:
+    """The user's active memories, all or the most promising, as columns; None where there are none.
 
-    ``terms``: those of the query (`bm25_terms`). Whichever arm chose a candidate, it comes with what both need to score
-    it. ``since``, ``until``: bounds of a memory's time, included. One statement; none when neither arm has anything.
+    `terms`: the distinct ones of the query. One statement; a second one for who has more than `EXACT_SCAN_LIMIT`.
     """
-    if candidate_limit < 1 or not (terms or query_embedding):
-        return AtomicRecall()
+    if not (terms or query_embedding):
+        return None
     parameters: dict[str, Any] = {
         "user": user.pk,
-        "terms": list(dict.fromkeys(terms)),
+        "terms": list(terms),
         "k1": K1,
         "b": B,
-        **nearest_parameters(query_embedding, limit=candidate_limit),
+        **nearest_parameters(query_embedding, limit=ARM_LIMIT),
+        "last_vector": query_embedding.last_sql if query_embedding else None,
         "with_muted": with_muted,
-        "since": since,
-        "until": until,
+        "turns": WIDE_TURNS,
+        "longest_name": LONGEST_NAME,
     }
-    rows = _RECALL.fetch(parameters)
-    *_, average_length, memory_count = rows[0]
-    if rows[0][0] is None:
-        return AtomicRecall()
+    (row,) = _RECALL.fetch(parameters)
+    keys, *_ = row
+    return _read(row, terms=len(terms)) if keys else None
+
+
+def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
+    *columns, positions, frequencies, average_length, memory_count = row
+    keys, sessions, times, created, lengths, cosines, last_cosines, asks, speakers, sizes, pairs = columns
+    key = np.frombuffer(keys, "V16")
+    _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
+    time, create_time = _unpack(times, ">f8"), _unpack(created, ">f8")
+    order = np.lexsort((key, create_time, time, session))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    matches = np.frombuffer(pairs or b"", ">i4").reshape(-1, 2).astype(np.int64)
+    matched_row = place[np.repeat(np.arange(len(key)), np.frombuffer(sizes, ">i4") // 8)]
+    term = matches[:, 0] - 1
+    speaker = speakers.split("\n")
+    cosine, last_cosine = _unpack(cosines, ">f4")[order], _unpack(last_cosines, ">f4")[order]
+    rows = AtomicRows(
+        keys=key[order],
+        session=session[order].astype(np.int64),
+        time=time[order],
+        created=create_time[order],
+        length=_unpack(lengths, ">i4")[order],
+        cosine=cosine,
+        last_cosine=np.where(np.isnan(last_cosine), cosine, last_cosine),
+        asks=np.frombuffer(asks, np.bool_)[order],
+        speakers=tuple(speaker[number] for number in order.tolist()),
+        row=matched_row,
+        term=term,
+        frequency=matches[:, 1].astype(np.float64),
+    )
+    if positions == [None]:  # all memories are here: what occurs in how many can be counted
+        document_frequencies = np.bincount(term, minlength=terms).astype(np.float64)
+    else:
+        document_frequencies = np.zeros(terms)
+        document_frequencies[np.asarray(positions or [], np.int64) - 1] = frequencies or []
     return AtomicRecall(
-        candidates=[_read(row) for row in rows],
-        corpus=AtomicCorpus(memory_count=memory_count, average_length=average_length),
+        rows=rows,
+        memory_count=memory_count,
+        average_length=average_length or 0.0,
+        document_frequencies=document_frequencies,
     )
 
 
-def _read(row: Sequence[Any]) -> RecalledAtomic:
-    length, frequencies, document_frequencies, similarity = row[len(_FIELDS) : len(_FIELDS) + 4]
-    return RecalledAtomic(
-        candidate=AtomicCandidate(*row[: len(_FIELDS)]),
-        length=length,
-        matches=[TermMatch(*pair) for pair in zip(frequencies or (), document_frequencies or (), strict=True)],
-        similarity=similarity,
-    )
+def _unpack(packed: bytes, dtype: str) -> Floats:
+    values: npt.NDArray[Any] = np.frombuffer(packed, dtype)
+    return values.astype(np.float64)
+
+
+_FIELDS = (
+    *("id", "session_id", "message_id", "content", "tags", "timestamp", "event_start", "event_end"),
+    *("create_time", "updated_at"),
+)
+
+_CANDIDATES = f"""
+SELECT {", ".join(_FIELDS)}
+FROM atomic_memory
+WHERE user_id = %(user)s AND id = ANY (%(ids)s) AND status = 'active'
+"""  # noqa: S608 - our own column names
+
+
+def read_candidates(user: User, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, AtomicCandidate]:
+    """Return these memories of the user by ID, as far as they are still active. One statement."""
+    if not ids:
+        return {}
+    found = fetch_rows(_CANDIDATES, {"user": user.pk, "ids": list(ids)})
+    return {row[0]: AtomicCandidate(*row) for row in found}

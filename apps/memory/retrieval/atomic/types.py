@@ -2,41 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from apps.memory.types import AtomicCandidate
+import numpy as np
+import numpy.typing as npt
 
-
-@dataclass(frozen=True, slots=True)
-class TermMatch:
-    """A term of the query in a memory: how often it occurs there, and in how many of the user's active memories."""
-
-    frequency: int
-    document_frequency: int
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class AtomicCorpus:
-    """The user's active memories: how many there are, and their mean number of terms."""
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomicRows:
+    """Memories of one person as columns, n of each, in the order in which they were said within their sessions.
 
+    - `keys`: shape (n,), 16 bytes each: their IDs.
+    - `session`: a number for each session, in ascending order; each memory without a session has one of its own.
+    - `time`: of its turn, in seconds since 1970, and `created`, when it was stored.
+    - `length`: number of terms.
+    - `cosine`: to the query, and `last_cosine`, to its last line; NaN where there is no vector.
+    - `asks`: whether it ends in a question mark.
+    - `speakers`: who says it, where the content begins with a name ("Anna: …"); else "".
+    - `row`, `term`, `frequency`: one entry for each term of the query in each memory: which row, which of the query's
+      terms, how often.
+    """
+
+    keys: npt.NDArray[Any]
+    session: Integers
+    time: Floats
+    created: Floats
+    length: Floats
+    cosine: Floats
+    last_cosine: Floats
+    asks: Flags
+    speakers: tuple[str, ...]
+    row: Integers
+    term: Integers
+    frequency: Floats
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomicRecall:
+    """What a query is ranked among. The statistics are those of all the person's active memories.
+
+    `document_frequencies`: of each term of the query, in how many memories it occurs.
+    """
+
+    rows: AtomicRows
     memory_count: int
     average_length: float
-
-
-@dataclass(frozen=True, slots=True)
-class RecalledAtomic:
-    """A candidate with what it is ranked by. `length` in terms; `similarity` (cosine) is None without a vector."""
-
-    candidate: AtomicCandidate
-    length: int
-    matches: Sequence[TermMatch]
-    similarity: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class AtomicRecall:
-    """The candidates of both arms. Without any, the corpus does not matter."""
-
-    candidates: Sequence[RecalledAtomic] = ()
-    corpus: AtomicCorpus = AtomicCorpus(memory_count=0, average_length=0.0)
+    document_frequencies: Floats

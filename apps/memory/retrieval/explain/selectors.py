@@ -12,17 +12,17 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.core.db import fetch_rows
-from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.fold import normalize_key
 from apps.core.text.index_terms import recall_query
 from apps.core.text.keywords import extract_keywords
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.candidates import recall_atomic
-from apps.memory.retrieval.atomic.fusion import standardize
-from apps.memory.retrieval.atomic.retrieve import rank_recall
+from apps.memory.retrieval.atomic.query import AtomicQuery
+from apps.memory.retrieval.atomic.retrieve import rank_recall, read_ranked
 from apps.memory.retrieval.candidates import recall_candidates
 from apps.memory.retrieval.explain.types import (
     COUNTED_HITS,
+    EXPLAINED,
     Arm,
     Asked,
     AtomicExplanation,
@@ -65,7 +65,7 @@ def explain_recall(
     asked: Asked | None = None,
     now: datetime,
 ) -> RecallExplanation:
-    """Explain what `recall_memories` gives for the same arguments. At most five queries.
+    """Explain what `recall_memories` gives for the same arguments. At most six queries.
 
     `asked`: what an explanation of the same message under other settings has found out already.
     """
@@ -85,7 +85,7 @@ def explain_recall(
             now=now,
         ),
         atomic=_explain_atomic(
-            user, message=message, settings=settings, query_embedding=query_embedding, floor=floor, known=known
+            user, message=message, settings=settings, query_embedding=query_embedding, floor=floor, known=known, now=now
         ),
     )
 
@@ -219,30 +219,31 @@ def _explain_atomic(
     query_embedding: QueryEmbedding | None,
     floor: float,
     known: Asked,
+    now: datetime,
 ) -> AtomicExplanation:
-    terms = bm25_terms(message)
-    limit = max(settings.candidate_limit, settings.rag_top_n)
+    query = AtomicQuery(message)
+    terms = list(query.weights)
     recall, milliseconds = known.once(
-        ("atomic", limit),
-        lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding, candidate_limit=limit),
+        ("atomic",), lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding)
     )
-    ranked = rank_recall(recall)
-    similarities = {memory.candidate.id: memory.similarity for memory in recall.candidates}
-    keyword = standardize([memory.keyword_score for memory in ranked])
-    semantic = standardize([similarities[memory.candidate.id] for memory in ranked])
+    limit = settings.rag_top_n
+    if recall is None:
+        return AtomicExplanation(
+            milliseconds=milliseconds, terms=terms, memory_count=0, floor=floor, limit=limit, ranked=[], more=0
+        )
+    ranking = rank_recall(recall, query, floor=floor, zone=settings.zone, now=now)
+    shown = max(EXPLAINED, limit)
+    first = ranking.order[:shown].tolist()
+    scored, _ = known.once(("atomic texts", tuple(first), floor), lambda: read_ranked(user, ranking, first))
+    eligible = {UUID(bytes=recall.rows.keys[number].tobytes()) for number in first if ranking.eligible[number]}
     return AtomicExplanation(
         milliseconds=milliseconds,
-        terms=list(dict.fromkeys(terms)),
-        memory_count=recall.corpus.memory_count,
+        terms=terms,
+        memory_count=recall.memory_count,
         floor=floor,
-        limit=settings.rag_top_n,
+        limit=limit,
         ranked=[
-            ExplainedAtomicMemory(
-                scored=memory,
-                keyword=by_keyword,
-                semantic=by_meaning,
-                is_near_enough=bool(memory.keyword_score or memory.semantic_score >= floor),
-            )
-            for memory, by_keyword, by_meaning in zip(ranked, keyword, semantic, strict=True)
+            ExplainedAtomicMemory(scored=memory, is_near_enough=memory.candidate.id in eligible) for memory in scored
         ],
+        more=max(len(recall.rows) - shown, 0),
     )

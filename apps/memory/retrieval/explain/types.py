@@ -16,6 +16,9 @@ T = TypeVar("T")
 COUNTED_HITS = 10_000
 """How far the memories that hold a keyword are counted."""
 
+EXPLAINED = 50
+"""How many atomic memories are explained, best first, at least."""
+
 
 class Arm(StrEnum):
     """By what a long-term memory became a candidate (K3, K9)."""
@@ -68,11 +71,9 @@ class LongTermExplanation:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedAtomicMemory:
-    """A scored atomic memory; `keyword`, `semantic`: how many standard deviations each arm puts it above the mean."""
+    """A scored atomic memory; `is_near_enough`: whether it may be recalled for this query at all."""
 
     scored: ScoredAtomicMemory
-    keyword: float
-    semantic: float
     is_near_enough: bool
 
 
@@ -80,7 +81,7 @@ class ExplainedAtomicMemory:
 class AtomicExplanation:
     """A recall of atomic memories: the first `limit` of those that are near enough are what a turn gets.
 
-    `milliseconds`: that the database took for it.
+    `milliseconds`: that the database took for it. `more`: memories that were ranked after these.
     """
 
     milliseconds: float
@@ -89,6 +90,7 @@ class AtomicExplanation:
     floor: float
     limit: int
     ranked: Sequence[ExplainedAtomicMemory]
+    more: int
 
 
 @dataclass(frozen=True, slots=True)

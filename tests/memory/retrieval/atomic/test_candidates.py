@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -14,15 +16,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
+from apps.conversations.services import create_session
 from apps.core.text.bm25_terms import bm25_terms
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.retrieval import nearest
-from apps.memory.retrieval.atomic.bm25 import K1, B, compute_bm25
-from apps.memory.retrieval.atomic.candidates import recall_atomic
-from apps.memory.retrieval.atomic.types import AtomicRecall, TermMatch
+from apps.memory.retrieval.atomic import candidates
+from apps.memory.retrieval.atomic.bm25 import K1, B
+from apps.memory.retrieval.atomic.candidates import read_candidates, recall_atomic
+from apps.memory.retrieval.atomic.features import compute_keyword_scores
+from apps.memory.retrieval.atomic.types import AtomicRecall
 from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked, vector
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +35,31 @@ pytestmark = pytest.mark.django_db
 WORDS = ["berlin", "tea", "猫", "咪咪", "上海", "hiking", "piano", "钢琴", "咖啡", "rain", "sister", "母亲"]
 
 
-def recall(user: User, text: str, query: QueryEmbedding | None = None, **options: Any) -> AtomicRecall:
-    return recall_atomic(user, terms=bm25_terms(text), query_embedding=query, **{"candidate_limit": 50, **options})
+BOTH_WAYS = pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["all", "index"])
 
 
-def contents(found: AtomicRecall) -> set[str]:
-    return {memory.candidate.content for memory in found.candidates}
+def recall(user: User, text: str, query: QueryEmbedding | None = None) -> AtomicRecall | None:
+    return recall_atomic(user, terms=list(dict.fromkeys(bm25_terms(text))), query_embedding=query)
+
+
+def list_ids(found: AtomicRecall | None) -> list[UUID]:
+    return [] if found is None else [UUID(bytes=key.tobytes()) for key in found.rows.keys]
+
+
+def contents(found: AtomicRecall | None) -> list[str]:
+    """What the rows are, in their order."""
+    memories = AtomicMemory.objects.in_bulk(list_ids(found))
+    return [memories[memory_id].content for memory_id in list_ids(found)]
+
+
+def frequencies(found: AtomicRecall | None) -> dict[str, dict[int, float]]:
+    """By content, how often each of the query's terms, by its number, occurs."""
+    assert found is not None
+    rows, known = found.rows, contents(found)
+    counted: dict[str, dict[int, float]] = {content: {} for content in known}
+    for row, term, frequency in zip(rows.row, rows.term, rows.frequency, strict=True):
+        counted[known[row]][int(term)] = float(frequency)
+    return counted
 
 
 def write_many(user: User, *, count: int) -> list[AtomicMemory]:
@@ -68,105 +92,174 @@ def brute_force_bm25(memories: Sequence[AtomicMemory], text: str) -> dict[Any, f
 
 
 @pytest.mark.spec("A4")
-def test_both_arms_join(user: User, remember: Remember) -> None:
-    remember("用户养了一只叫咪咪的猫。", at=(0, 1))
-    remember("The user moved to Berlin.", at=(1, 0))
-    remember("The user likes tea.", at=(0, 0, 1))
-    assert contents(recall(user, "咪咪多大了")) == {"用户养了一只叫咪咪的猫。"}
-    found = recall(user, "咪咪多大了", asked(1, 0.1), candidate_limit=1)
-    assert contents(found) == {"用户养了一只叫咪咪的猫。", "The user moved to Berlin."}
-    by_content = {memory.candidate.content: memory for memory in found.candidates}
-    cat, berlin = by_content["用户养了一只叫咪咪的猫。"], by_content["The user moved to Berlin."]
-    assert (list(berlin.matches), len(cat.matches) > 0) == ([], True)
-    assert cat.similarity == pytest.approx(0.1 / math.sqrt(1.01), abs=1e-6)  # scored, though the other arm chose it
-    assert berlin.similarity == pytest.approx(1 / math.sqrt(1.01), abs=1e-6)
+@BOTH_WAYS
+def test_rows_are_in_the_order_in_which_they_were_said(
+    user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+    sessions = [create_session(user=user, title=title).id for title in ("one", "two")]
+    texts = [f"tea {number}" for number in range(20)]
+    drafts = [
+        AtomicDraft(content=text, timestamp=NOW, session_id=sessions[number % 2]) for number, text in enumerate(texts)
+    ]
+    create_atomic_memories(user=user, drafts=drafts, now=NOW)
+    found = recall(user, "tea", asked(1))
+    assert found is not None
+    by_session = [texts[0::2], texts[1::2]]
+    if sessions[0] > sessions[1]:
+        by_session.reverse()
+    assert contents(found) == [*by_session[0], *by_session[1]]
+    assert list(found.rows.session) == [0] * 10 + [1] * 10
 
 
-def test_what_has_no_vector_is_found_by_its_words(user: User, remember: Remember) -> None:
-    memory = remember("The user moved to Berlin.")
+@pytest.mark.spec("A4")
+@BOTH_WAYS
+def test_every_column_is_of_its_row(
+    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+    remember("Anna: Do you like tea? Green tea?", at=(3, 4))
+    remember("用户养了一只叫咪咪的猫。", at=(0, 1), timestamp=NOW + timedelta(days=1))
+    remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
+    query = replace(asked(1), last_vector=vector(0, 1))
+    found = recall(user, "green tea 咪咪", query)
+    assert found is not None
+    rows = found.rows
+    order = np.argsort(rows.time)
+    assert [contents(found)[number][:4] for number in order] == ["Anna", "用户养了", "The "]
+    assert rows.time[order] == pytest.approx([NOW.timestamp() + 86_400 * days for days in range(3)])
+    assert rows.cosine[order] == pytest.approx([0.6, 0, 1], abs=1e-6)
+    assert rows.last_cosine[order] == pytest.approx([0.8, 1, 0], abs=1e-6)
+    assert rows.asks[order].tolist() == [True, False, False]
+    assert [rows.speakers[number] for number in order] == ["Anna", "", "The user's plan"]
+    lengths = dict(AtomicMemory.objects.values_list("content", "term_count"))
+    assert rows.length.tolist() == [lengths[content] for content in contents(found)]
+    assert frequencies(found) == {
+        "Anna: Do you like tea? Green tea?": {0: 1, 1: 2},
+        "用户养了一只叫咪咪的猫。": {2: 2},  # the word, and the same two characters as a pair
+        "The user's plan: tea at four": {1: 1},
+    }
+
+
+def test_the_last_line_of_one_line_is_the_query(user: User, remember: Remember) -> None:
+    remember("tea", at=(3, 4))
+    found = recall(user, "tea", asked(1))
+    assert found is not None
+    assert found.rows.last_cosine.tolist() == found.rows.cosine.tolist()
+
+
+def test_what_has_no_vector_has_no_cosine(user: User, remember: Remember) -> None:
+    remember("The user moved to Berlin.")
     AtomicEmbedding.objects.all().delete()
-    (found,) = recall(user, "Berlin", asked(1)).candidates
-    assert (found.candidate.id, found.similarity) == (memory.id, None)
+    found = recall(user, "Berlin", asked(1))
+    assert found is not None
+    assert np.isnan(found.rows.cosine).tolist() == [True]
+    without = recall(user, "Berlin")
+    assert without is not None
+    assert np.isnan(without.rows.cosine).tolist() == [True]
 
 
 def test_vectors_of_another_model_are_not_compared(user: User, remember: Remember) -> None:
     remember("The user moved to Berlin.", at=(1,))
     query = asked(1)
     other = QueryEmbedding(model_id=query.model_id + 1, vector=query.vector, min_similarity=0.5)
-    assert len(recall(user, "", query).candidates) == 1
-    assert recall(user, "", other).candidates == ()
+    found = recall(user, "", other)
+    assert found is not None
+    assert np.isnan(found.rows.cosine).all()
 
 
 @pytest.mark.spec("A4")
-def test_statistics_are_of_the_users_active_memories(user: User, remember: Remember) -> None:
+@BOTH_WAYS
+def test_statistics_are_of_the_users_active_memories(
+    user: User, remember: Remember, exact_limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
     other = User.objects.create(username="other")
     remember("tea tea")
     remember("tea and Berlin")
     for status in ("pending", "rejected", "superseded", "evicted"):
         remember("tea", status=status)
     remember("tea", owner=other)
-    found = recall(user, "tea")
-    assert (found.corpus.memory_count, found.corpus.average_length) == (2, 2.0)
-    assert {memory.candidate.content: list(memory.matches) for memory in found.candidates} == {
-        "tea tea": [TermMatch(frequency=2, document_frequency=2)],
-        "tea and Berlin": [TermMatch(frequency=1, document_frequency=2)],
-    }
+    found = recall(user, "tea Berlin piano")
+    assert found is not None
+    assert (found.memory_count, found.average_length) == (2, 2.0)
+    assert found.document_frequencies.tolist() == [2, 1, 0]
+    assert frequencies(found) == {"tea tea": {0: 2}, "tea and Berlin": {0: 1, 1: 1}}
 
 
 @pytest.mark.spec("A3", "A4")
-@pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
+@BOTH_WAYS
 @pytest.mark.parametrize("status", ["pending", "rejected", "superseded", "evicted"])
 def test_only_active_memories_of_the_user(
     user: User, remember: Remember, status: str, exact_limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
     other = User.objects.create(username="other")
-    remember("颜色 no longer", status=status, at=(1,))
-    remember("颜色 theirs", owner=other, at=(1,))
-    remember("颜色 mine", at=(0.9, 0.1))
-    assert contents(recall(user, "颜色", asked(1))) == {"颜色 mine"}
-    assert contents(recall(user, "", asked(1))) == {"颜色 mine"}
-
-
-def test_bounds_of_time_are_included_and_statistics_know_none(user: User, remember: Remember) -> None:
-    for days in range(4):
-        remember(f"tea {days}", timestamp=NOW + timedelta(days=days), at=(1, days))
-    bounds = {"since": NOW + timedelta(days=1), "until": NOW + timedelta(days=2)}
-    for found in (recall(user, "tea", **bounds), recall(user, "", asked(1), **bounds)):
-        assert contents(found) == {"tea 1", "tea 2"}
-        assert found.corpus.memory_count == 4
-    assert list(recall(user, "tea", **bounds).candidates[0].matches) == [TermMatch(frequency=1, document_frequency=4)]
+    session_id = create_session(user=user, title="").id
+    remember("颜色 no longer", status=status, at=(1,), session_id=session_id)
+    theirs = remember("颜色 theirs", owner=other, at=(1,))
+    remember("颜色 muted", at=(1,), session_id=session_id)
+    AtomicMemory.objects.filter(content="颜色 muted").update(muted=True)
+    remember("颜色 mine", at=(0.9, 0.1), session_id=session_id)
+    assert contents(recall(user, "颜色", asked(1))) == ["颜色 mine"]
+    assert contents(recall(user, "", asked(1))) == ["颜色 mine"]
+    assert read_candidates(user, [theirs.id]) == {}
 
 
 @pytest.mark.spec("A4")
 @pytest.mark.parametrize("text", ["berlin tea", "猫 咪咪", "hiking 钢琴 rain berlin 母亲", "咖啡"])
-def test_the_best_by_words_are_those_of_brute_force(user: User, text: str) -> None:
+def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
     expected = brute_force_bm25(memories, text)
-    found = recall(user, text, candidate_limit=20)
-    scores = {
-        memory.candidate.id: compute_bm25(memory.matches, length=memory.length, corpus=found.corpus)
-        for memory in found.candidates
-    }
-    assert len(scores) == 20
-    assert scores == pytest.approx({memory_id: expected[memory_id] for memory_id in scores})
-    assert sorted(scores.values(), reverse=True) == pytest.approx(sorted(expected.values(), reverse=True)[:20])
+    everything = recall(user, text)
+    assert everything is not None
+    scores = dict(zip(list_ids(everything), compute_keyword_scores(everything).tolist(), strict=True))
+    assert scores == pytest.approx(expected)
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
+    monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
+    best = recall(user, text)
+    assert best is not None
+    assert len(best.rows) == 20
+    assert sorted(compute_keyword_scores(best), reverse=True) == pytest.approx(
+        sorted(expected.values(), reverse=True)[:20]
+    )
 
 
 @pytest.mark.spec("A4")
-@pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0], ids=["exact scan", "index"])
-def test_the_nearest_are_those_of_brute_force(user: User, exact_limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", exact_limit)
+def test_the_nearest_are_those_of_brute_force(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = write_many(user, count=300)
     write_many(User.objects.create(username="other"), count=300)
     query = asked(1, 2, 3, 4)
     vectors = dict(AtomicEmbedding.objects.filter(memory__in=memories).values_list("memory_id", "embedding"))
     cosines = {memory_id: float(np.dot(stored, query.vector)) for memory_id, stored in vectors.items()}
+    everything = recall(user, "", query)
+    assert everything is not None
+    assert dict(zip(list_ids(everything), everything.rows.cosine.tolist(), strict=True)) == pytest.approx(
+        cosines, abs=1e-6
+    )
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
+    monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
+    found = recall(user, "", query)
+    assert found is not None
     nearest_first = sorted(cosines, key=lambda memory_id: -cosines[memory_id])[:20]
-    found = {
-        memory.candidate.id: memory.similarity for memory in recall(user, "", query, candidate_limit=20).candidates
-    }
-    assert found == pytest.approx({memory_id: cosines[memory_id] for memory_id in nearest_first}, abs=1e-6)
+    assert dict(zip(list_ids(found), found.rows.cosine.tolist(), strict=True)) == pytest.approx(
+        {memory_id: cosines[memory_id] for memory_id in nearest_first}, abs=1e-6
+    )
+
+
+@pytest.mark.spec("A4")
+def test_beside_a_hit_stand_the_turns_around_it(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
+    monkeypatch.setattr(candidates, "ARM_LIMIT", 1)
+    session_id, other = (create_session(user=user, title="").id for _ in range(2))
+    drafts = [
+        AtomicDraft(content="tea" if number == 7 else f"turn {number}", timestamp=NOW, session_id=session_id)
+        for number in range(15)
+    ]
+    drafts.append(AtomicDraft(content="elsewhere", timestamp=NOW, session_id=other))
+    create_atomic_memories(user=user, drafts=drafts, now=NOW)
+    expected = [f"turn {number}" for number in (3, 4, 5, 6)] + ["tea"] + [f"turn {number}" for number in (8, 9, 10, 11)]
+    assert contents(recall(user, "tea")) == expected
 
 
 def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +275,7 @@ def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch
         cursor.execute("SET LOCAL enable_bitmapscan = off")
         cursor.execute("SET LOCAL enable_sort = off")
     # All of the others' are nearer.
-    assert {memory.candidate.id for memory in recall(user, "", asked(1)).candidates} == {memory.id for memory in mine}
+    assert set(list_ids(recall(user, "", asked(1)))) == {memory.id for memory in mine}
 
 
 @pytest.mark.parametrize("count", [10, 200])
@@ -190,30 +283,43 @@ def test_one_statement_however_much_there_is(user: User, count: int) -> None:
     write_many(user, count=count)
     query = asked(1, 1)
     with CaptureQueriesContext(connection) as captured:
-        assert len(recall(user, "berlin tea 猫", query).candidates) >= 10
+        found = recall(user, "berlin tea 猫", query)
+    assert found is not None
+    assert len(found.rows) == count
     assert len(captured) == 1
 
 
 def test_nothing_to_look_for_takes_no_statement(user: User, remember: Remember) -> None:
     remember("tea")
     with CaptureQueriesContext(connection) as captured:
-        assert recall(user, "") == AtomicRecall()
-        assert recall(user, "and you?") == AtomicRecall()
-        assert recall(user, "tea", candidate_limit=0) == AtomicRecall()
+        assert recall(user, "") is None
+        assert recall(user, "and you?") is None
     assert len(captured) == 0
+    assert recall(User.objects.create(username="new"), "tea") is None
 
 
 @pytest.mark.parametrize(
-    "text", ["'); DROP TABLE atomic_memory; --", "{}", '{"a"}', "%s %(user)s", "\\", "😀", "a" * 32_000, "长" * 32_000]
+    "text",
+    [
+        *("'); DROP TABLE atomic_memory; --", "{}", '{"a"}', "%s %(user)s", "\\", "😀", "a" * 32_000, "长" * 32_000),
+        *("two\nlines: here", "\r\n: ", ": nobody", "：全角", "a\u2028b: c"),
+    ],
 )
 def test_hostile_text_is_text(user: User, remember: Remember, text: str) -> None:
-    remember("plain")
+    remember("plain 颜色")
     remember(f"{text} 颜色")
-    assert contents(recall(user, f"{text} 颜色")) == {f"{text} 颜色"}
+    remember(f"{text}: 颜色")
+    found = recall(user, f"{text} 颜色")
+    assert sorted(contents(found)) == sorted([f"{text} 颜色", f"{text}: 颜色", "plain 颜色"])
+    assert found is not None
+    assert len(found.rows.speakers) == 3
 
 
 def test_every_field_is_read(user: User, remember: Remember) -> None:
     memory = remember("tea", tags=["饮食"], event_start=NOW, event_end=NOW + timedelta(hours=1))
-    (found,) = recall(user, "tea").candidates
-    for name in found.candidate.__dataclass_fields__:
-        assert getattr(found.candidate, name) == getattr(memory, name), name
+    candidate = read_candidates(user, [memory.id])[memory.id]
+    for name in candidate.__dataclass_fields__:
+        assert getattr(candidate, name) == getattr(memory, name), name
+    AtomicMemory.objects.update(status="superseded")
+    assert read_candidates(user, [memory.id]) == {}
+    assert read_candidates(user, []) == {}

@@ -1,0 +1,229 @@
+"""What speaks for a memory, in numbers: words, meaning, what stands around it, who says it, when. Pure, no Django.
+
+Each feature is one column of what `compute_features` returns; its weight stands under the same name in
+``weights.toml``. docs/retrieval.md says what each is worth.
+
+Some memories are turns of a conversation ("Anna: …", "Ben: …"): there an answer is understood by what was said before
+it, so words around it count. Where a session is a list of statements they do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from apps.core.text.fold import fold
+from apps.core.text.segment import is_cjk
+from apps.memory.retrieval.atomic.bm25 import compute_bm25, compute_idfs
+from apps.memory.retrieval.atomic.query import AtomicQuery
+from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Flags, Floats, Integers
+
+NEAR_TURNS = 2
+WIDE_TURNS = 4
+"""How many turns before and after a turn are looked at, for words around it."""
+
+COSINE_SPREAD = 0.05
+"""How far cosines lie apart where hardly any memory stands out."""
+
+BEST_OF_SESSION = 3
+"""A session is as good as its best memories, on average."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Context:
+    """What several features need. `matched`: shape (n, terms), which term of the query occurs in which row."""
+
+    recall: AtomicRecall
+    rows: AtomicRows
+    query: AtomicQuery
+    times: Sequence[tuple[float, float]]
+    matched: Flags
+    shares: Floats
+    bm25: Floats
+    starts: Integers
+    sizes: Integers
+    in_conversation: Floats
+
+    def cover(self, matched: Flags) -> Floats:
+        """How much of the query's words the terms in `matched` make up, by idf: 0..1."""
+        covered: Floats = matched @ self.shares
+        return covered
+
+
+def compute_features(
+    recall: AtomicRecall, query: AtomicQuery, *, times: Sequence[tuple[float, float]]
+) -> Mapping[str, Floats]:
+    """Return every feature of every row, by name; each of shape (n,). `times`: stretches of time the query names."""
+    context = _look(recall, query, times)
+    return {name: compute(context) for name, compute in FEATURES.items()}
+
+
+def compute_keyword_scores(recall: AtomicRecall) -> Floats:
+    """Return BM25 of each row, as it is published: for people to read, and 0 where no term of the query occurs."""
+    return compute_bm25(recall, compute_idfs(recall))
+
+
+def _look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, float]]) -> _Context:
+    rows = recall.rows
+    weights = np.fromiter(query.weights.values(), np.float64, len(query.weights)) * compute_idfs(recall)
+    known = np.where(recall.document_frequencies > 0, weights, 0.0)
+    matched = np.zeros((len(rows), len(weights)), dtype=np.bool_)
+    matched[rows.row, rows.term] = True
+    starts = np.flatnonzero(np.diff(rows.session, prepend=rows.session[0] - 1))
+    sizes = np.diff(starts, append=len(rows))
+    return _Context(
+        recall=recall,
+        rows=rows,
+        query=query,
+        times=times,
+        matched=matched,
+        shares=known / (known.sum() or 1.0),
+        bm25=compute_bm25(recall, weights),
+        starts=starts,
+        sizes=sizes,
+        in_conversation=find_conversations(rows, starts=starts, sizes=sizes),
+    )
+
+
+def find_conversations(rows: AtomicRows, *, starts: Integers, sizes: Integers) -> Floats:
+    """1 for the rows of a session in which speakers mostly take turns, else 0."""
+    names = {name: number for number, name in enumerate(dict.fromkeys(rows.speakers))}
+    speaker = np.fromiter((names[name] for name in rows.speakers), np.int64, len(rows))
+    nobody = names.get("", -1)
+    named = speaker != nobody
+    changes = np.zeros(len(rows))
+    changes[1:] = (speaker[1:] != speaker[:-1]) & named[1:] & named[:-1]
+    changes[starts] = 0
+    share = np.add.reduceat(changes, starts) / np.maximum(sizes - 1, 1)
+    # "Home: …", "Job: …" are no speakers: nobody of these says a second thing.
+    few = len(names) * BEST_OF_SESSION <= len(rows) or len(rows) < 2 * BEST_OF_SESSION
+    return np.repeat((share >= 0.5) & (sizes > 1) & few, sizes).astype(np.float64)
+
+
+def standardize(values: Floats, *, spread: float = 0.0) -> Floats:
+    """Each value as its distance from the mean, in standard deviations; 0 where one is missing, or all are equal.
+
+    `spread` is added to the deviation: differences far below it are taken for small, however rare they are.
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return np.zeros_like(values)
+    mean, deviation = values[known].mean(), values[known].std()
+    # Equal values differ by rounding alone: that must not be blown up to a difference.
+    if deviation <= 1e-6 * max(1.0, abs(mean)):
+        return np.zeros_like(values)
+    return np.where(known, (values - mean) / (deviation + spread), 0.0)
+
+
+def _meaning(context: _Context) -> Floats:
+    return standardize(context.rows.cosine, spread=COSINE_SPREAD)
+
+
+def _meaning_of_last_line(context: _Context) -> Floats:
+    return standardize(context.rows.last_cosine, spread=COSINE_SPREAD)
+
+
+def _words(context: _Context) -> Floats:
+    return standardize(context.bm25)
+
+
+def _words_in_session(context: _Context) -> Floats:
+    """The mean BM25 of the session's best memories."""
+    number = np.repeat(np.arange(len(context.starts)), context.sizes)
+    best_first = context.bm25[np.lexsort((-context.bm25, number))]
+    place = np.arange(len(number)) - np.repeat(context.starts, context.sizes)
+    sums = np.add.reduceat(np.where(place < BEST_OF_SESSION, best_first, 0.0), context.starts)
+    return np.repeat(sums / np.minimum(context.sizes, BEST_OF_SESSION), context.sizes)
+
+
+def _words_near(context: _Context) -> Floats:
+    return context.cover(_spread(context, before=NEAR_TURNS, after=NEAR_TURNS)) * context.in_conversation
+
+
+def _words_around(context: _Context) -> Floats:
+    return context.cover(_spread(context, before=WIDE_TURNS, after=WIDE_TURNS)) * context.in_conversation
+
+
+def _words_with_turn_before(context: _Context) -> Floats:
+    return context.cover(_spread(context, before=1, after=0)) * context.in_conversation
+
+
+def _spread(context: _Context, *, before: int, after: int) -> Flags:
+    """Which terms occur in each row or in one of so many rows before or after it in its session."""
+    matched, session = context.matched.copy(), context.rows.session
+    for distance in range(1, max(before, after) + 1):
+        together = (session[distance:] == session[:-distance])[:, None]
+        if distance <= before:
+            matched[distance:] |= context.matched[:-distance] & together
+        if distance <= after:
+            matched[:-distance] |= context.matched[distance:] & together
+    return matched
+
+
+def _length(context: _Context) -> Floats:
+    return np.log1p(context.rows.length)
+
+
+def _question(context: _Context) -> Floats:
+    return context.rows.asks * context.in_conversation
+
+
+def _answer(context: _Context) -> Floats:
+    """How well the question before it covers the query's words: this turn may be the answer."""
+    asked = np.zeros(len(context.rows))
+    asked[1:] = (context.rows.asks * context.cover(context.matched))[:-1]
+    asked[context.starts] = 0
+    return asked * context.in_conversation
+
+
+def _speaker(context: _Context) -> Floats:
+    """Whether the query names who says it, and not everybody."""
+    names = {name for name in context.rows.speakers if name}
+    named = find_named(context.query.text, names)
+    if len(named) == len(names):
+        return np.zeros(len(context.rows))
+    said = np.fromiter((name in named for name in context.rows.speakers), np.float64, len(context.rows))
+    return said * context.in_conversation
+
+
+def find_named(text: str, names: set[str]) -> set[str]:
+    """Return which of `names` occur in `text`: Chinese ones anywhere, others as whole words."""
+    folded = fold(text)
+    words = set(re.findall(r"[^\W_]+", folded))
+    found = set()
+    for name in names:
+        parts = re.findall(r"[^\W_]+", fold(name))
+        if is_cjk(name[:1]) if name else False:
+            if len(name) > 1 and fold(name) in folded:
+                found.add(name)
+        elif parts and words.issuperset(parts):
+            found.add(name)
+    return found
+
+
+def _time(context: _Context) -> Floats:
+    """Whether it is from a time that the query names."""
+    inside = np.zeros(len(context.rows), dtype=np.bool_)
+    for start, end in context.times:
+        inside |= (context.rows.time >= start) & (context.rows.time < end)
+    return inside.astype(np.float64)
+
+
+FEATURES: Mapping[str, Callable[[_Context], Floats]] = {
+    "meaning": _meaning,
+    "meaning_of_last_line": _meaning_of_last_line,
+    "words": _words,
+    "words_in_session": _words_in_session,
+    "words_near": _words_near,
+    "words_around": _words_around,
+    "words_with_turn_before": _words_with_turn_before,
+    "length": _length,
+    "question": _question,
+    "answer": _answer,
+    "speaker": _speaker,
+    "time": _time,
+}
+"""Every feature, in the order in which people read them."""

@@ -1,0 +1,42 @@
+"""What a query says besides its words: lines by age, stretches of time. Pure, no Django."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.time_expressions import find_times
+
+LINE_DECAY = 0.5
+"""In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now."""
+
+
+@dataclass(frozen=True)
+class AtomicQuery:
+    """A question, keywords, or the lines of a dialogue, the newest last."""
+
+    text: str
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """The distinct terms of the query, each with the weight of the newest line in which it occurs, 0..1."""
+        weights: dict[str, float] = {}
+        for age, line in enumerate(reversed(split_lines(self.text))):
+            for term in bm25_terms(line):
+                weights.setdefault(term, LINE_DECAY**age)
+        return weights
+
+    def list_times(self, *, said_at: datetime, zone: ZoneInfo) -> list[tuple[float, float]]:
+        """Return the stretches of time that it names, seen from `said_at`: from and until, in seconds since 1970."""
+        return [
+            (span.start.timestamp(), span.end.timestamp()) for span in find_times(self.text, said_at=said_at, zone=zone)
+        ]
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of `text` that are not blank."""
+    return [line for line in text.splitlines() if line.strip()]

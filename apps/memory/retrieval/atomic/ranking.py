@@ -1,0 +1,40 @@
+"""The score of a memory: the sum of its features, each times its weight (A4). Pure, no Django."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from apps.memory.retrieval.atomic.features import FEATURES
+from apps.memory.retrieval.atomic.types import Floats, Integers
+
+WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
+
+
+@cache
+def load_weights() -> Mapping[str, float]:
+    """Return the weight of each feature, as ``python -m benchmarks.train_ranking`` wrote it.
+
+    Raises `ValueError` where the file and `FEATURES` do not name the same ones.
+    """
+    weights = {
+        name: float(weight) for name, weight in tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"].items()
+    }
+    if weights.keys() != FEATURES.keys():
+        raise ValueError(f"{WEIGHTS_FILE.name} is of other features; run python -m benchmarks.train_ranking")
+    return {name: weights[name] for name in FEATURES}
+
+
+def weigh(features: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the points that each feature gives to each row: the parts of which the score is the sum."""
+    return {name: features[name] * weight for name, weight in load_weights().items()}
+
+
+def rank(scores: Floats, *, times: Floats) -> Integers:
+    """Return the rows' numbers, best first; equal scores by time, newest first, then in their order."""
+    order: Integers = np.lexsort((-times, -scores))
+    return order
