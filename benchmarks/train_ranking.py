@@ -3,9 +3,10 @@
     python -m benchmarks.train_ranking FOLDER... [--ablate] [--dry-run]
 
 The score of a memory is linear in its features (`apps.memory.retrieval.atomic.features`). The weights are those under
-which the relevant memories of a query are likeliest, by a softmax over all of the person's memories (ListNet, Cao et al.
-2007); a folder counts by the square root of its number of queries. The figures printed are cross-validated: five folds, leaving out whole people where
-a folder has at least five, else every fifth query. The weights written are trained on everything.
+which the relevant memories of a query are likeliest, by a softmax over all of the person's memories (ListNet, Cao et
+al. 2007); a folder counts by the square root of its number of queries. The figures printed are cross-validated: five
+folds, leaving out whole people where a folder has at least five, else every fifth query. The weights written are
+trained on everything.
 """
 
 from __future__ import annotations

@@ -21,12 +21,10 @@ def load_weights() -> Mapping[str, float]:
 
     Raises `ValueError` where the file and `FEATURES` do not name the same ones.
     """
-    weights = {
-        name: float(weight) for name, weight in tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"].items()
-    }
+    weights = tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
     if weights.keys() != FEATURES.keys():
         raise ValueError(f"{WEIGHTS_FILE.name} is of other features; run python -m benchmarks.train_ranking")
-    return {name: weights[name] for name in FEATURES}
+    return {name: float(weights[name]) for name in FEATURES}
 
 
 def weigh(features: Mapping[str, Floats]) -> dict[str, Floats]:

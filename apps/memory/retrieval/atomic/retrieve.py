@@ -24,7 +24,7 @@ _UTC = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtomicRanking:
-    """Every row of a recall with its score. `order`: the rows' numbers, best first; `eligible`: what may be an answer."""
+    """Every row of a recall with its score. `order`: their numbers, best first; `eligible`: what may be an answer."""
 
     recall: AtomicRecall
     scores: Floats
@@ -91,7 +91,7 @@ def rank_recall(
     parts = weigh(features)
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall)
-    # In a conversation, a turn right after or before the words that were asked for may be the answer without having any.
+    # In a conversation, a turn beside the words that were asked for may be the answer without having any of them.
     eligible = (keyword_scores > 0) | (rows.cosine >= floor) | (features["words_near"] > 0)
     if since is not None:
         eligible &= rows.time >= since.timestamp()
