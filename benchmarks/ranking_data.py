@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -16,9 +16,9 @@ from apps.core.llm.embedding.types import Vector
 from apps.core.text.bm25_terms import bm25_terms
 from apps.memory.embeddings.vectors import embed_whole
 from apps.memory.evaluation.types import Folder
-from apps.memory.retrieval.atomic.features import compute_features
+from apps.memory.retrieval.atomic.features import FEATURES, compute_features
 from apps.memory.retrieval.atomic.query import AtomicQuery, split_lines
-from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Floats
+from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Floats, Integers
 
 FOLDS = 5
 _ZONE = ZoneInfo("UTC")
@@ -37,10 +37,14 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Memories:
+    """One person's rows as the product stores them: "speaker: text", in order within each session."""
+
     ids: Sequence[str]
-    counts: Sequence[Counter[str]]
-    rows: Callable[[AtomicQuery, Vector, Vector], AtomicRecall]
-    newest: datetime
+    contents: Sequence[str]
+    documents: Sequence[Counter[str]]
+    sessions: Integers
+    times: Floats
+    vectors: Floats
 
 
 def read_judged(folder: Folder, *, advance: Callable[[], None]) -> Iterator[Judged]:
@@ -51,21 +55,26 @@ def read_judged(folder: Folder, *, advance: Callable[[], None]) -> Iterator[Judg
     memories = {user_id: _remember(rows, advance=advance) for user_id, rows in by_user.items()}
     folds = assign_folds([query.user_id for query in folder.queries])
     for query, fold in zip(folder.queries, folds, strict=True):
-        known = memories[query.user_id]
-        lines = split_lines(query.text)
-        vectors = _embed([query.text, lines[-1]])
-        asked = AtomicQuery(query.text)
-        features = compute_features(
-            known.rows(asked, vectors[0], vectors[1]), asked, times=asked.list_times(said_at=known.newest, zone=_ZONE)
+        known, asked = memories[query.user_id], AtomicQuery(query.text)
+        vector, last_vector = embed([query.text, split_lines(query.text)[-1]])
+        recall = make_recall(
+            known.contents,
+            asked,
+            documents=known.documents,
+            sessions=known.sessions,
+            times=known.times,
+            cosine=known.vectors @ vector,
+            last_cosine=known.vectors @ last_vector,
         )
-        relevant = np.array([float(query.relevant.get(row_id, 0) > 0) for row_id in known.ids])
+        newest = datetime.fromtimestamp(float(known.times.max()), UTC)
+        features = compute_features(recall, asked, times=asked.list_times(said_at=newest, zone=_ZONE))
         advance()
         yield Judged(
             folder=folder.name,
             query_id=query.id,
             fold=fold,
-            features=np.stack(list(features.values()), axis=1),
-            relevant=relevant,
+            features=np.stack([features[name] for name in FEATURES], axis=1),
+            relevant=np.array([float(query.relevant.get(row_id, 0) > 0) for row_id in known.ids]),
         )
 
 
@@ -81,71 +90,84 @@ def assign_folds(user_ids: Sequence[str]) -> list[int]:
     return [numbers[person] % FOLDS for person in people]
 
 
-def _remember(rows: Sequence[CorpusRow], *, advance: Callable[[], None]) -> _Memories:
-    """Prepare one person's rows as the product stores them: "speaker: text", in order within each session."""
-    sessions = {session_id: number for number, session_id in enumerate(dict.fromkeys(row.session_id for row in rows))}
-    ordered = sorted(rows, key=lambda row: (sessions[row.session_id], row.timestamp))
-    contents = [f"{row.speaker}: {row.text}" for row in ordered]
-    counts = [Counter(bm25_terms(content)) for content in contents]
-    vectors = np.stack(_embed(contents, advance=advance))
-    session = np.array([sessions[row.session_id] for row in ordered])
-    time = np.array([row.timestamp.timestamp() for row in ordered])
-    length = np.array([float(count.total()) for count in counts])
-    asks = np.array([content.endswith(("?", "？")) for content in contents])
-    postings: Mapping[str, list[tuple[int, int]]] = defaultdict(list)
-    for number, count in enumerate(counts):
-        for term, frequency in count.items():
-            postings[term].append((number, frequency))
+def make_recall(
+    contents: Sequence[str],
+    query: AtomicQuery,
+    *,
+    documents: Sequence[Counter[str]] | None = None,
+    sessions: Sequence[int] | Integers | None = None,
+    times: Sequence[float] | Floats | None = None,
+    cosine: Sequence[float] | Floats | None = None,
+    last_cosine: Sequence[float] | Floats | None = None,
+    earlier_cosine: Sequence[float] | Floats | None = None,
+) -> AtomicRecall:
+    """Return what a recall of memories with these contents would be, without a database.
 
-    def recall(query: AtomicQuery, vector: Vector, last_vector: Vector) -> AtomicRecall:
-        found = [
-            (row, position, frequency)
-            for position, term in enumerate(query.weights)
-            for row, frequency in postings.get(term, ())
-        ]
-        row, term, frequency = np.array(found, np.int64).reshape(-1, 3).T
-        columns = AtomicRows(
-            keys=np.zeros(len(ordered), "V16"),
-            session=session,
-            time=time,
-            created=time,
-            length=length,
-            cosine=vectors @ vector,
-            last_cosine=vectors @ last_vector,
-            asks=asks,
-            speakers=tuple(row.speaker for row in ordered),
-            row=row,
-            term=term,
-            frequency=frequency.astype(np.float64),
-        )
-        return AtomicRecall(
-            rows=columns,
-            memory_count=len(ordered),
-            average_length=float(length.mean()),
-            document_frequencies=np.bincount(term, minlength=len(query.weights)).astype(np.float64),
-        )
+    `documents`: the terms of each, where they are known. `sessions`: ascending numbers; unless said, each memory is in
+    one of its own. `times`: in seconds; unless said, in the order given.
+    """
+    count = len(contents)
+    documents = documents or [Counter(bm25_terms(content)) for content in contents]
+    found = [
+        (row, number, float(document[term]))
+        for number, term in enumerate(query.terms)
+        for row, document in enumerate(documents)
+        if term in document
+    ]
+    row, term, frequency = np.array(found, np.float64).reshape(-1, 3).T
+    length = np.array([float(document.total()) for document in documents])
 
-    return _Memories(
-        ids=[row.id for row in ordered],
-        counts=counts,
-        rows=recall,
-        newest=datetime.fromtimestamp(float(time.max()), UTC),
+    def column(values: Sequence[float] | Floats | None) -> Floats:
+        return np.full(count, np.nan) if values is None else np.array(values, np.float64)
+
+    rows = AtomicRows(
+        keys=np.array([number.to_bytes(16, "big") for number in range(count)], "V16"),
+        session=np.arange(count) if sessions is None else np.array(sessions, np.int64),
+        time=np.arange(float(count)) if times is None else np.array(times, np.float64),
+        created=np.zeros(count),
+        length=length,
+        cosine=column(cosine),
+        last_cosine=column(cosine if last_cosine is None else last_cosine),
+        earlier_cosine=column(earlier_cosine),
+        asks=np.array([content.endswith(("?", "？")) for content in contents]),
+        speakers=tuple(content.partition(": ")[0] if ": " in content else "" for content in contents),
+        row=row.astype(np.int64),
+        term=term.astype(np.int64),
+        frequency=frequency,
+    )
+    return AtomicRecall(
+        rows=rows,
+        memory_count=count,
+        average_length=float(length.mean()),
+        document_frequencies=np.bincount(rows.term, minlength=len(query.terms)).astype(np.float64),
     )
 
 
-_BATCH = 100
+def _remember(rows: Sequence[CorpusRow], *, advance: Callable[[], None]) -> _Memories:
+    numbers = {session_id: number for number, session_id in enumerate(dict.fromkeys(row.session_id for row in rows))}
+    ordered = sorted(rows, key=lambda row: (numbers[row.session_id], row.timestamp))
+    contents = [f"{row.speaker}: {row.text}" for row in ordered]
+    return _Memories(
+        ids=[row.id for row in ordered],
+        contents=contents,
+        documents=[Counter(bm25_terms(content)) for content in contents],
+        sessions=np.array([numbers[row.session_id] for row in ordered]),
+        times=np.array([row.timestamp.timestamp() for row in ordered]),
+        vectors=np.stack(embed(contents, advance=advance)).astype(np.float64),
+    )
 
 
-def _embed(texts: Sequence[str], *, advance: Callable[[], None] | None = None) -> list[Vector]:
+def embed(texts: Sequence[str], *, advance: Callable[[], None] = lambda: None) -> list[Vector]:
+    """Return the vector of each text by the local embedder, which refuses none; `advance` is called for each."""
     vectors: list[Vector] = []
     for start in range(0, len(texts), _BATCH):
         for vector in embed_whole(_EMBEDDER, texts[start : start + _BATCH]):
             if vector is None:
-                raise ValueError("the local embedder refuses no text")
+                raise ValueError("the local embedder refused a text")
             vectors.append(vector)
-            if advance is not None:
-                advance()
+            advance()
     return vectors
 
 
+_BATCH = 100
 _EMBEDDER = LocalEmbedder()

@@ -16,6 +16,7 @@ from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list
 from apps.memory.paraphrases import list_paraphrases
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.follow_up import find_earlier
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
@@ -46,6 +47,7 @@ __all__ = [
     "count_vectors",
     "embed_query",
     "find_active_model",
+    "find_earlier",
     "find_reason",
     "find_states_since",
     "find_working_memory",

@@ -32,6 +32,7 @@ from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
     WorkingMemorySnapshot,
+    find_earlier,
     list_atomic_memories,
     list_memories,
     list_session_contexts,
@@ -87,10 +88,15 @@ def read_context(
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
     everything = remembers and recalled is None and asks_for_everything(message)
+    history = client.history if client else None
+    keeps_window = history is None
+    earlier = find_earlier(message, list_said(window) if history is None else [line.content for line in history])
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
-        wait_for_embedding = start_embedding(message)  # it continues while PostgreSQL reads the layers before it
+        wait_for_embedding = start_embedding(
+            message, earlier=earlier
+        )  # it continues while PostgreSQL reads the layers before it
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
@@ -98,13 +104,13 @@ def read_context(
         recalled = recall_memories(
             user=user,
             message=message,
+            earlier=earlier,
             settings=settings,
             query_embedding=wait_for_embedding(),
             working_memory=working,
             now=now,
         )
     memories = _list_recalled(recalled, settings=settings) if uses_memory and recalled else []
-    keeps_window = client is None or client.history is None
     return build_context(
         ContextInput(
             message=message,
@@ -129,6 +135,11 @@ def read_context(
             tools=tools,
         )
     )
+
+
+def list_said(window: Window) -> list[str]:
+    """What was said before, oldest first."""
+    return [line.content for exchange in window.rounds for line in exchange]
 
 
 def asks_for_everything(message: str) -> bool:

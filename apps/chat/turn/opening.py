@@ -13,7 +13,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import read_context
+from apps.chat.context.read import list_said, read_context
 from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
 from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
@@ -29,7 +29,13 @@ from apps.conversations.services.client_histories import find_session, open_clie
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
 from apps.core.text.commands import is_only_list
-from apps.memory.selectors import QueryEmbedding, WorkingMemorySnapshot, find_working_memory, start_embedding
+from apps.memory.selectors import (
+    QueryEmbedding,
+    WorkingMemorySnapshot,
+    find_earlier,
+    find_working_memory,
+    start_embedding,
+)
 from apps.memory.services import archive_working_memory, count_turn, forget_embeddings, record_form
 
 
@@ -67,7 +73,8 @@ def open_message_turn(
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
             if not opened.temporary and get_strategy(working.last_emotion, table=table).use_memory:
-                wait_for_embedding = start_embedding(content)  # now: it takes as long as all that is read before recall
+                # Now: it takes as long as all that is read before recall.
+                wait_for_embedding = start_embedding(content, earlier=find_earlier(content, list_said(window)))
     return _prepare(
         user,
         opened,
@@ -159,7 +166,10 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         return _open_unstored(user, request, settings=settings, table=table, now=now, start=start)
     if len(request.given.message) > MAX_CONTENT_CHARS:
         raise TooLarge(f"The message has {len(request.given.message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-    wait_for_embedding = start_embedding(request.given.message) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    embeds, message, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, request.given.message, None
+    if embeds and not request.given.is_new_only:
+        said = [line.content for line in request.given.before]
+        wait_for_embedding = start_embedding(message, earlier=find_earlier(message, said))
     if session_id is None:
         session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
     if settings.working_archive:
@@ -174,6 +184,9 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
             now=now,
             lease=_lease(),
         )
+        if embeds and wait_for_embedding is None:
+            said = list_said(opened.window)
+            wait_for_embedding = start_embedding(message, earlier=find_earlier(message, said))
         if branch.replaced:
             forget_embeddings(message_ids=branch.replaced)
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:

@@ -37,13 +37,14 @@ class QueryEmbedding:
     """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
 
     `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
-    `last_vector`: of the last line, where the query has several.
+    `last_vector`: of the last line, where the query has several. `earlier_vector`: of the lines before the query.
     """
 
     model_id: int
     vector: Vector
     min_similarity: float
     last_vector: Vector | None = None
+    earlier_vector: Vector | None = None
 
     @cached_property
     def sql(self) -> str:
@@ -55,43 +56,51 @@ class QueryEmbedding:
         """The vector of the last line as pgvector reads it; None for a query of one line."""
         return None if self.last_vector is None else to_sql(self.last_vector)
 
+    @cached_property
+    def earlier_sql(self) -> str | None:
+        """The vector of the lines before the query as pgvector reads it; None without any."""
+        return None if self.earlier_vector is None else to_sql(self.earlier_vector)
 
-def embed_query(text: str, *, deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:
+
+def embed_query(text: str, *, earlier: str = "", deadline: float = DEADLINE_SECONDS) -> QueryEmbedding | None:
     """Return the vector of a query by the active model, or None: past `deadline` seconds, on a failure, and while
     nothing was ever embedded.
 
     One query to the database; safe in any thread. Never raises because of a model. A late answer is dropped.
     """
-    return start_embedding(text, deadline=deadline)()
+    return start_embedding(text, earlier=earlier, deadline=deadline)()
 
 
-def start_embedding(text: str, *, deadline: float = DEADLINE_SECONDS) -> Callable[[], QueryEmbedding | None]:
+def start_embedding(
+    text: str, *, earlier: str = "", deadline: float = DEADLINE_SECONDS
+) -> Callable[[], QueryEmbedding | None]:
     """Begin to embed a query in a thread of its own; the function returned waits for what `embed_query` returns.
 
-    `deadline` counts from now: what is done in between costs the query nothing of it that it would have waited for.
+    `earlier`: the lines before it, where it needs them (`apps.memory.retrieval.follow_up`). `deadline` counts from now:
+    what is done in between costs the query nothing of it that it would have waited for.
     """
     model = find_active_model()
     if model is None or not text.strip():
         return lambda: None
-    pending = _get_pool().submit(_embed, model.name, _list_texts(text))
+    pending = _get_pool().submit(_embed_parts, model.name, text, earlier)
     return partial(_wait_for, pending, model=model, until=time.monotonic() + deadline)
 
 
-def _list_texts(query: str) -> list[str]:
-    """The query, and its last line where it has several: in a dialogue that is what it is about now (A4)."""
-    lines = [line for line in query.splitlines() if line.strip()]
-    return [query] if len(lines) < 2 else [query, lines[-1]]
+def _embed_parts(model_name: str, text: str, earlier: str) -> dict[str, Vector]:
+    """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model."""
+    parts = {"vector": text}
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1:
+        parts["last_vector"] = lines[-1]
+    if earlier.strip():
+        parts["earlier_vector"] = earlier
+    return dict(zip(parts, _embed(model_name, list(parts.values())), strict=True))
 
 
-def _wait_for(pending: Future[list[Vector]], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
+def _wait_for(pending: Future[dict[str, Vector]], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
     try:
-        vector, *last = pending.result(max(until - time.monotonic(), 0))
-        return QueryEmbedding(
-            model_id=model.id,
-            vector=vector,
-            min_similarity=get_embedder(model.name).min_similarity,
-            last_vector=last[0] if last else None,
-        )
+        vectors = pending.result(max(until - time.monotonic(), 0))
+        return QueryEmbedding(model_id=model.id, min_similarity=get_embedder(model.name).min_similarity, **vectors)
     except FutureTimeoutError:
         pending.cancel()
         logger.info("query_embedding_late", model=model.name)

@@ -25,6 +25,7 @@ def recall_memories(
     *,
     user: User,
     message: str,
+    earlier: str = "",
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     working_memory: HasTopic | None = None,
@@ -35,7 +36,8 @@ def recall_memories(
 ) -> RecalledMemories:
     """The active memories of both kinds that matter for `message`, as many as the user's `settings` say.
 
-    `query_embedding` is the vector of the message; with None keywords alone answer. `long_term_limit` is
+    `query_embedding` is the vector of the message; with None keywords alone answer. `earlier`: the lines before it,
+    where it needs them (`apps.memory.retrieval.follow_up`). `long_term_limit` is
     `memory.retrieval_limit` unless said. `since` and `until` bound the times of atomic memories. Reads only.
     """
     return RecalledMemories(
@@ -55,6 +57,7 @@ def recall_memories(
         atomic=retrieve_atomic_memories(
             user=user,
             query=message,
+            earlier=earlier,
             limit=settings.rag_top_n,
             query_embedding=query_embedding,
             min_similarity=settings.semantic_min_similarity,

@@ -180,7 +180,7 @@ def test_a_strategy_without_memory_asks_for_no_vector_of_the_message(
     Strategy.objects.filter(emotion="anxious").update(use_memory=False)
     embedded: list[str] = []
 
-    def start_embedding(text: str) -> Callable[[], None]:
+    def start_embedding(text: str, *, earlier: str) -> Callable[[], None]:
         embedded.append(text)
         return lambda: None
 

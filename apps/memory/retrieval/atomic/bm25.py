@@ -14,7 +14,7 @@ B = 0.4
 
 
 def compute_idfs(recall: AtomicRecall) -> Floats:
-    """Return the inverse document frequency of each term of the query, in nats, always above 0."""
+    """Return the inverse document frequency of each term, in nats, always above 0."""
     frequencies = recall.document_frequencies
     idfs: Floats = np.log(1 + (recall.memory_count - frequencies + 0.5) / (frequencies + 0.5))
     return idfs
@@ -23,8 +23,9 @@ def compute_idfs(recall: AtomicRecall) -> Floats:
 def compute_bm25(recall: AtomicRecall, weights: Floats) -> Floats:
     """Return the score of each row: the sum over the query's distinct terms of weight · saturated frequency.
 
-    `weights`: of each term of the query, for BM25 as it is published the idf. 0 where no term occurs; no upper bound. A
-    term counts once however often the query repeats it: in a dialogue, repetition is manner of speaking.
+    `weights`: of each term, for BM25 as it is published the idf; 0 leaves one out. The score is 0 where no term occurs,
+    without an upper bound. A term counts once however often the query repeats it: in a dialogue, repetition is manner
+    of speaking.
     """
     rows = recall.rows
     average = recall.average_length or 1.0

@@ -35,7 +35,8 @@ ARM_LIMIT = 100
 LONGEST_NAME = 40
 
 _QUERY = """query AS MATERIALIZED (
-    SELECT %(vector)s::vector AS embedding, %(last_vector)s::vector AS last_embedding
+    SELECT %(vector)s::vector AS embedding, %(last_vector)s::vector AS last_embedding,
+           %(earlier_vector)s::vector AS earlier_embedding
 )"""
 
 _CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
@@ -106,6 +107,7 @@ SELECT
     string_agg(int4send(memory.term_count), ''),
     string_agg(float4send(coalesce(1 - (vector.embedding <=> query.embedding), 'NaN')::float4), ''),
     string_agg(float4send(coalesce(1 - (vector.embedding <=> query.last_embedding), 'NaN')::float4), ''),
+    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.earlier_embedding), 'NaN')::float4), ''),
     string_agg(boolsend(right(memory.content, 1) IN ('?', '？')), ''),
     string_agg(
         CASE WHEN strpos(left(memory.content, %(longest_name)s + 2), ': ') > 0
@@ -166,6 +168,7 @@ def recall_atomic(
         "b": B,
         **nearest_parameters(query_embedding, limit=ARM_LIMIT),
         "last_vector": query_embedding.last_sql if query_embedding else None,
+        "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
         "with_muted": with_muted,
         "turns": WIDE_TURNS,
         "longest_name": LONGEST_NAME,
@@ -177,7 +180,7 @@ def recall_atomic(
 
 def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     *columns, positions, frequencies, average_length, memory_count = row
-    keys, sessions, times, created, lengths, cosines, last_cosines, asks, speakers, sizes, pairs = columns
+    keys, sessions, times, created, lengths, *cosines, asks, speakers, sizes, pairs = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
     time, create_time = _unpack(times, ">f8"), _unpack(created, ">f8")
@@ -188,7 +191,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     matched_row = place[np.repeat(np.arange(len(key)), np.frombuffer(sizes, ">i4") // 8)]
     term = matches[:, 0] - 1
     speaker = speakers.split("\n")
-    cosine, last_cosine = _unpack(cosines, ">f4")[order], _unpack(last_cosines, ">f4")[order]
+    cosine, last_cosine, earlier_cosine = (_unpack(packed, ">f4")[order] for packed in cosines)
     rows = AtomicRows(
         keys=key[order],
         session=session[order].astype(np.int64),
@@ -197,6 +200,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
         length=_unpack(lengths, ">i4")[order],
         cosine=cosine,
         last_cosine=np.where(np.isnan(last_cosine), cosine, last_cosine),
+        earlier_cosine=earlier_cosine,
         asks=np.frombuffer(asks, np.bool_)[order],
         speakers=tuple(speaker[number] for number in order.tolist()),
         row=matched_row,

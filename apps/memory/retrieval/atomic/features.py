@@ -34,7 +34,10 @@ BEST_OF_SESSION = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Context:
-    """What several features need. `matched`: shape (n, terms), which term of the query occurs in which row."""
+    """What several features need. `matched`: shape (n, terms), which term of the query occurs in which row.
+
+    `bm25`, `earlier_bm25`: by the terms of the query and of the lines before it.
+    """
 
     recall: AtomicRecall
     rows: AtomicRows
@@ -43,6 +46,7 @@ class _Context:
     matched: Flags
     shares: Floats
     bm25: Floats
+    earlier_bm25: Floats
     starts: Integers
     sizes: Integers
     in_conversation: Floats
@@ -58,18 +62,20 @@ def compute_features(
 ) -> Mapping[str, Floats]:
     """Return every feature of every row, by name; each of shape (n,). `times`: stretches of time the query names."""
     context = _look(recall, query, times)
-    return {name: compute(context) for name, compute in FEATURES.items()}
+    return {name: compute(context) for name, compute in (FEATURES | EARLIER).items()}
 
 
-def compute_keyword_scores(recall: AtomicRecall) -> Floats:
+def compute_keyword_scores(recall: AtomicRecall, query: AtomicQuery) -> Floats:
     """Return BM25 of each row, as it is published: for people to read, and 0 where no term of the query occurs."""
-    return compute_bm25(recall, compute_idfs(recall))
+    idfs = compute_idfs(recall)
+    return compute_bm25(recall, np.where(np.arange(len(idfs)) < len(query.weights), idfs, 0.0))
 
 
 def _look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, float]]) -> _Context:
     rows = recall.rows
-    weights = np.fromiter(query.weights.values(), np.float64, len(query.weights)) * compute_idfs(recall)
-    known = np.where(recall.document_frequencies > 0, weights, 0.0)
+    own, idfs = len(query.weights), compute_idfs(recall)
+    weights = _weigh(query.terms, query.weights) * idfs
+    known = np.where(recall.document_frequencies > 0, weights, 0.0)[:own]
     matched = np.zeros((len(rows), len(weights)), dtype=np.bool_)
     matched[rows.row, rows.term] = True
     starts = np.flatnonzero(np.diff(rows.session, prepend=rows.session[0] - 1))
@@ -79,13 +85,18 @@ def _look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float,
         rows=rows,
         query=query,
         times=times,
-        matched=matched,
+        matched=matched[:, :own],
         shares=known / (known.sum() or 1.0),
         bm25=compute_bm25(recall, weights),
+        earlier_bm25=compute_bm25(recall, _weigh(query.terms, query.earlier_weights) * idfs),
         starts=starts,
         sizes=sizes,
         in_conversation=find_conversations(rows, starts=starts, sizes=sizes),
     )
+
+
+def _weigh(terms: Sequence[str], weights: Mapping[str, float]) -> Floats:
+    return np.fromiter((weights.get(term, 0.0) for term in terms), np.float64, len(terms))
 
 
 def find_conversations(rows: AtomicRows, *, starts: Integers, sizes: Integers) -> Floats:
@@ -212,7 +223,25 @@ def _time(context: _Context) -> Floats:
     return inside.astype(np.float64)
 
 
-FEATURES: Mapping[str, Callable[[_Context], Floats]] = {
+def _earlier_meaning(context: _Context) -> Floats:
+    return context.query.earlier_share * standardize(context.rows.earlier_cosine, spread=COSINE_SPREAD)
+
+
+def _earlier_words(context: _Context) -> Floats:
+    return context.query.earlier_share * standardize(context.earlier_bm25)
+
+
+def _said_before(context: _Context) -> Floats:
+    """How much of it the earlier lines have said already: 0..1. To hear it again helps nobody."""
+    rows = context.rows
+    if not context.query.earlier:
+        return np.zeros(len(rows))
+    said = _weigh(context.query.terms, context.query.earlier_weights) > 0
+    repeated = np.bincount(rows.row, weights=rows.frequency * said[rows.term], minlength=len(rows))
+    return np.asarray(repeated / np.maximum(rows.length, 1.0), np.float64)
+
+
+FEATURES: dict[str, Callable[[_Context], Floats]] = {
     "meaning": _meaning,
     "meaning_of_last_line": _meaning_of_last_line,
     "words": _words,
@@ -226,4 +255,11 @@ FEATURES: Mapping[str, Callable[[_Context], Floats]] = {
     "speaker": _speaker,
     "time": _time,
 }
-"""Every feature, in the order in which people read them."""
+"""What a query alone tells, in the order in which people read it. Their weights are trained."""
+
+EARLIER: dict[str, Callable[[_Context], Floats]] = {
+    "earlier_meaning": _earlier_meaning,
+    "earlier_words": _earlier_words,
+    "said_before": _said_before,
+}
+"""What the lines before a follow-up add."""

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.time_expressions import find_times
+from apps.memory.retrieval.follow_up import weigh_earlier
 
 LINE_DECAY = 0.5
 """In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now."""
@@ -17,24 +18,47 @@ LINE_DECAY = 0.5
 
 @dataclass(frozen=True)
 class AtomicQuery:
-    """A question, keywords, or the lines of a dialogue, the newest last."""
+    """A question, keywords, or the lines of a dialogue, the newest last.
+
+    `earlier`: the lines before it that it needs to be understood (`find_earlier`), oldest first; "" if none.
+    """
 
     text: str
+    earlier: str = ""
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """The distinct terms of the query, each with the weight of the newest line in which it occurs, 0..1."""
-        weights: dict[str, float] = {}
-        for age, line in enumerate(reversed(split_lines(self.text))):
-            for term in bm25_terms(line):
-                weights.setdefault(term, LINE_DECAY**age)
-        return weights
+        return _weigh_terms(self.text)
+
+    @cached_property
+    def earlier_weights(self) -> Mapping[str, float]:
+        """The same of the lines before it."""
+        return _weigh_terms(self.earlier)
+
+    @cached_property
+    def terms(self) -> list[str]:
+        """All distinct terms: those of the query, in the order of `weights`, then what only the earlier lines have."""
+        return list(dict.fromkeys([*self.weights, *self.earlier_weights]))
+
+    @cached_property
+    def earlier_share(self) -> float:
+        """How much the earlier lines count, 0..1."""
+        return weigh_earlier(self.text) if self.earlier else 0.0
 
     def list_times(self, *, said_at: datetime, zone: ZoneInfo) -> list[tuple[float, float]]:
         """Return the stretches of time that it names, seen from `said_at`: from and until, in seconds since 1970."""
         return [
             (span.start.timestamp(), span.end.timestamp()) for span in find_times(self.text, said_at=said_at, zone=zone)
         ]
+
+
+def _weigh_terms(text: str) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for age, line in enumerate(reversed(split_lines(text))):
+        for term in bm25_terms(line):
+            weights.setdefault(term, LINE_DECAY**age)
+    return weights
 
 
 def split_lines(text: str) -> list[str]:

@@ -12,19 +12,28 @@ import numpy as np
 from apps.memory.retrieval.atomic.features import FEATURES
 from apps.memory.retrieval.atomic.types import Floats, Integers
 
+SAID_BEFORE = -3.0
+"""The weight of what was said already; benchmarks/follow_ups.py shows what others would do."""
+
 WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
 
 
 @cache
 def load_weights() -> Mapping[str, float]:
-    """Return the weight of each feature, as ``python -m benchmarks.train_ranking`` wrote it.
+    """Return the weight of each feature, as ``python -m benchmarks.train_ranking`` wrote it; earlier lines count alike.
 
     Raises `ValueError` where the file and `FEATURES` do not name the same ones.
     """
     weights = tomllib.loads(WEIGHTS_FILE.read_text("utf-8"))["weights"]
     if weights.keys() != FEATURES.keys():
         raise ValueError(f"{WEIGHTS_FILE.name} is of other features; run python -m benchmarks.train_ranking")
-    return {name: float(weights[name]) for name in FEATURES}
+    trained = {name: float(weights[name]) for name in FEATURES}
+    return {
+        **trained,
+        "earlier_meaning": trained["meaning"],
+        "earlier_words": trained["words"],
+        "said_before": SAID_BEFORE,
+    }
 
 
 def weigh(features: Mapping[str, Floats]) -> dict[str, Floats]:

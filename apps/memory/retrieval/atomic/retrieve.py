@@ -40,6 +40,7 @@ def retrieve_atomic_memories(
     query: str,
     limit: int,
     query_embedding: QueryEmbedding | None,
+    earlier: str = "",
     min_similarity: float | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
@@ -49,16 +50,16 @@ def retrieve_atomic_memories(
 ) -> list[ScoredAtomicMemory]:
     """The user's `limit` most relevant active atomic memories for `query`, best first; [] when none matches.
 
-    `query` may be a question, keywords, or the lines of a dialogue. `query_embedding` is its vector; with None keywords
-    alone answer. A memory in which no term of the query occurs has to be as near to it as `min_similarity` (by default
-    the embedder's own floor). `since`, `until`: bounds of the time of a memory's turn, included. Muted memories are
-    found only `with_muted` (L10). `now` (by default the time of the newest memory) and `zone`: from where "last May" is
-    seen. Two statements. Nothing is counted.
+    `query` may be a question, keywords, or the lines of a dialogue. `earlier`: the lines before it, where it needs them
+    (`find_earlier`). `query_embedding` is its vector; with None keywords alone answer. A memory in which no term of the
+    query occurs has to be as near to it as `min_similarity` (by default the embedder's own floor). `since`, `until`:
+    bounds of the time of a memory's turn, included. Muted memories are found only `with_muted` (L10). `now` (by default
+    the time of the newest memory) and `zone`: from where "last May" is seen. Two statements. Nothing is counted.
     """
-    asked = AtomicQuery(query)
+    asked = AtomicQuery(query, earlier=earlier)
     if limit < 1:
         return []
-    recall = recall_atomic(user, terms=list(asked.weights), query_embedding=query_embedding, with_muted=with_muted)
+    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding, with_muted=with_muted)
     if recall is None:
         return []
     floor = find_floor(query_embedding, min_similarity)
@@ -90,9 +91,11 @@ def rank_recall(
     features = compute_features(recall, query, times=query.list_times(said_at=said_at, zone=zone))
     parts = weigh(features)
     scores = np.sum(list(parts.values()), axis=0)
-    keyword_scores = compute_keyword_scores(recall)
+    keyword_scores = compute_keyword_scores(recall, query)
     # In a conversation, a turn beside the words that were asked for may be the answer without having any of them.
     eligible = (keyword_scores > 0) | (rows.cosine >= floor) | (features["words_near"] > 0)
+    if query.earlier:
+        eligible |= (features["earlier_words"] > 0) | (rows.earlier_cosine >= floor)
     if since is not None:
         eligible &= rows.time >= since.timestamp()
     if until is not None:

@@ -21,11 +21,12 @@ class AtomicRows:
     - `session`: a number for each session, in ascending order; each memory without a session has one of its own.
     - `time`: of its turn, in seconds since 1970, and `created`, when it was stored.
     - `length`: number of terms.
-    - `cosine`: to the query, and `last_cosine`, to its last line; NaN where there is no vector.
+    - `cosine`: to the query, `last_cosine`: to its last line, `earlier_cosine`: to the lines before it; NaN where there
+      is no vector.
     - `asks`: whether it ends in a question mark.
     - `speakers`: who says it, where the content begins with a name ("Anna: …"); else "".
-    - `row`, `term`, `frequency`: one entry for each term of the query in each memory: which row, which of the query's
-      terms, how often.
+    - `row`, `term`, `frequency`: one entry for each term of the query in each memory: which row, which of
+      `AtomicQuery.terms`, how often.
     """
 
     keys: npt.NDArray[Any]
@@ -35,6 +36,7 @@ class AtomicRows:
     length: Floats
     cosine: Floats
     last_cosine: Floats
+    earlier_cosine: Floats
     asks: Flags
     speakers: tuple[str, ...]
     row: Integers
@@ -49,7 +51,7 @@ class AtomicRows:
 class AtomicRecall:
     """What a query is ranked among. The statistics are those of all the person's active memories.
 
-    `document_frequencies`: of each term of the query, in how many memories it occurs.
+    `document_frequencies`: of each of `AtomicQuery.terms`, in how many memories it occurs.
     """
 
     rows: AtomicRows

@@ -222,7 +222,7 @@ def _explain_atomic(
     now: datetime,
 ) -> AtomicExplanation:
     query = AtomicQuery(message)
-    terms = list(query.weights)
+    terms = query.terms
     recall, milliseconds = known.once(
         ("atomic",), lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding)
     )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.memory.retrieval.atomic.features import compute_keyword_scores
+from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.types import AtomicRecall
 from tests.memory.retrieval.atomic.rows import make_recall
 
@@ -34,7 +35,8 @@ def score(*matches: tuple[int, int], length: int = 20, memory_count: int = 10, a
         average_length=average_length,
         document_frequencies=np.array([df for _frequency, df in matches], np.float64),
     )
-    return float(compute_keyword_scores(recall)[0])
+    query = AtomicQuery(" ".join(f"term{number}" for number in range(len(matches))))
+    return float(compute_keyword_scores(recall, query)[0])
 
 
 @pytest.mark.spec("A4")

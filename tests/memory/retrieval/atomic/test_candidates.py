@@ -27,6 +27,7 @@ from apps.memory.retrieval.atomic import candidates
 from apps.memory.retrieval.atomic.bm25 import K1, B
 from apps.memory.retrieval.atomic.candidates import read_candidates, recall_atomic
 from apps.memory.retrieval.atomic.features import compute_keyword_scores
+from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.types import AtomicRecall
 from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked, vector
 
@@ -121,7 +122,7 @@ def test_every_column_is_of_its_row(
     remember("Anna: Do you like tea? Green tea?", at=(3, 4))
     remember("用户养了一只叫咪咪的猫。", at=(0, 1), timestamp=NOW + timedelta(days=1))
     remember("The user's plan: tea at four", at=(1, 0), timestamp=NOW + timedelta(days=2))
-    query = replace(asked(1), last_vector=vector(0, 1))
+    query = replace(asked(1), last_vector=vector(0, 1), earlier_vector=vector(-1))
     found = recall(user, "green tea 咪咪", query)
     assert found is not None
     rows = found.rows
@@ -130,6 +131,7 @@ def test_every_column_is_of_its_row(
     assert rows.time[order] == pytest.approx([NOW.timestamp() + 86_400 * days for days in range(3)])
     assert rows.cosine[order] == pytest.approx([0.6, 0, 1], abs=1e-6)
     assert rows.last_cosine[order] == pytest.approx([0.8, 1, 0], abs=1e-6)
+    assert rows.earlier_cosine[order] == pytest.approx([-0.6, 0, -1], abs=1e-6)
     assert rows.asks[order].tolist() == [True, False, False]
     assert [rows.speakers[number] for number in order] == ["Anna", "", "The user's plan"]
     lengths = dict(AtomicMemory.objects.values_list("content", "term_count"))
@@ -213,14 +215,16 @@ def test_the_best_by_words_are_those_of_brute_force(user: User, text: str, monke
     expected = brute_force_bm25(memories, text)
     everything = recall(user, text)
     assert everything is not None
-    scores = dict(zip(list_ids(everything), compute_keyword_scores(everything).tolist(), strict=True))
+    scores = dict(
+        zip(list_ids(everything), compute_keyword_scores(everything, AtomicQuery(text)).tolist(), strict=True)
+    )
     assert scores == pytest.approx(expected)
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 0)
     monkeypatch.setattr(candidates, "ARM_LIMIT", 20)
     best = recall(user, text)
     assert best is not None
     assert len(best.rows) == 20
-    assert sorted(compute_keyword_scores(best), reverse=True) == pytest.approx(
+    assert sorted(compute_keyword_scores(best, AtomicQuery(text)), reverse=True) == pytest.approx(
         sorted(expected.values(), reverse=True)[:20]
     )
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memory.retrieval.atomic.features import FEATURES, compute_features, find_named, standardize
+from apps.memory.retrieval.atomic.features import EARLIER, FEATURES, compute_features, find_named, standardize
 from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.ranking import load_weights, rank, weigh
 from apps.memory.retrieval.atomic.types import AtomicRecall
@@ -49,11 +49,11 @@ def test_equal_scores_say_nothing(score: float) -> None:
 
 @pytest.mark.spec("A4")
 def test_meaning_is_how_far_a_memory_stands_out() -> None:
-    recall = make_recall(["a", "b", "c"], cosines=[0.1, 0.2, 0.6], last_cosines=[0.6, 0.1, 0.2])
+    recall = make_recall(["a", "b", "c"], cosine=[0.1, 0.2, 0.6], last_cosine=[0.6, 0.1, 0.2])
     assert np.argmax(feature("meaning", recall, "")) == 2
     assert np.argmax(feature("meaning_of_last_line", recall, "")) == 0
     # Where no cosine stands out, small differences stay small.
-    level = make_recall(["a", "b"], cosines=[0.300, 0.302])
+    level = make_recall(["a", "b"], cosine=[0.300, 0.302])
     assert max(map(abs, feature("meaning", level, ""))) < 0.05
 
 
@@ -135,14 +135,29 @@ def test_a_session_is_as_good_as_its_three_best() -> None:
 def test_the_points_add_up_to_the_score() -> None:
     features = compute_features(make_recall(TALK, "canoe"), AtomicQuery("canoe"), times=[])
     parts = weigh(features)
-    assert list(parts) == list(FEATURES) == list(load_weights())
+    assert list(parts) == [*FEATURES, *EARLIER] == list(load_weights())
     for name, points in parts.items():
         assert points == pytest.approx(features[name] * load_weights()[name])
 
 
 def test_weights_have_the_sign_that_people_would_give_them() -> None:
     negative = {name for name, weight in load_weights().items() if weight < 0}
-    assert negative == {"question"}
+    assert negative == {"question", "said_before"}
+
+
+@pytest.mark.spec("K7")
+def test_a_follow_up_is_looked_for_with_the_lines_before_it() -> None:
+    earlier = "Which noodle shops in Hangzhou did I mention?\nKuiyuan: you liked its shrimp noodles."
+    contents = ["Kuiyuan has good shrimp noodles.", "Juying's noodles in Hangzhou have a queue.", "My bike was stolen."]
+    query = AtomicQuery("any others?", earlier=earlier)
+    recall = make_recall(contents, query.text, earlier=earlier, earlier_cosine=[0.7, 0.6, 0.1])
+    features = compute_features(recall, query, times=[])
+    scores = np.sum(list(weigh(features).values()), axis=0)
+    assert np.argsort(-scores).tolist() == [1, 0, 2]
+    assert features["said_before"].round(2).tolist() == [0.75, 0.5, 0]
+    assert features["words"].tolist() == [0, 0, 0]
+    nothing = compute_features(make_recall(contents, query.text), AtomicQuery(query.text), times=[])
+    assert all((nothing[name] == 0).all() for name in EARLIER)
 
 
 def test_equal_scores_are_ordered_by_time() -> None:
@@ -162,7 +177,7 @@ def test_whatever_there_is_every_feature_is_a_number(contents: list[str], query:
     count = len(contents)
     sessions = sorted(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)))
     known = data.draw(st.lists(cosines, min_size=count, max_size=count))
-    recall = make_recall(contents, query, sessions=sessions, cosines=known)
+    recall = make_recall(contents, query, sessions=sessions, cosine=known)
     features = compute_features(recall, AtomicQuery(query), times=[(0, DAY)])
     for name, values in features.items():
         assert values.shape == (count,), name

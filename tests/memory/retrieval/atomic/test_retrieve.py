@@ -19,7 +19,7 @@ from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
-from apps.memory.retrieval.atomic.features import FEATURES
+from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
 from apps.memory.selectors import TimeRange, get_relevant_memories, search_memories
 from apps.memory.types import ScoredAtomicMemory
 from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked
@@ -152,7 +152,7 @@ def test_the_score_is_the_sum_of_its_parts(user: User, remember: Remember) -> No
     remember("A hot drink in the morning.", at=(0, 1))
     for memory in retrieve(user, "tea", asked(1)):
         assert memory.score == pytest.approx(sum(memory.parts.values()))
-        assert memory.parts.keys() == FEATURES.keys()
+        assert memory.parts.keys() == (FEATURES | EARLIER).keys()
 
 
 @pytest.mark.spec("A4")
