@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ ARM_LIMIT = 100
 
 LONGEST_NAME = 40
 
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
+"""PostgreSQL counts microseconds from here."""
+
 _QUERY = """query AS MATERIALIZED (
     SELECT %(vector)s::vector AS embedding, %(last_vector)s::vector AS last_embedding,
            %(earlier_vector)s::vector AS earlier_embedding
@@ -41,11 +45,20 @@ _QUERY = """query AS MATERIALIZED (
 
 _CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
 
-_ALL = """chosen AS MATERIALIZED (
-    SELECT id FROM atomic_memory
-    WHERE user_id = %(user)s AND status = 'active' AND (%(with_muted)s OR NOT muted) AND {gate}
-),
-document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency)"""
+_OF_PERSON = "memory.user_id = %(user)s AND memory.status = 'active' AND (%(with_muted)s OR NOT memory.muted)"
+
+_COSINES = """
+    SELECT vector.memory_id AS id,
+           (1 - (vector.embedding <=> query.embedding))::float4 AS cosine,
+           (1 - (vector.embedding <=> query.last_embedding))::float4 AS last_cosine,
+           (1 - (vector.embedding <=> query.earlier_embedding))::float4 AS earlier_cosine
+    FROM {embeddings} CROSS JOIN query
+    WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s"""
+
+# Vectors are compared before they are joined: a join would carry them along.
+_ALL = f"""document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency),
+near AS MATERIALIZED ({_COSINES.format(embeddings="atomic_embedding AS vector")} AND {{gate}}
+)"""
 
 # The keyword arm scores as `compute_bm25` does, with idf alone, to know which rows to fetch; a test holds the two
 # together.
@@ -95,6 +108,8 @@ chosen AS MATERIALIZED (
             ORDER BY later.timestamp, later.create_time, later.id LIMIT %(turns)s
         )
     ) AS beside
+),
+near AS MATERIALIZED ({cosines}
 )"""
 
 # One packed value for each column; `string_agg` takes the rows of all of them in the same order.
@@ -102,12 +117,12 @@ _COLUMNS = """
 SELECT
     string_agg(uuid_send(memory.id), ''),
     string_agg(uuid_send(coalesce(memory.session_id, memory.id)), ''),
-    string_agg(float8send(extract(epoch FROM memory.timestamp)::float8), ''),
-    string_agg(float8send(extract(epoch FROM memory.create_time)::float8), ''),
+    string_agg(timestamptz_send(memory.timestamp), ''),
+    string_agg(timestamptz_send(memory.create_time), ''),
     string_agg(int4send(memory.term_count), ''),
-    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.embedding), 'NaN')::float4), ''),
-    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.last_embedding), 'NaN')::float4), ''),
-    string_agg(float4send(coalesce(1 - (vector.embedding <=> query.earlier_embedding), 'NaN')::float4), ''),
+    string_agg(float4send(coalesce(near.cosine, 'NaN')), ''),
+    string_agg(float4send(coalesce(near.last_cosine, 'NaN')), ''),
+    string_agg(float4send(coalesce(near.earlier_cosine, 'NaN')), ''),
     string_agg(boolsend(right(memory.content, 1) IN ('?', '？')), ''),
     string_agg(
         CASE WHEN strpos(left(memory.content, %(longest_name)s + 2), ': ') > 0
@@ -119,11 +134,7 @@ SELECT
     (SELECT array_agg(document_frequency) FROM document),
     (SELECT average_length FROM corpus),
     (SELECT memory_count FROM corpus)
-FROM chosen
-JOIN atomic_memory AS memory USING (id)
-CROSS JOIN query
-LEFT JOIN atomic_embedding AS vector
-    ON vector.memory_id = memory.id AND vector.user_id = %(user)s AND vector.model_id = %(model)s
+FROM {memories} LEFT JOIN near USING (id)
 LEFT JOIN LATERAL (
     SELECT string_agg(
         int4send(position::int) || int4send(cardinality(array_positions(memory.terms, term))), ''
@@ -131,6 +142,7 @@ LEFT JOIN LATERAL (
     FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS given (term, position)
     WHERE term = ANY (memory.terms)
 ) AS found ON memory.terms && %(terms)s::text[]
+WHERE {of_person}
 """
 
 
@@ -138,11 +150,18 @@ def _write(exact: bool) -> str:
     corpus = f"corpus AS MATERIALIZED ({corpus_sql('atomic_memory', columns=_CORPUS, exact=exact)}\n)"
     gate = gate_sql(exact=exact)
     if exact:
-        chosen = _ALL.format(gate=gate)
+        chosen, memories, of_person = _ALL.format(gate=gate), "atomic_memory AS memory", f"{_OF_PERSON} AND {gate}"
     else:
-        nearest = nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", exact=False)
-        chosen = _BEST.format(gate=gate, nearest=nearest)
-    return f"WITH {_QUERY},\n{corpus},\n{chosen}{_COLUMNS}"
+        chosen = _BEST.format(
+            gate=gate,
+            nearest=nearest_sql(embeddings="atomic_embedding", memories="atomic_memory", exact=False),
+            cosines=_COSINES.format(
+                embeddings="chosen JOIN atomic_embedding AS vector ON vector.memory_id = chosen.id"
+            ),
+        )
+        memories, of_person = "chosen JOIN atomic_memory AS memory USING (id)", _OF_PERSON
+    columns = _COLUMNS.format(memories=memories, of_person=of_person)
+    return f"WITH {_QUERY},\n{corpus},\n{chosen}{columns}"
 
 
 _RECALL = NearestStatement(_write)
@@ -183,7 +202,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     keys, sessions, times, created, lengths, *cosines, asks, speakers, sizes, pairs = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
-    time, create_time = _unpack(times, ">f8"), _unpack(created, ">f8")
+    time, create_time = (_unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, created))
     order = np.lexsort((key, create_time, time, session))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
