@@ -16,6 +16,7 @@ from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list
 from apps.memory.paraphrases import list_paraphrases
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.distinct import Shown
 from apps.memory.retrieval.follow_up import find_earlier
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
@@ -39,6 +40,7 @@ __all__ = [
     "ModelVectors",
     "QueryEmbedding",
     "RecalledMemories",
+    "Shown",
     "TimeRange",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from apps.accounts.models import User
@@ -31,6 +32,7 @@ from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
+    Shown,
     WorkingMemorySnapshot,
     find_earlier,
     list_atomic_memories,
@@ -90,7 +92,8 @@ def read_context(
     everything = remembers and recalled is None and asks_for_everything(message)
     history = client.history if client else None
     keeps_window = history is None
-    earlier = find_earlier(message, list_said(window) if history is None else [line.content for line in history])
+    said = list_said(window) if history is None else [line.content for line in history]
+    earlier = find_earlier(message, said)
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
@@ -110,7 +113,8 @@ def read_context(
             working_memory=working,
             now=now,
         )
-    memories = _list_recalled(recalled, settings=settings) if uses_memory and recalled else []
+    shown = [*said, *(f"{note.title} {note.snippet}" for note in session_notes)]
+    memories = _list_recalled(recalled, shown=shown, settings=settings) if uses_memory and recalled else []
     return build_context(
         ContextInput(
             message=message,
@@ -188,15 +192,16 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
     ]
 
 
-def _list_recalled(found: RecalledMemories, *, settings: MemorySettings) -> list[RecalledMemory]:
+def _list_recalled(found: RecalledMemories, *, shown: Sequence[str], settings: MemorySettings) -> list[RecalledMemory]:
     """What is remembered of the message's matter: long-term memories, best first, then atomic ones, best first.
 
-    The two scores have different scales (K5, A4), so neither kind is ranked against the other.
+    The two scores have different scales (K5, A4), so neither kind is ranked against the other. Atomic ones that say
+    only what the prompt says already, in `shown` or in a memory before, leave their places to the next.
     """
-    return [
-        *(_from_long_term(memory) for memory in found.long_term),
-        *(_from_atomic(memory, settings=settings) for memory in found.atomic),
-    ]
+    long_term = [_from_long_term(memory) for memory in found.long_term]
+    said = Shown([*shown, *(memory.text for memory in long_term)])
+    atomic = (memory for memory in found.atomic if said.add(memory.candidate.content))
+    return [*long_term, *(_from_atomic(memory, settings=settings) for memory in islice(atomic, settings.rag_top_n))]
 
 
 def _from_long_term(memory: ScoredMemory) -> RecalledMemory:

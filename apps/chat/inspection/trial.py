@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,7 +11,7 @@ from django.conf import settings as django_settings
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import read_context
+from apps.chat.context.read import list_said, read_context
 from apps.chat.context.types import Context
 from apps.chat.emotions import get_strategy
 from apps.chat.selectors import get_turn_configuration
@@ -26,7 +27,8 @@ from apps.memory.working.types import Variables
 class Stage:
     """Where a message would be said. `session_id` None: in a session that does not exist yet.
 
-    `settings` are the person's own now. `recalls`: not in a temporary session (C7).
+    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `said`: what was said there before,
+    oldest first.
     """
 
     session_id: uuid.UUID | None
@@ -35,6 +37,7 @@ class Stage:
     strategy: ReplyStrategy | None
     working: WorkingMemorySnapshot | None
     recalls: bool
+    said: Sequence[str] = ()
 
 
 def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: datetime) -> Stage:
@@ -43,8 +46,9 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
     Raises `NotFound` for a session that is not theirs.
     """
     settings, table = get_turn_configuration(user)
-    working, recalls = None, True
+    working, recalls, said = None, True, list[str]()
     if session_id is not None:
+        said = list_said(get_window(user, session_id, limit=settings.context_limit))
         recalls = not get_session(user, session_id).temporary
         working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     strategy = None
@@ -53,7 +57,13 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
     if topic.strip():
         working = replace(working or _make_working_memory(now), current_topic=topic.strip())
     return Stage(
-        session_id=session_id, settings=settings, table=table, strategy=strategy, working=working, recalls=recalls
+        session_id=session_id,
+        settings=settings,
+        table=table,
+        strategy=strategy,
+        working=working,
+        recalls=recalls,
+        said=said,
     )
 
 

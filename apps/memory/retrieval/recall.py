@@ -12,10 +12,16 @@ from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.retrieval.retrieve import HasTopic, retrieve_relevant_memories
 from apps.memory.types import ScoredAtomicMemory, ScoredMemory
 
+SPARES = 2
+"""So many times as many atomic memories as a prompt shows are recalled: some say what it says already."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemories:
-    """The memories of each kind, best first. The two scores have different scales (K5, A4)."""
+    """The memories of each kind, best first; of atomic ones `SPARES` times as many as the settings say.
+
+    The two scores have different scales (K5, A4).
+    """
 
     long_term: list[ScoredMemory]
     atomic: list[ScoredAtomicMemory]
@@ -58,7 +64,7 @@ def recall_memories(
             user=user,
             query=message,
             earlier=earlier,
-            limit=settings.rag_top_n,
+            limit=settings.rag_top_n * SPARES,
             query_embedding=query_embedding,
             min_similarity=settings.semantic_min_similarity,
             since=since,

@@ -88,7 +88,7 @@ def search_memories(*, user: User, keyword: str, time_range: TimeRange = TimeRan
     ]
     happened = [
         FoundMemory(id=item.candidate.id, kind="atomic", text=item.candidate.content, time=item.candidate.timestamp)
-        for item in found.atomic
+        for item in found.atomic[: settings.rag_top_n]
     ]
     return list(_by_turns(stated[: settings.retrieval_limit], happened))
 

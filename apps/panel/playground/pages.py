@@ -102,7 +102,7 @@ class TryPage(PlaygroundPage):
             )
         except NotFound as error:
             raise Http404(error.message) from error
-        vector, embedding = embed_message(message)
+        vector, embedding = embed_message(message, stage=stage)
         settings = [own] if tried == own else [own, tried]
         asked = Asked()
         tries = [

@@ -215,5 +215,7 @@ def name_outcome(outcome: Outcome) -> str:
             return _("below the minimum")
         case Outcome.BUDGET:
             return _("cut to fit the budget")
+        case Outcome.REPEATED:
+            return _("already said")
         case Outcome.NOT_ASKED:
             return _("not requested")

@@ -13,7 +13,7 @@ from apps.chat.context.types import LAYER_NAMES, Context
 from apps.chat.inspection.selectors import Stage, try_context
 from apps.memory.retrieval.explain.selectors import explain_recall
 from apps.memory.retrieval.explain.types import Asked, RecallExplanation
-from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model
+from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier
 
 _MEMORIES = LAYER_NAMES.index("memories")
 
@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     RANK = "rank"
     FLOOR = "floor"
     BUDGET = "budget"
+    REPEATED = "repeated"
     NOT_ASKED = "not_asked"
 
 
@@ -62,12 +63,14 @@ class Try:
         if rank > limit:
             return Outcome.RANK
         cut = {reference for cut in self.context.cut for reference in cut.refs}
-        return Outcome.BUDGET if str(memory_id) in cut else Outcome.NOT_ASKED
+        if str(memory_id) in cut:
+            return Outcome.BUDGET
+        return Outcome.REPEATED if self.context.memories else Outcome.NOT_ASKED
 
 
-def embed_message(message: str) -> tuple[QueryEmbedding | None, Embedding]:
+def embed_message(message: str, *, stage: Stage) -> tuple[QueryEmbedding | None, Embedding]:
     """The vector of a message, by the same deadline as in a turn (A4), and whether there is one."""
-    found = embed_query(message)
+    found = embed_query(message, earlier=find_earlier(message, stage.said))
     if found is not None:
         return found, Embedding.USED
     return None, Embedding.NO_MODEL if find_active_model() is None else Embedding.LATE
@@ -90,6 +93,7 @@ def try_message(
     explanation = explain_recall(
         user=user,
         message=message,
+        earlier=find_earlier(message, stage.said),
         settings=settings,
         query_embedding=query_embedding,
         working_memory=stage.working,

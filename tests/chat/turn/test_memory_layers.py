@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from apps.conversations.services.summarizing import record_summary
 from apps.core.llm.blocks import read_block
-from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
+from apps.memory.atomic.services import create_atomic_memories, create_atomic_memory, forget_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory
 from apps.memory.shared_context.services import append_entry, create_context
@@ -183,3 +184,33 @@ def test_a_paraphrase_that_shares_no_word_is_found_unless_that_is_switched_off(
     assert used["semantic_score"] > used["keyword_score"]
     alice.patch("/memory/settings", json={"memory.semantic_candidates": False}).raise_for_status()
     assert alice.say(alice.new_session(), question).json()["memories_used"] == []
+
+
+@pytest.mark.spec("A4", "C4")
+def test_what_the_window_says_already_is_not_said_again(alice: ApiClient, model: ScriptedModel) -> None:
+    for content in ("I keep bees in the garden.", "I keep bees in the garden", "Bees: two hives by the shed."):
+        draft = AtomicDraft(content=content, timestamp=timezone.now())
+        create_atomic_memories(user=alice.user, drafts=[draft], now=timezone.now())
+    session = alice.new_session()
+    turn = alice.say(session, "What do you know about my bees?").json()
+    assert len([used for used in turn["memories_used"] if used["kind"] == "atomic"]) == 2
+    alice.say(session, "I keep bees in the garden, yes.").raise_for_status()
+    turn = alice.say(session, "And the bees, where are their hives?").json()
+    assert [used["text"] for used in turn["memories_used"]] == ["Bees: two hives by the shed."]
+
+
+@pytest.mark.spec("K7")
+def test_a_follow_up_recalls_what_the_turn_before_was_about(alice: ApiClient, model: ScriptedModel) -> None:
+    contents = [
+        "我在杭州常去菊英面店。",
+        "奎元馆的虾爆鳝面不错。",
+        "自行车上个月丢了。",
+        "我对花粉过敏。",
+        "每周四打羽毛球。",
+    ]
+    drafts = [AtomicDraft(content=content, timestamp=timezone.now()) for content in contents]
+    create_atomic_memories(user=alice.user, drafts=drafts, now=timezone.now())
+    session = alice.new_session()
+    alice.say(session, "我之前提过杭州哪些面馆来着").raise_for_status()
+    turn = alice.say(session, "再找找其他的").json()
+    assert turn["memories_used"][0]["text"] == contents[0]

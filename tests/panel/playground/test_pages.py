@@ -52,8 +52,8 @@ def browser(mei: User, client: Client) -> Client:
 @pytest.fixture(autouse=True)
 def _keywords_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No vectors, so that no model has to be loaded; what they add is tested with `explain_recall`."""
-    monkeypatch.setattr("apps.panel.playground.run.embed_query", lambda message: None)
-    monkeypatch.setattr("apps.chat.context.read.start_embedding", lambda message: lambda: None)
+    monkeypatch.setattr("apps.panel.playground.run.embed_query", lambda message, **_: None)
+    monkeypatch.setattr("apps.chat.context.read.start_embedding", lambda message, **_: lambda: None)
 
 
 def try_message(client: Client, message: str, **form: Any) -> Any:

@@ -33,6 +33,7 @@ from apps.memory.retrieval.explain.types import (
     RecallExplanation,
 )
 from apps.memory.retrieval.preference import concerns_preference
+from apps.memory.retrieval.recall import SPARES
 from apps.memory.retrieval.retrieve import HasTopic
 from apps.memory.retrieval.scoring import compute_idfs, match_keyword, rank_candidates, read_memory_text
 from apps.memory.types import Candidate, Recall
@@ -59,6 +60,7 @@ def explain_recall(
     *,
     user: User,
     message: str,
+    earlier: str = "",
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     working_memory: HasTopic | None = None,
@@ -85,7 +87,13 @@ def explain_recall(
             now=now,
         ),
         atomic=_explain_atomic(
-            user, message=message, settings=settings, query_embedding=query_embedding, floor=floor, known=known, now=now
+            user,
+            query=AtomicQuery(message, earlier=earlier),
+            settings=settings,
+            query_embedding=query_embedding,
+            floor=floor,
+            known=known,
+            now=now,
         ),
     )
 
@@ -214,14 +222,13 @@ def _list_nearest(user: User, query_embedding: QueryEmbedding | None, *, limit: 
 def _explain_atomic(
     user: User,
     *,
-    message: str,
+    query: AtomicQuery,
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     floor: float,
     known: Asked,
     now: datetime,
 ) -> AtomicExplanation:
-    query = AtomicQuery(message)
     terms = query.terms
     recall, milliseconds = known.once(
         ("atomic",), lambda: recall_atomic(user, terms=terms, query_embedding=query_embedding)
@@ -232,7 +239,7 @@ def _explain_atomic(
             milliseconds=milliseconds, terms=terms, memory_count=0, floor=floor, limit=limit, ranked=[], more=0
         )
     ranking = rank_recall(recall, query, floor=floor, zone=settings.zone, now=now)
-    shown = max(EXPLAINED, limit)
+    shown = max(EXPLAINED, limit * SPARES)
     first = ranking.order[:shown].tolist()
     scored, _ = known.once(("atomic texts", tuple(first), floor), lambda: read_ranked(user, ranking, first))
     eligible = {UUID(bytes=recall.rows.keys[number].tobytes()) for number in first if ranking.eligible[number]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from apps.memory.retrieval.recall import RecalledMemories
+from apps.memory.retrieval.recall import SPARES, RecalledMemories
 from apps.memory.types import Candidate, ScoredAtomicMemory, ScoredMemory
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class RecallExplanation:
         near = [memory.scored for memory in self.atomic.ranked if memory.is_near_enough]
         return RecalledMemories(
             long_term=[memory.scored for memory in self.long_term.ranked[: self.long_term.limit]],
-            atomic=near[: self.atomic.limit],
+            atomic=near[: self.atomic.limit * SPARES],
         )
 
 
