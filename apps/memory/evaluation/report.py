@@ -19,6 +19,11 @@ from apps.memory.evaluation.types import Ranking
 
 NDCG_DEPTH = 10
 
+SHOWN_POINTS = 0.05
+"""Smaller parts of a score are not shown."""
+
+SHOWN_CHARACTERS = 200
+
 Figures = dict[str, Any]
 
 
@@ -53,6 +58,44 @@ def make_table(name: str, figures: Mapping[str, Any]) -> Table:
         table.add_column(column, justify="right")
     for label, row in (("all", figures), *figures["categories"].items()):
         table.add_row(label, *(_write(column, row[column]) for column in columns))
+    return table
+
+
+def make_ablation_table(name: str, rankings: Sequence[Ranking], *, depths: Sequence[int]) -> Table:
+    """Return, for each feature, what recall would lose if it had no weight; a gain has a minus."""
+    table = Table(title=f"{name}: what each feature is worth", title_justify="left")
+    table.add_column("")
+    for depth in depths:
+        table.add_column(f"recall@{depth}", justify="right")
+    for feature in rankings[0].without if rankings else ():
+        losses = (
+            fmean(
+                compute_recall(ranking.ranked, ranking.query.relevant, k=depth)
+                - compute_recall(ranking.without.get(feature, ranking.ranked), ranking.query.relevant, k=depth)
+                for ranking in rankings
+            )
+            for depth in depths
+        )
+        table.add_row(feature, *(f"{loss:+.3f}" for loss in losses))
+    return table
+
+
+def make_explanation(ranking: Ranking) -> Table:
+    """Return the best answers to a query, and all relevant ones, with the parts of their scores, largest first."""
+    table = Table(title=f"{ranking.query.id}: {ranking.query.text}", title_justify="left")
+    for column in ("place", "", "row", "score", "parts", "text"):
+        table.add_column(column, justify="right" if column in ("place", "score") else "left")
+    for row in ranking.explained:
+        parts = sorted(row.parts.items(), key=lambda part: -abs(part[1]))
+        mark = "relevant" if row.relevant else ""
+        table.add_row(
+            str(row.place),
+            mark if row.eligible else f"{mark} (not eligible)".strip(),
+            row.row_id,
+            f"{row.score:.2f}",
+            "\n".join(f"{name} {points:+.2f}" for name, points in parts if abs(points) >= SHOWN_POINTS),
+            row.text[:SHOWN_CHARACTERS],
+        )
     return table
 
 

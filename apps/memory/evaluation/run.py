@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -21,9 +22,13 @@ from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.memories import embed_memories, store_memory_embeddings
 from apps.memory.embeddings.queries import embed_query
-from apps.memory.evaluation.types import Folder, Ranking
+from apps.memory.evaluation.types import ExplainedRow, Folder, Ranking
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.retrieval.atomic.candidates import recall_atomic
+from apps.memory.retrieval.atomic.query import AtomicQuery
+from apps.memory.retrieval.atomic.ranking import rank
+from apps.memory.retrieval.atomic.retrieve import AtomicRanking, find_floor, rank_recall, read_ranked
 from apps.memory.types import MemoryKind
 
 BATCH = 100
@@ -92,18 +97,68 @@ def _embed_missing(user: User, memories: Sequence[AtomicMemory]) -> None:
         store_memory_embeddings(user=user, kind=MemoryKind.ATOMIC, memory_ids=ids, vectors=vectors)
 
 
-def ask(user: User, query: Query, *, known: dict[uuid.UUID, str], limit: int) -> Ranking:
-    """Retrieve as a turn does, and take the time."""
+def ask(
+    user: User, query: Query, *, known: Mapping[uuid.UUID, str], limit: int, ablate: bool = False, explain: bool = False
+) -> Ranking:
+    """Retrieve as a turn does, and take the time; then find out what else is asked for."""
     start = time.perf_counter()
     query_embedding = embed_query(query.text)
     found = retrieve_atomic_memories(user=user, query=query.text, limit=limit, query_embedding=query_embedding)
     milliseconds = (time.perf_counter() - start) * 1000
     ranked = [known[memory.candidate.id] for memory in found]
-    return Ranking(query=query, ranked=ranked, milliseconds=milliseconds, late=query_embedding is None)
+    ranking = Ranking(query=query, ranked=ranked, milliseconds=milliseconds, late=query_embedding is None)
+    asked = AtomicQuery(query.text)
+    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding) if ablate or explain else None
+    if recall is None:
+        return ranking
+    scored = rank_recall(recall, asked, floor=find_floor(query_embedding, None))
+    row_ids = [known[uuid.UUID(bytes=key.tobytes())] for key in recall.rows.keys]
+    if ablate:
+        ranking = replace(ranking, without=_ablate(scored, row_ids, limit=limit))
+    if explain:
+        ranking = replace(ranking, explained=_explain(user, scored, row_ids, query=query, limit=limit))
+    return ranking
 
 
-def evaluate(folder: Folder, *, limit: int, advance: Advance) -> list[Ranking]:
-    """Ingest a folder and ask all its queries, `limit` results each; `advance` is called for each row and query."""
+def _ablate(scored: AtomicRanking, row_ids: Sequence[str], *, limit: int) -> dict[str, list[str]]:
+    """The answers that there would be without each feature."""
+    answers = {}
+    for name, points in scored.parts.items():
+        order = rank(scored.scores - points, times=scored.recall.rows.time)
+        answers[name] = [row_ids[number] for number in order if scored.eligible[number]][:limit]
+    return answers
+
+
+def _explain(
+    user: User, scored: AtomicRanking, row_ids: Sequence[str], *, query: Query, limit: int
+) -> list[ExplainedRow]:
+    """The first rows of an answer, and every relevant one."""
+    numbers = [
+        number for place, number in enumerate(scored.order) if place < limit or row_ids[number] in query.relevant
+    ]
+    places = {number: place for place, number in enumerate(scored.order, start=1)}
+    memories = read_ranked(user, scored, numbers)
+    return [
+        ExplainedRow(
+            place=places[number],
+            row_id=row_ids[number],
+            text=memory.candidate.content,
+            score=memory.score,
+            parts=memory.parts,
+            relevant=row_ids[number] in query.relevant,
+            eligible=bool(scored.eligible[number]),
+        )
+        for number, memory in zip(numbers, memories, strict=True)
+    ]
+
+
+def evaluate(
+    folder: Folder, *, limit: int, advance: Advance, ablate: bool = False, explain: str | None = None
+) -> list[Ranking]:
+    """Ingest a folder and ask all its queries, `limit` results each; `advance` is called for each row and query.
+
+    `ablate`: also without each feature. `explain`: the ID of a query whose answer is explained.
+    """
     rows: dict[str, list[CorpusRow]] = defaultdict(list)
     for row in folder.corpus:
         rows[row.user_id].append(row)
@@ -114,6 +169,15 @@ def evaluate(folder: Folder, *, limit: int, advance: Advance) -> list[Ranking]:
         embed_query("warm-up", deadline=60)  # loading the model is no part of a turn
         rankings = []
         for query in folder.queries:
-            rankings.append(ask(users[query.user_id], query, known=known, limit=limit))
+            rankings.append(
+                ask(
+                    users[query.user_id],
+                    query,
+                    known=known,
+                    limit=limit,
+                    ablate=ablate,
+                    explain=query.id == explain,
+                )
+            )
             advance()
         return rankings

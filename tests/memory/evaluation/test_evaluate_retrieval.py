@@ -17,6 +17,7 @@ from apps.core.beir import read_corpus
 from apps.memory.evaluation import run
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from apps.memory.retrieval.atomic.features import FEATURES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
 
@@ -192,3 +193,23 @@ def test_a_folder_without_queries_and_depths_out_of_range_are_refused(tmp_path: 
     (folder / "queries.jsonl").unlink()
     with pytest.raises(CommandError, match=r"queries\.jsonl: cannot be read: No such file"):
         evaluate(folder)
+
+
+def test_what_each_feature_is_worth(tmp_path: Path) -> None:
+    out = StringIO()
+    call_command("evaluate_retrieval", write_folder(tmp_path / "f"), "--ablate", stdout=out)
+    table = out.getvalue().partition("what each feature is worth")[2]
+    rows = [[cell for cell in line.split() if cell != "│"] for line in table.splitlines() if line.startswith("│")]
+    losses = {feature: losses for feature, *losses in rows}
+    assert losses.keys() >= FEATURES.keys()
+    assert all(-1 <= float(loss) <= 1 for pair in losses.values() for loss in pair)
+
+
+def test_why_a_query_got_its_answer(tmp_path: Path) -> None:
+    folder, out = write_folder(tmp_path / "f"), StringIO()
+    call_command("evaluate_retrieval", folder, "--explain", "q1", stdout=out)
+    explained = out.getvalue().partition("q1: 搬到上海")[2]
+    assert explained.count("relevant") == 2
+    assert "words +" in explained
+    with pytest.raises(CommandError, match="there is no query 'q9'"):
+        call_command("evaluate_retrieval", folder, "--explain", "q9")

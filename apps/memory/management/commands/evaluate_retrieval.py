@@ -1,4 +1,6 @@
-"""``manage.py evaluate_retrieval FOLDER... [--k 5 10] [--json FILE]``: how well atomic memories are found."""
+"""``manage.py evaluate_retrieval FOLDER... [--k 5 10] [--json FILE] [--ablate] [--explain QUERY_ID]``: how well atomic
+memories are found, and why.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from apps.core.beir import InvalidFolder
-from apps.memory.evaluation.report import NDCG_DEPTH, Figures, make_table, summarize_rankings
+from apps.memory.evaluation.report import (
+    NDCG_DEPTH,
+    Figures,
+    make_ablation_table,
+    make_explanation,
+    make_table,
+    summarize_rankings,
+)
 from apps.memory.evaluation.run import evaluate, read_folders
 from apps.memory.evaluation.types import Folder
 
@@ -38,6 +47,8 @@ class Command(BaseCommand):
         parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
         parser.add_argument("--k", nargs="+", type=int, default=[5, 10], help="depths of recall and hit rate (5 10)")
         parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to FILE")
+        parser.add_argument("--ablate", action="store_true", help="also show what recall each feature is worth")
+        parser.add_argument("--explain", metavar="QUERY_ID", help="show the parts of the scores of one query's answers")
 
     def handle(self, *args: Any, **options: Any) -> None:
         depths = sorted(set(options["k"]))
@@ -47,20 +58,32 @@ class Command(BaseCommand):
             folders = read_folders(options["folders"])
         except InvalidFolder as error:
             raise CommandError(str(error)) from error
+        explain = options["explain"]
+        if explain and not any(query.id == explain for folder in folders for query in folder.queries):
+            raise CommandError(f"--explain: there is no query {explain!r} in these folders.")
         try:
             with _interruptible():
-                results = {folder.name: self._evaluate(folder, depths) for folder in folders}
+                results = {
+                    folder.name: self._evaluate(folder, depths, ablate=options["ablate"], explain=explain)
+                    for folder in folders
+                }
         except KeyboardInterrupt:
             raise CommandError("Stopped. The temporary accounts were deleted.", returncode=INTERRUPTED) from None
         if options["json"]:
             self._write_json(options["json"], results)
 
-    def _evaluate(self, folder: Folder, depths: list[int]) -> Figures:
+    def _evaluate(self, folder: Folder, depths: list[int], *, ablate: bool, explain: str | None) -> Figures:
         with self._show(folder) as advance:
-            rankings = evaluate(folder, limit=max(*depths, NDCG_DEPTH), advance=advance)
+            rankings = evaluate(folder, limit=max(*depths, NDCG_DEPTH), advance=advance, ablate=ablate, explain=explain)
         figures = summarize_rankings(rankings, depths=depths)
         width = None if self.stdout.isatty() else PIPE_WIDTH
-        Console(file=cast(IO[str], self.stdout), width=width).print(make_table(folder.name, figures))
+        console = Console(file=cast(IO[str], self.stdout), width=width)
+        console.print(make_table(folder.name, figures))
+        if ablate:
+            console.print(make_ablation_table(folder.name, rankings, depths=depths))
+        for ranking in rankings:
+            if ranking.explained:
+                console.print(make_explanation(ranking), markup=False)
         if late := sum(ranking.late for ranking in rankings):
             self.stderr.write(f"{late} queries were not embedded in time, so only keywords were used.")
         return figures

@@ -175,7 +175,9 @@ def _spread(context: _Context, *, before: int, after: int) -> Flags:
 
 
 def _length(context: _Context) -> Floats:
-    return np.log1p(context.rows.length)
+    """How much longer it is than others: who says more is likelier to say what is asked for."""
+    length = np.log1p(context.rows.length)
+    return np.asarray(length - length.mean(), np.float64)
 
 
 def _question(context: _Context) -> Floats:
