@@ -46,7 +46,7 @@ _EMBEDDING_ROW = np.dtype(
 """A row of `atomic_embedding` in that format: each value follows its size in bytes."""
 
 _GRAPH_BYTES = DIMENSIONS * 2 + 400
-"""What one vector takes while an HNSW index of half-precision vectors is built: the vector, its neighbours, and more."""
+"""What one half-precision vector takes while an HNSW index is built: its numbers, its neighbours, and more."""
 
 _MIB = 2**20
 
@@ -140,7 +140,7 @@ def without_vector_indexes(cursor: Any, *, rows: int) -> Iterator[IndexBuild]:
 
 
 def choose_build_memory(rows: int, *, free: int) -> int:
-    """Return the bytes for building the index of so many vectors: enough for its graph, at most half of the free ones."""
+    """Return the bytes for building the index of so many vectors: enough for its graph, at most half of `free`."""
     wanted = int(rows * _GRAPH_BYTES * 1.2)
     return max(64 * _MIB, min(wanted, free // 2))
 

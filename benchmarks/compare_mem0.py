@@ -2,10 +2,10 @@
 
     python -m benchmarks.compare_mem0 FOLDER... [--sizes 6000 100000] [--json FILE] [--png FILE]
 
-FOLDERs are in BEIR's layout (see `apps.core.beir`). Both use the same embedded PostgreSQL with pgvector, each a database
-of its own, and the same local embedder, each in its own process; mem0 (from the package index, with ``infer=False``)
-has an environment of its own, which is installed first. The people of the folders are repeated under further names
-until there are as many memories as each of the sizes says. All searches are filtered to the asking user.
+FOLDERs are in BEIR's layout (see `apps.core.beir`). Both use the same embedded PostgreSQL with pgvector, each with a
+database of its own, and the same local embedder, each in its own process; mem0 (from the package index, with
+``infer=False``) has an environment of its own, which is installed first. The people of the folders are repeated under
+further names until there are as many memories as each of the sizes says. All searches are filtered to the asking user.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.corpora import Person, Question, TooFewMemories, draw_questions,
 from benchmarks.environments import Environment, NotInstalled, install
 from benchmarks.figures import get_spread
 from benchmarks.plots import save_plot
-from benchmarks.progress import INTERRUPTED, Advance, interruptible, show_progress
+from benchmarks.progress import INTERRUPTED, Advance, interruptible, make_console, show_progress
 from benchmarks.running import describe_machine, run_in_new_data_folder
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def main() -> None:
 
 
 def _run(folders: Sequence[Folder], options: Options, *, json_file: Path | None, png_file: Path | None) -> int:
-    console = Console()
+    console = make_console()
     try:
         with interruptible():
             with console.status("Installing mem0 in an environment of its own, unless it is there"):

@@ -159,9 +159,17 @@ class Program:
         """Have mem0 make its table with its indexes."""
         self._open(collection).vector_store._ensure_collection()
 
-    def read_payload(self, *, collection: str, id: str) -> dict[str, Any]:
-        """Return what mem0 has stored beside the vector of a memory."""
-        return dict(self._open(collection).vector_store.get(id).payload)
+    def check_payload(self, *, collection: str) -> None:
+        """Raise ValueError if what `insert` puts beside a vector is not what mem0's ``add`` puts there."""
+        memory = self._open(collection)
+        user, content = "checked", "I like green tea."
+        (added,) = memory.add(content, user_id=user, infer=False)["results"]
+        stored = dict(memory.vector_store.get(added["id"]).payload)
+        memory.delete(added["id"])
+        ours = make_payload(user=user, content=content)
+        times = ("created_at", "updated_at")
+        if stored != ours | {name: stored[name] for name in times if name in stored}:
+            raise ValueError(f"mem0 stores {stored}, and this benchmark would insert {ours}")
 
 
 def make_payload(*, user: str, content: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import psycopg
@@ -35,7 +36,7 @@ DATABASE = "mem0"
 PEOPLE = "people"
 """The table with everybody's memories."""
 
-ADDED = "somebody who adds"
+ADDED = "somebody-who-adds"
 """The user whose memories are deleted again."""
 
 _STOP_SECONDS = 10
@@ -66,12 +67,16 @@ class Mem0:
         known: dict[str, str] = {}
         for user, rows in by_user.items():
             contents = [get_content(row) for row in rows]
-            added = self.call("add", advance=advance, collection=table, user=user, contents=contents, report=True)
+            added = self.call(
+                "add", advance=advance, collection=table, user=_write_user(user), contents=contents, report=True
+            )
             known |= dict(zip(added["ids"], (row.id for row in rows), strict=True))
         self._clean(table)
         rankings = []
         for query in folder.queries:
-            (found,) = self.call("search", collection=table, questions=[[query.user_id, query.text]], limit=limit)
+            (found,) = self.call(
+                "search", collection=table, questions=[[_write_user(query.user_id), query.text]], limit=limit
+            )
             ranked = [known[memory] for memory in found["ids"]]
             rankings.append(Ranking(query=query, ranked=ranked, milliseconds=found["milliseconds"], late=False))
             advance(1)
@@ -80,7 +85,7 @@ class Mem0:
         return rankings
 
     def load(self, people: Sequence[Person], embedded: Embedded, *, total: int, advance: Advance) -> float:
-        """Insert the memories of more people into mem0's vector store; returns the seconds, building its index included."""
+        """Insert the memories of more people into mem0's vector store; returns the seconds, with its index built."""
         contents = [get_content(row) for person in people for row in person.rows]
         ids = [str(uuid.uuid4()) for _ in contents]
         owners = [(person.name, row.id) for person in people for row in person.rows]
@@ -88,12 +93,12 @@ class Mem0:
         rows, vectors = self._folder / "rows.jsonl", self._folder / "vectors.npy"
         with rows.open("w", encoding="utf-8") as file:
             for memory, (name, _row), content in zip(ids, owners, contents, strict=True):
-                file.write(json.dumps([memory, name, content]) + "\n")
+                file.write(json.dumps([memory, _write_user(name), content]) + "\n")
         np.save(vectors, embedded.get(contents))
         self.call("make_table", collection=PEOPLE)
-        with self._connect() as database, database.cursor() as cursor:
-            with without_vector_indexes(cursor, rows=total) as build:
-                done = self.call("insert", advance=advance, collection=PEOPLE, rows=str(rows), vectors=str(vectors))
+        self.call("check_payload", collection=PEOPLE)
+        with self._connect() as database, without_vector_indexes(database.cursor(), rows=total) as build:
+            done = self.call("insert", advance=advance, collection=PEOPLE, rows=str(rows), vectors=str(vectors))
         self._clean(PEOPLE)
         rows.unlink()
         vectors.unlink()
@@ -101,7 +106,7 @@ class Mem0:
 
     def search(self, questions: Sequence[Question], *, limit: int) -> list[Ranking]:
         """Ask one after the other; the time of each includes embedding it."""
-        asked = [[question.person, question.text] for question in questions]
+        asked = [[_write_user(question.person), question.text] for question in questions]
         answers = self.call("search", collection=PEOPLE, questions=asked, limit=limit)
         return [
             Ranking(
@@ -115,7 +120,7 @@ class Mem0:
 
     def search_at_once(self, questions: Sequence[Question], *, limit: int, clients: int, seconds: float) -> Rate:
         """Have several threads of its process search for some seconds."""
-        asked = [[question.person, question.text] for question in questions]
+        asked = [[_write_user(question.person), question.text] for question in questions]
         done = self.call(
             "search_at_once", collection=PEOPLE, questions=asked, limit=limit, clients=clients, seconds=seconds
         )
@@ -218,6 +223,11 @@ def run_mem0(environment: Environment, *, data_folder: Path) -> Iterator[Mem0]:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _write_user(name: str) -> str:
+    """Return the name as mem0 accepts one: without white space."""
+    return quote(name, safe="")
 
 
 def _read_end(log: Path) -> str:

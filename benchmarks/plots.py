@@ -17,7 +17,7 @@ _PROGRAM = Path(__file__).with_name("draw_plots.py")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a chart, or one bar in each of its groups: a value for each position of the chart; None leaves a gap."""
+    """One line of a chart, or one bar in each of its groups: a value for each position; None leaves a gap."""
 
     label: str
     values: Sequence[float | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -13,8 +14,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ended."""
 
+PIPE_WIDTH = 140
+"""Characters of a line where no terminal says how many there are."""
+
 Advance = Callable[[int], None]
 """Is told how many steps were done since it was called last."""
+
+
+def make_console() -> Console:
+    """Return the console of a benchmark, wide enough for its tables where they go to a file or a pipe."""
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 @contextmanager
