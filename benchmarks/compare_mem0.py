@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -197,19 +199,33 @@ def search_in_turns(
 
 def _add(embedded: Embedded, options: Options, jiyi: Jiyi, mem0: Mem0, *, console: Console) -> dict[str, Any]:
     """Add memories of one more person in every way, and the bare embedder on the same texts: memories a second."""
-    contents = [text for text in embedded.texts if len(text) <= LONGEST][: options.adds]
     ways = [(batch, given) for given in (embedded, None) for batch in (1, BATCH)]
-    figures: dict[str, Any] = {"memories": len(contents), jiyi.name: {}, mem0.name: {}, "embedder": {}}
+    parts = draw_contents(embedded.texts, parts=1 + len(ways), number=options.adds)
+    sides = (jiyi, mem0)
+    figures: dict[str, Any] = {"memories": options.adds, jiyi.name: {}, mem0.name: {}, "embedder": {}}
+    for side in sides:
+        side.add(parts[0], batch=BATCH, embedded=None)  # a warm-up
     with show_progress("Adding", total=len(ways) * 2 + 2, console=console) as advance:
-        for batch, given in ways:
-            key = f"{'given' if given else 'embedded'}_{batch}"
-            for side in (jiyi, mem0):
-                figures[side.name][key] = round(len(contents) / side.add(contents, batch=batch, embedded=given), 1)
+        for contents, (batch, given) in zip(parts[1:], ways, strict=True):
+            way = f"{'given' if given else 'embedded'}_{batch}"
+            for side in sides:
+                figures[side.name][way] = round(options.adds / side.add(contents, batch=batch, embedded=given), 1)
                 advance(1)
-        for batch in (1, BATCH):
-            figures["embedder"][f"embedded_{batch}"] = round(len(contents) / _time_embedder(contents, batch=batch), 1)
-            advance(1)
+            if not given:
+                figures["embedder"][way] = round(options.adds / _time_embedder(contents, batch=batch), 1)
+                advance(1)
     return figures
+
+
+def draw_contents(texts: Sequence[str], *, parts: int, number: int) -> list[list[str]]:
+    """Return `parts` lists of `number` texts each that the embedder reads as a whole, drawn in random order.
+
+    No text comes twice before all have come once, as parts of what is computed for a text may be cached.
+    """
+    short = sorted(text for text in set(texts) if len(text) <= LONGEST)
+    random.Random(0).shuffle(short)
+    endless = cycle(short)
+    return [list(islice(endless, number)) for _ in range(parts)]
 
 
 def _time_embedder(contents: Sequence[str], *, batch: int) -> float:

@@ -123,7 +123,7 @@ def make_charts(report: Report) -> list[Chart]:
     clients = sizes[-1]["clients"]
     return [
         Chart("Recall@10", "", "recall", folders, recall, kind="bars"),
-        Chart("Search, one at a time", "memories", "ms", names, times, kind="bars", log_y=True),
+        Chart("Search, one at a time", "memories", "ms", names, times, kind="bars"),
         Chart(f"Search, {clients} clients", "memories", "searches/s", names, rates, kind="bars"),
-        Chart("Adding", "", "memories/s", ways, adding, kind="bars", log_y=True),
+        Chart("Adding", "", "memories/s", ways, adding, kind="bars"),
     ]
