@@ -150,7 +150,7 @@ def _search(
 ) -> dict[str, Any]:
     """Ask both the same questions in turns, then let several clients search."""
     asked = draw_questions(people, number=WARM_UP + options.questions, seed=seed)
-    sides = (jiyi, mem0)
+    sides: tuple[Jiyi | Mem0, ...] = (jiyi, mem0)
     for side in sides:
         side.search(asked[:WARM_UP], limit=LIMIT)
     measured = asked[WARM_UP:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import connection
 
@@ -24,7 +25,7 @@ LIMIT %(limit)s
 
 def find_nearest(user: User, embedding: QueryEmbedding, *, limit: int) -> list[float]:
     """Return the cosines of the person's active memories that are nearest to a query, the nearest first."""
-    parameters = {"vector": embedding.sql, "user": user.pk, "model": embedding.model_id, "limit": limit}
+    parameters: dict[str, Any] = {"vector": embedding.sql, "user": user.pk, "model": embedding.model_id, "limit": limit}
     with connection.cursor() as cursor:
         cursor.execute(_NEAREST, parameters)
         return [similarity for (similarity,) in cursor.fetchall()]

@@ -32,7 +32,7 @@ POOL_SIZE = 8
 ROWS_AT_ONCE = 500
 
 
-class Embedder(EmbeddingBase):  # type: ignore[misc]  # mem0 is not there when types are checked
+class Embedder(EmbeddingBase):
     """The product's local embedder as mem0 calls one; texts in `known` are looked up instead."""
 
     def __init__(self) -> None:

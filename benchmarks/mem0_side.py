@@ -198,7 +198,7 @@ def run_mem0(environment: Environment, *, data_folder: Path) -> Iterator[Mem0]:
     folder.mkdir()
     log = folder / "mem0.log"
     settings = {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder), "PYTHONWARNINGS": "ignore", **get_numpy_settings()}
-    command = [environment.interpreter, "-m", "benchmarks.mem0_program", address, folder]
+    command: list[str | Path] = [environment.interpreter, "-m", "benchmarks.mem0_program", address, folder]
     with log.open("wb") as errors:
         process = spawn(
             command,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, product
 
@@ -204,7 +204,7 @@ def make_question(number: int) -> str:
     return _fill(_QUESTIONS, number, random.Random(f"question {number}"))
 
 
-def _fill(templates: dict[str, tuple[str, ...]], number: int, draw: random.Random) -> str:
+def _fill(templates: Mapping[str, Sequence[str]], number: int, draw: random.Random) -> str:
     language = LANGUAGES[number % len(LANGUAGES)]
     things, verbs = _THINGS[language], _VERBS[language]
     return draw.choice(templates[language]).format(
@@ -245,8 +245,8 @@ def _list_places(language: str) -> tuple[str, ...]:
     return _shuffle("".join(parts) for parts in product(_STARTS, _MIDDLES, endings))
 
 
-def _shuffle(words: object) -> tuple[str, ...]:
+def _shuffle(words: Iterable[str]) -> tuple[str, ...]:
     """Every word once, in an order that is random and always the same."""
-    shuffled = sorted(set(words))  # type: ignore[call-overload]
+    shuffled = sorted(set(words))
     random.Random(0).shuffle(shuffled)
     return tuple(shuffled)

@@ -39,11 +39,11 @@ class ServerMemory:
 
 def read_disk_sizes() -> dict[str, float]:
     """Return the MiB on disk of each table of atomic memory (with what is stored out of line) and of each index."""
-    sizes = {}
+    sizes: dict[str, float] = {}
     with connection.cursor() as cursor:
         for model in (AtomicMemory, AtomicEmbedding):
             cursor.execute(_SIZES, {"table": model._meta.db_table})
-            sizes |= {name: round(size / MIB, 2) for name, size in cursor.fetchall()}
+            sizes |= {name: round(float(size) / MIB, 2) for name, size in cursor.fetchall()}
     return sizes
 
 
@@ -51,7 +51,7 @@ def read_server_memory(folder: Path) -> ServerMemory:
     """Return what the embedded PostgreSQL of this data folder takes now."""
     postmaster = int((DataLayout.at(folder).state("postgres") / "postmaster.pid").read_text().split()[0])
     children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-    found = [_read_memory(int(pid)) for pid in (postmaster, *children)]
+    found = [_read_memory(pid) for pid in (postmaster, *map(int, children))]
     return ServerMemory(
         shared=round(sum(shared for shared, _resident in found) / 1024, 1),
         largest=round(max(resident for _shared, resident in found) / 1024, 1),
