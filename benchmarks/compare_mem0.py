@@ -29,7 +29,7 @@ from apps.memory.evaluation.metrics import compute_recall
 from apps.memory.evaluation.types import Folder, Ranking
 from benchmarks.clients import Rate
 from benchmarks.compare_mem0_report import describe_goals, make_charts, make_tables
-from benchmarks.contents import Embedded, embed_texts
+from benchmarks.contents import Embedded, PeopleVectors, embed_texts
 from benchmarks.corpora import Person, Question, TooFewMemories, draw_questions, get_content, grow_people, read_folders
 from benchmarks.environments import Environment, NotInstalled, install
 from benchmarks.figures import get_spread
@@ -61,13 +61,14 @@ LONGEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much is measured. `seconds`: of each side's search by `clients` threads at each size."""
+    """How much is measured. `seconds`: of each side's search by `clients` threads at each size. `noise`: of copies."""
 
     sizes: Sequence[int]
     questions: int
     adds: int
     clients: int
     seconds: float
+    noise: float
 
 
 def measure(
@@ -84,6 +85,7 @@ def measure(
             report = {
                 **describe_machine(),
                 "versions": mem0.describe(),
+                "noise": options.noise,
                 "folders": [folder.name for folder in folders],
                 "recall": {folder.name: _compare_recall(folder, jiyi, mem0, console=console) for folder in folders},
                 "sizes": _measure_sizes(folders, options, jiyi, mem0, console=console),
@@ -121,6 +123,7 @@ def _measure_sizes(
     contents = list(dict.fromkeys(get_content(row) for step in steps for person in step for row in person.rows))
     with show_progress("Embedding the memories", total=len(contents), console=console) as advance:
         embedded = Embedded(contents, advance=advance)
+    vectors = PeopleVectors(embedded, noise=options.noise)
     figures, people = [], []
     for number, (size, step) in enumerate(zip(options.sizes, steps, strict=True)):
         people += step
@@ -129,7 +132,7 @@ def _measure_sizes(
                 "memories": size,
                 "people": len(people),
                 "load_seconds": {
-                    side.name: round(_load(side, step, embedded, total=size, console=console), 1)
+                    side.name: round(_load(side, step, vectors, total=size, console=console), 1)
                     for side in (jiyi, mem0)
                 },
                 **_search(people, options, jiyi, mem0, seed=number + 1, console=console),
@@ -139,16 +142,19 @@ def _measure_sizes(
     return figures
 
 
-def _load(side: Jiyi | Mem0, people: Sequence[Person], embedded: Embedded, *, total: int, console: Console) -> float:
+def _load(
+    side: Jiyi | Mem0, people: Sequence[Person], vectors: PeopleVectors, *, total: int, console: Console
+) -> float:
     rows = sum(len(person.rows) for person in people)
     with show_progress(f"{side.name}: loading up to {total:,} memories", total=rows, console=console) as advance:
-        return side.load(people, embedded, total=total, advance=advance)
+        return side.load(people, vectors, total=total, advance=advance)
 
 
 def _search(
     people: Sequence[Person], options: Options, jiyi: Jiyi, mem0: Mem0, *, seed: int, console: Console
 ) -> dict[str, Any]:
     """Ask both the same questions in turns, then let several clients search."""
+    scans = mem0.count_index_scans()
     asked = draw_questions(people, number=WARM_UP + options.questions, seed=seed)
     sides: tuple[Jiyi | Mem0, ...] = (jiyi, mem0)
     for side in sides:
@@ -169,7 +175,9 @@ def _search(
                     )
                 )
                 advance(1)
+    searches = len(asked) + sum(rate.calls for rate in rates[mem0.name])
     return {
+        "mem0_index_share": round((mem0.count_index_scans() - scans) / searches, 3),
         "search": {name: summarize(found) for name, found in rankings.items()},
         "clients": options.clients,
         "searches_per_second": {
@@ -244,13 +252,23 @@ def main() -> None:
     parser.add_argument("--adds", type=int, default=300, metavar="N", help="memories added in each way (300)")
     parser.add_argument("--clients", type=int, default=8, metavar="N", help="threads that search at once (8)")
     parser.add_argument("--seconds", type=float, default=20, help="how long they do so (20)")
+    help_noise = "length of the noise in the vectors of repeated people; 0: they share vectors (0.25)"
+    parser.add_argument("--noise", type=float, default=0.25, help=help_noise)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw the figures here")
     given = parser.parse_args()
     sizes = sorted(set(given.sizes))
-    if sizes[0] < 1 or given.questions < 2 or min(given.adds, given.clients) < 1 or given.seconds <= 0:
-        parser.error("--questions has to be at least 2, --seconds above 0, and everything else at least 1")
-    options = Options(sizes, given.questions, given.adds, given.clients, given.seconds)
+    if (
+        sizes[0] < 1
+        or given.questions < 2
+        or min(given.adds, given.clients) < 1
+        or given.seconds <= 0
+        or given.noise < 0
+    ):
+        parser.error(
+            "--questions has to be at least 2, --seconds above 0, --noise not negative, and everything else at least 1"
+        )
+    options = Options(sizes, given.questions, given.adds, given.clients, given.seconds, given.noise)
     try:
         folders = read_folders(given.folders)
         draw_questions(grow_people(folders, sizes=sizes)[0], number=1, seed=0)

@@ -59,11 +59,25 @@ def _make_recall(report: Report) -> Table:
 
 def _make_search(report: Report) -> Table:
     table = _make_table("Search among the memories of many people", "memories", "people", "side", left=3)
-    for name in ("queries", "recall@5", "recall@10", "results", "p50 ms", "p95 ms", "searches/s", "load s"):
+    for name in (
+        "queries",
+        "recall@5",
+        "recall@10",
+        "results",
+        "p50 ms",
+        "p95 ms",
+        "searches/s",
+        "load s",
+        "by vector index",
+    ):
         table.add_column(name, justify="right")
     for figures in report["sizes"]:
         for side in SIDES:
-            more = (f"{figures['searches_per_second'][side]:,.1f}", f"{figures['load_seconds'][side]:,.1f}")
+            more = (
+                f"{figures['searches_per_second'][side]:,.1f}",
+                f"{figures['load_seconds'][side]:,.1f}",
+                f"{figures['mem0_index_share']:.0%}" if side == "mem0" else "",
+            )
             head = (f"{figures['memories']:,}", f"{figures['people']:,}", side)
             row = (*head, *_write_search(figures["search"][side]), *more)
             table.add_row(*row, end_section=side == SIDES[-1])

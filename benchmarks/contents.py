@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from unittest.mock import patch
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ import numpy.typing as npt
 from apps.core.llm.embedding.local import LocalEmbedder
 from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.embedding.types import Vector, fit
+from benchmarks.corpora import Person, get_content
+from benchmarks.mixing import vary_vectors
 
 if TYPE_CHECKING:  # mem0's environment imports this module, and has no progress bars
     from benchmarks.progress import Advance
@@ -40,6 +43,25 @@ class Embedded:
     def get(self, texts: Sequence[str]) -> Matrix:
         """Return the vectors of some of the texts, in order."""
         return self.matrix[[self.rows[text] for text in texts]]
+
+
+class PeopleVectors:
+    """The vectors of everybody's memories: of people of the folders those of the texts, of repeated ones varied ones.
+
+    Nobody shares a vector with anybody else, then. `noise`: its length beside vectors of length 1; with 0 all copies of
+    a memory have the same vector.
+    """
+
+    def __init__(self, embedded: Embedded, *, noise: float) -> None:
+        self._embedded = embedded
+        self._noise = noise
+
+    def get(self, person: Person) -> Matrix:
+        """Return the vectors of a person's memories (memories x `NATIVE_DIMENSIONS`), the same ones every time."""
+        vectors = self._embedded.get([get_content(row) for row in person.rows])
+        if person.copy == 1 or not self._noise:
+            return vectors
+        return vary_vectors(vectors, seed=crc32(person.name.encode()), noise=self._noise)
 
 
 def embed_texts(texts: Sequence[str]) -> Matrix:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -22,11 +22,15 @@ class TooFewMemories(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with the memories `rows`, in order. `queries` ask for them; somebody who was cut short has none."""
+    """Somebody with the memories `rows`, in order. `queries` ask for them; somebody who was cut short has none.
+
+    `copy`: 1 for the people of the folders, 2 for those who repeat them once, and so on.
+    """
 
     name: str
     rows: Sequence[CorpusRow]
     queries: Sequence[Query]
+    copy: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def grow_people(folders: Sequence[Folder], *, sizes: Sequence[int]) -> list[list
         while held < size:
             person = next(endless)
             if len(person.rows) > size - held:
-                person = Person(name=person.name, rows=person.rows[: size - held], queries=())
+                person = replace(person, rows=person.rows[: size - held], queries=())
             step.append(person)
             held += len(person.rows)
         steps.append(step)
@@ -93,7 +97,7 @@ def grow_people(folders: Sequence[Folder], *, sizes: Sequence[int]) -> list[list
 def _repeat_people(people: Sequence[Person]) -> Iterator[Person]:
     for copy in count(1):
         for person in people:
-            yield Person(name=f"{person.name}#{copy}", rows=person.rows, queries=person.queries)
+            yield Person(name=f"{person.name}#{copy}", rows=person.rows, queries=person.queries, copy=copy)
 
 
 def draw_questions(people: Sequence[Person], *, number: int, seed: int) -> list[Question]:

@@ -26,7 +26,7 @@ from apps.memory.evaluation.types import Folder, Ranking
 from apps.memory.models import AtomicMemory
 from benchmarks.bulk import Texts, copy_embeddings, without_vector_indexes
 from benchmarks.clients import Rate, run_clients
-from benchmarks.contents import Embedded, giving_vectors
+from benchmarks.contents import Embedded, PeopleVectors, giving_vectors
 from benchmarks.corpora import Person, Question, get_content
 from benchmarks.panel.copying import copy_rows
 from benchmarks.progress import Advance
@@ -46,19 +46,19 @@ class Jiyi:
         """Store a folder through the services, in accounts of its own, and ask all its queries."""
         return evaluate(folder, limit=limit, advance=lambda: advance(1))
 
-    def load(self, people: Sequence[Person], embedded: Embedded, *, total: int, advance: Advance) -> float:
+    def load(self, people: Sequence[Person], vectors: PeopleVectors, *, total: int, advance: Advance) -> float:
         """Copy the memories of more people into the tables; returns the seconds. `total`: memories there are then."""
         start = time.perf_counter()
         (model,) = list_models_in_use()
         with connection.cursor() as cursor:
             with without_vector_indexes(cursor, rows=total):
                 for person in people:
-                    self._load_person(person, embedded, model_id=model.id)
+                    self._load_person(person, vectors, model_id=model.id)
                     advance(len(person.rows))
             cursor.execute("VACUUM ANALYZE")
         return time.perf_counter() - start
 
-    def _load_person(self, person: Person, embedded: Embedded, *, model_id: int) -> None:
+    def _load_person(self, person: Person, vectors: PeopleVectors, *, model_id: int) -> None:
         user = self._users[person.name] = create_scratch_user(username=f"benchmark-{uuid.uuid4()}")
         names = dict.fromkeys(row.session_id for row in person.rows)
         sessions = {name: Session(user=user, title=name[:MAX_TITLE_CHARS]) for name in names}
@@ -70,7 +70,7 @@ class Jiyi:
             model_id=model_id,
             user_ids=[user.pk] * len(memories),
             memory_ids=[memory.id for memory in memories],
-            vectors=embedded.get([memory.content for memory in memories]),
+            vectors=vectors.get(person),
         )
 
     def _make(self, user: User, row: CorpusRow, *, session: Session) -> AtomicMemory:

@@ -14,6 +14,7 @@ import json
 import sys
 import time
 import traceback
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -150,6 +151,13 @@ class Program:
             lambda question: self._ask(memory, question, limit=limit), questions, clients=clients, seconds=seconds
         )
         return {"calls": rate.calls, "seconds": rate.seconds}
+
+    def flush_statistics(self, *, collection: str) -> None:
+        """Have every connection of the pool report what it has counted; they would do so some seconds later."""
+        pool = self._open(collection).vector_store.connection_pool
+        with ExitStack() as stack:
+            for _ in range(pool.get_stats()["pool_size"]):
+                stack.enter_context(pool.connection()).execute("SELECT pg_stat_force_next_flush()")
 
     def describe(self) -> dict[str, str]:
         """Return the versions of the packages that matter."""

@@ -26,7 +26,7 @@ from apps.embedded.urls import DATABASE_NAME, database_url
 from apps.memory.evaluation.types import Folder, Ranking
 from benchmarks.bulk import without_vector_indexes
 from benchmarks.clients import Rate
-from benchmarks.contents import Embedded
+from benchmarks.contents import Embedded, PeopleVectors
 from benchmarks.corpora import Person, Question, get_content
 from benchmarks.environments import PROJECT, Environment, get_numpy_settings
 from benchmarks.progress import Advance
@@ -84,24 +84,24 @@ class Mem0:
             database.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(table)))
         return rankings
 
-    def load(self, people: Sequence[Person], embedded: Embedded, *, total: int, advance: Advance) -> float:
+    def load(self, people: Sequence[Person], vectors: PeopleVectors, *, total: int, advance: Advance) -> float:
         """Insert the memories of more people into mem0's vector store; returns the seconds, with its index built."""
         contents = [get_content(row) for person in people for row in person.rows]
         ids = [str(uuid.uuid4()) for _ in contents]
         owners = [(person.name, row.id) for person in people for row in person.rows]
         self._known |= {memory: row for memory, (_name, row) in zip(ids, owners, strict=True)}
-        rows, vectors = self._folder / "rows.jsonl", self._folder / "vectors.npy"
+        rows, matrix = self._folder / "rows.jsonl", self._folder / "vectors.npy"
         with rows.open("w", encoding="utf-8") as file:
             for memory, (name, _row), content in zip(ids, owners, contents, strict=True):
                 file.write(json.dumps([memory, _write_user(name), content]) + "\n")
-        np.save(vectors, embedded.get(contents))
+        np.save(matrix, np.concatenate([vectors.get(person) for person in people]))
         self.call("make_table", collection=PEOPLE)
         self.call("check_payload", collection=PEOPLE)
         with self._connect() as database, without_vector_indexes(database.cursor(), rows=total) as build:
-            done = self.call("insert", advance=advance, collection=PEOPLE, rows=str(rows), vectors=str(vectors))
+            done = self.call("insert", advance=advance, collection=PEOPLE, rows=str(rows), vectors=str(matrix))
         self._clean(PEOPLE)
         rows.unlink()
-        vectors.unlink()
+        matrix.unlink()
         return float(done["seconds"] + build.seconds)
 
     def search(self, questions: Sequence[Question], *, limit: int) -> list[Ranking]:
@@ -147,6 +147,14 @@ class Mem0:
             statement = sql.SQL("DELETE FROM {} WHERE payload->>'user_id' = %s").format(sql.Identifier(PEOPLE))
             database.execute(statement, [ADDED])
         return float(done["seconds"])
+
+    def count_index_scans(self) -> int:
+        """Return how often mem0's vector index was searched so far."""
+        self.call("flush_statistics", collection=PEOPLE)
+        statement = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = %s"
+        with self._connect() as database:
+            row = database.execute(statement, [f"{PEOPLE}_hnsw_idx"]).fetchone()
+        return int(row[0]) if row else 0
 
     def describe(self) -> dict[str, str]:
         """Return the versions of what matters in its environment."""

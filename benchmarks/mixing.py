@@ -1,4 +1,4 @@
-"""Any number of vectors made from a few: mixtures of two vectors of real sentences with a little noise. Pure."""
+"""Any number of vectors made from a few: mixtures of two of real sentences, or one, with a little noise. Pure."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def _mix_one(pool: Matrix, number: int) -> Matrix:
     noise = draw.standard_normal(pool.shape[1], dtype=np.float32)
     mixed = mixture / np.linalg.norm(mixture) + NOISE * noise / np.linalg.norm(noise)
     return mixed.astype(np.float32)
+
+
+def vary_vectors(vectors: Matrix, *, seed: int, noise: float) -> Matrix:
+    """Return these vectors (vectors x dimensions, of length 1) with noise of that length, of length 1 again.
+
+    The same seed gives the same noise.
+    """
+    drawn = np.random.default_rng([_SEED, seed]).standard_normal(vectors.shape, dtype=np.float32)
+    return _normalize(vectors + noise * _normalize(drawn))
 
 
 def _normalize(rows: Matrix) -> Matrix:

@@ -72,6 +72,7 @@ def test_both_are_measured_in_the_same_run(folder: Path, tmp_path: Path) -> None
         assert report["recall"]["tea"][side]["recall@10"] > 0
     assert [(size["memories"], size["people"]) for size in report["sizes"]] == [(40, 4), (100, 10)]
     for size in report["sizes"]:
+        assert 0 <= size["mem0_index_share"] <= 1
         for side in ("Jiyi", "mem0"):
             assert size["search"][side]["queries"] == 6
             assert size["search"][side]["results"] > 5  # whatever was loaded is found

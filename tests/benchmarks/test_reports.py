@@ -41,6 +41,7 @@ def make_comparison(*, mem0_p50: float, bulk: float) -> dict[str, Any]:
         "search": {"Jiyi": make_search(4.0), "mem0": make_search(mem0_p50)},
         "searches_per_second": {"Jiyi": 200.0, "mem0": 30.0},
         "clients": 8,
+        "mem0_index_share": 0.25,
         "add": {"Jiyi": ours, "mem0": rates, "embedder": {"embedded_1": 50.0, "embedded_100": 100.0}},
     }
     report = {"recall": {"set": {"Jiyi": make_search(3.0), "mem0": make_search(5.0)}}, "sizes": [sizes]}
