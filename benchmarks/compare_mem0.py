@@ -11,7 +11,6 @@ further names until there are as many memories as each of the sizes says. All se
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
@@ -33,7 +32,7 @@ from benchmarks.contents import Embedded, PeopleVectors, embed_texts
 from benchmarks.corpora import Person, Question, TooFewMemories, draw_questions, get_content, grow_people, read_folders
 from benchmarks.environments import Environment, NotInstalled, install
 from benchmarks.figures import get_spread
-from benchmarks.plots import save_plot
+from benchmarks.outputs import add_outputs, check_outputs, prepare_outputs, write_outputs
 from benchmarks.progress import INTERRUPTED, Advance, interruptible, make_console, show_progress
 from benchmarks.running import describe_machine, run_in_new_data_folder
 
@@ -254,9 +253,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20, help="how long they do so (20)")
     help_noise = "length of the noise in the vectors of repeated people; 0: they share vectors (0.25)"
     parser.add_argument("--noise", type=float, default=0.25, help=help_noise)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="draw the figures here")
+    add_outputs(parser)
     given = parser.parse_args()
+    check_outputs(parser, given)
     sizes = sorted(set(given.sizes))
     if (
         sizes[0] < 1
@@ -274,22 +273,20 @@ def main() -> None:
         draw_questions(grow_people(folders, sizes=sizes)[0], number=1, seed=0)
     except (InvalidFolder, TooFewMemories) as error:
         parser.error(str(error))
-    sys.exit(_run(folders, options, json_file=given.json, png_file=given.png))
+    sys.exit(_run(folders, options, given))
 
 
-def _run(folders: Sequence[Folder], options: Options, *, json_file: Path | None, png_file: Path | None) -> int:
+def _run(folders: Sequence[Folder], options: Options, given: argparse.Namespace) -> int:
     console = make_console()
     try:
         with interruptible():
+            prepare_outputs(given)
             with console.status("Installing mem0 in an environment of its own, unless it is there"):
                 environment = install("mem0")
             report = measure(folders, options, environment=environment, console=console)
             for table in make_tables(report):
                 console.print(table)
-            if json_file:
-                json_file.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            if png_file:
-                save_plot(png_file, make_charts(report), title="Jiyi and mem0, same PostgreSQL, same embedder")
+            write_outputs(given, report, make_charts(report), title="Jiyi and mem0, same PostgreSQL, same embedder")
     except NotInstalled as error:
         console.print(str(error), markup=False)
         return 1

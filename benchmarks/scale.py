@@ -11,13 +11,11 @@ few whose memories stay as many at all sizes, and the one with very many.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, islice
-from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,7 @@ from rich.console import Console
 from benchmarks.contents import Embedded, embed_texts
 from benchmarks.environments import NotInstalled
 from benchmarks.figures import get_spread
-from benchmarks.plots import save_plot
+from benchmarks.outputs import add_outputs, check_outputs, prepare_outputs, write_outputs
 from benchmarks.progress import INTERRUPTED, interruptible, make_console, show_progress
 from benchmarks.running import describe_machine, run_in_new_data_folder
 from benchmarks.scale_report import describe_goals, make_charts, make_tables
@@ -232,9 +230,9 @@ def main() -> None:
     parser.add_argument(
         "--adds", type=int, default=1_000, metavar="N", help="memories added through the service (1000)"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
-    parser.add_argument("--png", type=Path, metavar="FILE", help="draw the figures here")
+    add_outputs(parser)
     given = parser.parse_args()
+    check_outputs(parser, given)
     sizes = sorted(set(given.sizes))
     if given.questions < 2 or min(sizes[0], given.big, given.pool, given.judged, given.adds) < 1:
         parser.error("--questions has to be at least 2, and everything else at least 1")
@@ -243,20 +241,18 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     options = Options(sizes, given.users, given.big, given.pool, given.questions, given.judged, given.adds)
-    sys.exit(_run(options, json_file=given.json, png_file=given.png))
+    sys.exit(_run(options, given))
 
 
-def _run(options: Options, *, json_file: Path | None, png_file: Path | None) -> int:
+def _run(options: Options, given: argparse.Namespace) -> int:
     console = make_console()
     try:
         with interruptible():
+            prepare_outputs(given)
             report = measure(options, console=console)
             for table in make_tables(report):
                 console.print(table)
-            if json_file:
-                json_file.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-            if png_file:
-                save_plot(png_file, make_charts(report), title=f"Atomic memories of {options.users:,} people")
+            write_outputs(given, report, make_charts(report), title=f"Atomic memories of {options.users:,} people")
     except NotInstalled as error:
         console.print(str(error), markup=False)
         return 1

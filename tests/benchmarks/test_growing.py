@@ -144,6 +144,7 @@ def test_sizes_that_cannot_be_shared_are_refused() -> None:
     for arguments, message in (
         (["--sizes", "100", "--users", "60"], "the smallest size must be at least twice the number of users"),
         (["--users", "5"], "there must be at least 6 users"),
+        (["--json", "no/such/folder/figures.json"], "no/such/folder/figures.json cannot be written"),
         (["--judged", "0"], "everything else at least 1"),
     ):
         done = run("scale", *arguments)
