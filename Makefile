@@ -88,6 +88,8 @@ lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade f
 	$(LOCK) requirements/base.in -o requirements/base.txt
 	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
 	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
+	$(LOCK) --python-version 3.11 requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
+	$(LOCK) --python-version 3.11 requirements/benchmarks.in -o requirements/benchmarks.txt
 	for name in $(CLIENTS); do \
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
 	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \

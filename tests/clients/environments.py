@@ -59,9 +59,9 @@ def clean_environment(home: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home), "NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 
 
-def install_python(name: str) -> Environment:
-    """The environment of ``requirements/<name>.txt``; RuntimeError if it cannot be installed."""
-    lock = HERE / "requirements" / f"{name}.txt"
+def install_python(name: str, *, lock: Path | None = None) -> Environment:
+    """The environment of ``requirements/<name>.txt``, or of `lock`; RuntimeError if it cannot be installed."""
+    lock = lock or HERE / "requirements" / f"{name}.txt"
     folder = _place(name, lock)
     interpreter = folder / "bin" / "python"
     if not (folder / _STAMP).exists():
