@@ -332,6 +332,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.memory.tasks.expire_working_memory", 60),
         ("apps.memory.tasks.embed_memories", 30),
         ("apps.memory.tasks.evict_memories", 600),
+        ("apps.memory.tasks.index_large_collections", 600),
         ("apps.memory.tasks.apply_retention", 86_400),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.pipeline.tasks.sweep", 10),

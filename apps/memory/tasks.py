@@ -8,6 +8,7 @@ from django.utils import timezone
 from apps.memory import archive, life_cycle
 from apps.memory.embeddings import retention
 from apps.memory.embeddings.filling import fill_missing
+from apps.memory.embeddings.indexing import index_large_collections as put_into_index
 
 
 @shared_task
@@ -20,6 +21,12 @@ def expire_working_memory() -> int:
 def embed_memories() -> int:
     """Make the vectors that memories lack (V2)."""
     return fill_missing()
+
+
+@shared_task
+def index_large_collections() -> int:
+    """Put the vectors of people with many memories into the vector index (A4)."""
+    return put_into_index()
 
 
 @shared_task

@@ -43,8 +43,12 @@ SOURCES: dict[MemoryKind, type[LongTermMemory] | type[AtomicMemory]] = {
 # The models are locked so that `reembed` cannot retire one in between; a retired one gets no more vectors.
 STORE = """
 WITH in_use AS (SELECT id FROM embedding_model WHERE id = ANY(%(models)s) AND state <> 'retired' FOR SHARE)
-INSERT INTO {table} (user_id, memory_id, model_id, embedding)
-SELECT %(user)s, memory_id, model_id, embedding::vector
+INSERT INTO {table} (user_id, memory_id, model_id, embedding, in_index)
+SELECT %(user)s, memory_id, model_id, embedding::vector,
+       EXISTS (
+           SELECT FROM {table} AS known
+           WHERE known.user_id = %(user)s AND known.model_id = new.model_id AND known.in_index
+       )
 FROM unnest(%(memories)s::uuid[], %(models)s::bigint[], %(vectors)s::text[]) AS new (memory_id, model_id, embedding)
 WHERE model_id IN (SELECT id FROM in_use)
 ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding

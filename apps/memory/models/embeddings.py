@@ -46,12 +46,13 @@ class EmbeddingModel(models.Model):
         return self.name
 
 
-def _hnsw(name: str) -> HnswIndex:
+def _hnsw(name: str, *, condition: models.Q | None = None) -> HnswIndex:
     return HnswIndex(
         OpClass(Cast("embedding", HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)), name="halfvec_cosine_ops"),
         name=name,
         m=16,
         ef_construction=64,
+        condition=condition,
     )
 
 
@@ -114,11 +115,16 @@ class ConversationEmbedding(models.Model):
 
 
 class MemoryEmbedding(models.Model):
-    """What vectors of both kinds of memory have in common; one vector a memory and model."""
+    """What vectors of both kinds of memory have in common; one vector a memory and model.
+
+    `in_index`: whether the vector index has it. That of people who have so few that all are compared does not: a row in
+    it costs more to write than everything else of the memory (`apps.memory.embeddings.indexing`).
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE)
     model = models.ForeignKey(EmbeddingModel, verbose_name=_("model"), on_delete=models.PROTECT)
     embedding = VectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
+    in_index = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         abstract = True
@@ -137,8 +143,8 @@ class AtomicEmbedding(MemoryEmbedding):
         verbose_name_plural = _("embeddings of atomic memories")
         constraints = [models.UniqueConstraint(fields=["memory", "model"], name="atomic_embedding_once")]
         indexes = [
-            models.Index(fields=["user", "model"], name="atomic_embedding_user"),
-            _hnsw("atomic_embedding_hnsw"),
+            models.Index(fields=["user", "model", "in_index"], name="atomic_embedding_user"),
+            _hnsw("atomic_embedding_hnsw", condition=models.Q(in_index=True)),
         ]
 
     def __str__(self) -> str:
@@ -158,8 +164,8 @@ class LongTermEmbedding(MemoryEmbedding):
         verbose_name_plural = _("embeddings of long-term memories")
         constraints = [models.UniqueConstraint(fields=["memory", "model"], name="long_term_embedding_once")]
         indexes = [
-            models.Index(fields=["user", "model"], name="long_term_embedding_user"),
-            _hnsw("long_term_embedding_hnsw"),
+            models.Index(fields=["user", "model", "in_index"], name="long_term_embedding_user"),
+            _hnsw("long_term_embedding_hnsw", condition=models.Q(in_index=True)),
         ]
 
     def __str__(self) -> str:

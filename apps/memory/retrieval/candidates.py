@@ -134,8 +134,8 @@ FROM corpus LEFT JOIN {_FOUND}
 """  # noqa: S608 - as above
 
 
-_INDEXED_RECALL = NearestStatement(_write_indexed_recall)
-_SUBSTRING_RECALL = NearestStatement(_write_substring_recall)
+_INDEXED_RECALL = NearestStatement(_write_indexed_recall, embeddings="long_term_embedding")
+_SUBSTRING_RECALL = NearestStatement(_write_substring_recall, embeddings="long_term_embedding")
 
 
 def recall_candidates(

@@ -2,9 +2,9 @@
 
 A vector index filters after it has searched, so with one alone a person with few of all the rows would find nothing
 (DESIGN, known traps). Up to `EXACT_SCAN_LIMIT` memories all of the person's vectors are compared, which is exact;
-beyond, the index is read on until enough of the rows it gives are theirs. These are two statements. The first has one
-good plan, whoever asks, and making it takes longer than carrying it out, so it is made once; the second is planned for
-its person.
+beyond, the index is read on until enough of the rows it gives are theirs, once it has all of them
+(`apps.memory.embeddings.indexing`). These are two statements. The first has one good plan, whoever asks, and making it
+takes longer than carrying it out, so it is made once; the second is planned for its person.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
 """The query's vector, once, as a part of the statement; null where there is none."""
 
 
+_NO_LIMIT = 2**31
+
+_IS_MISSING = """
+SELECT EXISTS (SELECT FROM {embeddings} WHERE user_id = %(user)s AND model_id = %(model)s AND NOT in_index)
+"""
+
+
 class NearestStatement:
     """A statement in its two versions, each made by `write(exact=…)`.
 
@@ -32,14 +39,18 @@ class NearestStatement:
     is always a row, with the number of memories in its last column.
     """
 
-    def __init__(self, write: Callable[[bool], str]) -> None:
+    def __init__(self, write: Callable[[bool], str], *, embeddings: str) -> None:
         self._exact, self._by_index = write(True), write(False)
+        self._is_missing = _IS_MISSING.format(embeddings=embeddings)
 
     def fetch(self, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """Return the rows of the version that fits the number of the person's memories; JSON comes as text."""
         rows = fetch_prepared(self._exact, parameters)
         if rows[0][-1] <= EXACT_SCAN_LIMIT:
             return rows
+        ((is_missing,),) = fetch_rows(self._is_missing, parameters)
+        if is_missing:
+            return fetch_prepared(self._exact, {**parameters, "exact_limit": _NO_LIMIT})
         return fetch_rows(self._by_index, parameters)
 
 
@@ -99,7 +110,7 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: b
     return f"""
     SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
     FROM {embeddings} AS vector CROSS JOIN {active}
-    WHERE {of_person}
+    WHERE {of_person} AND vector.in_index
     ORDER BY vector.embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query)
     LIMIT %(limit)s"""  # noqa: S608 - as above
 

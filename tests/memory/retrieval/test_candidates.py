@@ -154,7 +154,7 @@ def test_what_is_deleted_between_the_two_statements_takes_nothing_else_along(
     first, *_others = [remember(f"颜色 {number}", "蓝色") for number in range(3)]
 
     def delete_and_fetch(*arguments: Any) -> Any:
-        first.delete()
+        LongTermMemory.objects.filter(id=first.id).delete()
         return fetch_rows(*arguments)
 
     monkeypatch.setattr(nearest, "fetch_rows", delete_and_fetch)

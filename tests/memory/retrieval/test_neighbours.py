@@ -45,6 +45,8 @@ def user(db: None) -> User:
 def retrieve(user: User, message: str, **options: Any) -> list[ScoredMemory]:
     if "query_embedding" not in options:
         options["query_embedding"] = embed_query(message, deadline=PATIENT)
+    if nearest.EXACT_SCAN_LIMIT == 0:
+        LongTermEmbedding.objects.update(in_index=True)
     options = {"limit": 5, **options}
     return retrieve_relevant_memories(user=user, message=message, now=NOW, **options)
 

@@ -164,7 +164,7 @@ def _write(exact: bool) -> str:
     return f"WITH {_QUERY},\n{corpus},\n{chosen}{columns}"
 
 
-_RECALL = NearestStatement(_write)
+_RECALL = NearestStatement(_write, embeddings="atomic_embedding")
 
 
 def recall_atomic(

@@ -40,6 +40,8 @@ BOTH_WAYS = pytest.mark.parametrize("exact_limit", [nearest.EXACT_SCAN_LIMIT, 0]
 
 
 def recall(user: User, text: str, query: QueryEmbedding | None = None) -> AtomicRecall | None:
+    if nearest.EXACT_SCAN_LIMIT == 0:
+        AtomicEmbedding.objects.update(in_index=True)
     return recall_atomic(user, terms=list(dict.fromkeys(bm25_terms(text))), query_embedding=query)
 
 
