@@ -19,6 +19,7 @@ from django.db import connection
 
 from apps.core.llm.embedding.types import DIMENSIONS
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
+from apps.memory.embeddings.indexing import index_large_collections
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 
 _ROWS_AT_ONCE = 5_000
@@ -115,8 +116,9 @@ class IndexBuild:
 def without_vector_indexes(cursor: Any, *, rows: int) -> Iterator[IndexBuild]:
     """Drop every HNSW index of the cursor's schema for the time of the block, then build them as they were.
 
-    An index grows slowly row by row. `rows`: how many the largest table will have then, for the memory that building
-    takes. Built with all of the graph in memory where half of the free memory suffices.
+    Whoever has many memories by then is in them. An index grows slowly row by row. `rows`: how many the largest table
+    will have then, for the memory that building takes. Built with all of the graph in memory where half of the free
+    memory suffices.
     """
     cursor.execute(
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND indexdef LIKE %s",
@@ -128,6 +130,7 @@ def without_vector_indexes(cursor: Any, *, rows: int) -> Iterator[IndexBuild]:
     build = IndexBuild()
     yield build
     start = time.perf_counter()
+    index_large_collections()  # as workers would
     memory = choose_build_memory(rows, free=_read_free_memory())
     workers = 1 if memory < _read_free_shared_memory() else 0  # workers share the graph there
     cursor.execute(f"SET maintenance_work_mem = '{memory // _MIB}MB'")

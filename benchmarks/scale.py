@@ -176,13 +176,13 @@ def _time_search(user: User, question: str, *, embedding: QueryEmbedding | None)
 
 
 def _judge(user: User, embedding: QueryEmbedding) -> float:
-    """Return which share of a person's `LIMIT` nearest memories retrieval finds by the vector alone."""
-    from apps.memory.retrieval.atomic import retrieve_atomic_memories
+    """Return which share of a person's `LIMIT` nearest memories are among what is ranked, by the vector alone."""
+    from apps.memory.retrieval.atomic.candidates import recall_atomic
     from benchmarks.exact import compute_vector_recall, find_nearest
 
-    found = retrieve_atomic_memories(user=user, query="", limit=LIMIT, query_embedding=embedding, min_similarity=-1.0)
-    exact = find_nearest(user, embedding, limit=LIMIT)
-    return compute_vector_recall([memory.semantic_score for memory in found], exact)
+    recall = recall_atomic(user, terms=[], query_embedding=embedding)
+    found = [] if recall is None else sorted(recall.rows.cosine.tolist(), reverse=True)[:LIMIT]
+    return compute_vector_recall(found, find_nearest(user, embedding, limit=LIMIT))
 
 
 def _add(options: Options, *, console: Console) -> dict[str, Any]:

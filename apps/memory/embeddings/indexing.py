@@ -11,7 +11,7 @@ from django.db import connection
 
 from apps.memory.embeddings.memories import EMBEDDINGS
 
-INDEX_FROM = 8_000
+INDEX_FROM = 4_000
 """Vectors of one person and model from which on they are put into the index; `EXACT_SCAN_LIMIT` is a little higher."""
 
 BATCH = 200

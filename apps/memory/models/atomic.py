@@ -88,7 +88,7 @@ class AtomicMemory(models.Model):
             models.Index(fields=["user", "status", "-create_time", "-id"], name="atomic_memory_list"),
             models.Index(
                 fields=["user"],
-                include=["term_count"],
+                include=["term_count", "muted"],
                 condition=models.Q(status="active"),
                 name="atomic_memory_lengths",
             ),

@@ -15,7 +15,7 @@ from typing import Any
 from apps.core.db import fetch_prepared, fetch_rows
 from apps.memory.embeddings.queries import QueryEmbedding
 
-EXACT_SCAN_LIMIT = 10_000
+EXACT_SCAN_LIMIT = 5_000
 """Active memories of one person up to which all their vectors are compared (docs/retrieval.md has the measurement)."""
 
 EF_SEARCH = 400

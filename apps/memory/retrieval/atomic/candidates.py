@@ -134,7 +134,7 @@ SELECT
     (SELECT array_agg(document_frequency) FROM document),
     (SELECT average_length FROM corpus),
     (SELECT memory_count FROM corpus)
-FROM {memories} LEFT JOIN near USING (id)
+FROM {memories} LEFT JOIN near ON near.id = memory.id
 LEFT JOIN LATERAL (
     SELECT string_agg(
         int4send(position::int) || int4send(cardinality(array_positions(memory.terms, term))), ''
@@ -144,6 +144,12 @@ LEFT JOIN LATERAL (
 ) AS found ON memory.terms && %(terms)s::text[]
 WHERE {of_person}
 """
+
+
+# OFFSET 0 insists on it: else the planner reads all the rows of somebody who has very many.
+_CHOSEN_ONE_BY_ONE = """chosen CROSS JOIN LATERAL (
+    SELECT * FROM atomic_memory WHERE atomic_memory.id = chosen.id OFFSET 0
+) AS memory"""
 
 
 def _write(exact: bool) -> str:
@@ -159,7 +165,7 @@ def _write(exact: bool) -> str:
                 embeddings="chosen JOIN atomic_embedding AS vector ON vector.memory_id = chosen.id"
             ),
         )
-        memories, of_person = "chosen JOIN atomic_memory AS memory USING (id)", _OF_PERSON
+        memories, of_person = _CHOSEN_ONE_BY_ONE, _OF_PERSON
     columns = _COLUMNS.format(memories=memories, of_person=of_person)
     return f"WITH {_QUERY},\n{corpus},\n{chosen}{columns}"
 
