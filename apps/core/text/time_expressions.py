@@ -70,12 +70,17 @@ def find_time(text: str, *, said_at: datetime, zone: ZoneInfo) -> TimeSpan | Non
     return next(find_times(text, said_at=said_at, zone=zone), None)
 
 
-def find_times(text: str, *, said_at: datetime, zone: ZoneInfo) -> Iterator[TimeSpan]:
-    """Yield the stretches of time that `text` names, in order; of expressions inside each other the longest."""
+def find_times(text: str, *, said_at: datetime, zone: ZoneInfo, of_past: bool = False) -> Iterator[TimeSpan]:
+    """Yield the stretches of time that `text` names, in order; of expressions inside each other the longest.
+
+    `of_past`: who asks what happened means the latest month and day of a name ("in May", 五月份, "on May 3rd"). Who
+    tells something may mean the next, and of a month all of them ("her birthday is in May").
+    """
     folded = "".join(one if len(one := fold(character)) == 1 else character for character in text)
     today = said_at.astimezone(zone).date()
     reached = 0
-    matches = [(found, read) for pattern, read in _rules() for found in pattern.finditer(folded)]
+    rules = [*_past_rules(), *_rules()] if of_past else _rules()
+    matches = [(found, read) for pattern, read in rules for found in pattern.finditer(folded)]
     for found, read in sorted(matches, key=lambda match: (match[0].start(), -match[0].end())):
         if found.start() < reached:
             continue
@@ -314,6 +319,11 @@ def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Day
             re.compile(rf"\b(?P<which>last|this|next)\s+(?P<season>{_EN_SEASON})\b"),
             lambda found, today: _find_season(today, _SHIFTS[found["which"]], found["season"]),
         ),
+        # last May, next January
+        (
+            re.compile(rf"\b(?P<which>last|this|next)\s+(?P<month>{_EN_MONTH})(?!\w)(?!\s*\d)"),
+            lambda found, today: _find_month(today, _SHIFTS[found["which"]], _read_month(found["month"])),
+        ),
         # on May 5th, May 5, 2023, May 2023, 5 May 2023, in May 2023
         (
             re.compile(
@@ -347,6 +357,64 @@ _ENGLISH_DAYS = {
     "tomorrow": 1,
     "the day after tomorrow": 2,
 }
+
+
+@cache
+def _past_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Days]]]:
+    return [
+        # in May, since early June
+        (
+            re.compile(
+                rf"\b(?:in|during|since|of)\s+(?:early\s+|mid[- ]|late\s+)?(?P<month>{_EN_MONTH})(?!\w)(?!\s*,?\s*\d)"
+            ),
+            lambda found, today: _latest_month(today, _read_month(found["month"])),
+        ),
+        # on May 5th, 5 May
+        (
+            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b"),
+            lambda found, today: _latest_day(today, _read_month(found["month"]), int(found["day"])),
+        ),
+        (
+            re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b"),
+            lambda found, today: _latest_day(today, _read_month(found["month"]), int(found["day"])),
+        ),
+        # 5月3号
+        (
+            re.compile(
+                "(?<![0-9年一二三四五六七八九十])(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月(?P<day>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]"
+            ),
+            lambda found, today: _latest_day(today, _read_month(found["month"]), int(_number(found["day"]))),
+        ),
+        # 5月份, 五月
+        (
+            re.compile(
+                "(?<![0-9年一二三四五六七八九十])(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月份?(?![0-9一二三四五六七八九十])"
+            ),
+            lambda found, today: _latest_month(today, _read_month(found["month"])),
+        ),
+    ]
+
+
+def _latest_day(today: date, month: int, day: int) -> _Days:
+    """The latest day of that name that has begun."""
+    years = [year for year in range(today.year - 8, today.year + 1) if _exists(year, month, day)]
+    return _day(max(found for year in years if (found := date(year, month, day)) <= today))
+
+
+def _latest_month(today: date, month: int) -> _Days:
+    """The latest month of that name that has begun."""
+    days = _month(today.year, month)
+    return days if days[0] <= today else _month(today.year - 1, month)
+
+
+def _find_month(today: date, shift: int, month: int) -> _Days:
+    """This year's month; last May is the latest that is over, next May the first that has not begun."""
+    days = _month(today.year, month)
+    if shift < 0 and days[1] > today:
+        return _month(today.year - 1, month)
+    if shift > 0 and days[0] <= today:
+        return _month(today.year + 1, month)
+    return days
 
 
 def _weekend_or_week(today: date, *, weeks: int, unit: str) -> _Days:

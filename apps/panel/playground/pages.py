@@ -125,7 +125,7 @@ class TryPage(PlaygroundPage):
             stage=stage,
             uses_memory=bool(stage.recalls and stage.strategy and stage.strategy.use_memory),
             words=_explain_words(message, limit=tried.max_keywords),
-            times=list(find_times(message, said_at=now, zone=own.zone)),
+            times=list(find_times(message, said_at=now, zone=own.zone, of_past=True)),
             zone=own.zone,
             embedding=None if embedding is Embedding.USED else embedding.value,
             found=_count_arms(tries[-1]),

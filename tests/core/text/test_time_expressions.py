@@ -73,6 +73,9 @@ def test_chinese(text: str, expected: str) -> None:
         ("3 days ago", "2026-11-19 00–2026-11-20 00"),
         ("a year ago", "2025-01-01 00–2026-01-01 00"),
         ("in two months", "2027-01-01 00–2027-02-01 00"),
+        ("Last May we moved", "2026-05-01 00–2026-06-01 00"),
+        ("last December", "2025-12-01 00–2026-01-01 00"),
+        ("next March", "2027-03-01 00–2027-04-01 00"),
         ("Last Saturday we moved", "2026-11-21 00–2026-11-22 00"),
         ("last Sunday", "2026-11-15 00–2026-11-16 00"),
         ("next Wednesday", "2026-11-25 00–2026-11-26 00"),
@@ -96,8 +99,37 @@ def test_english(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What did I do in May?", "2026-05-01 00–2026-06-01 00"),
+        ("during early December", "2025-12-01 00–2026-01-01 00"),
+        ("since november", "2026-11-01 00–2026-12-01 00"),
+        ("五月份去了哪", "2026-05-01 00–2026-06-01 00"),
+        ("12月的考试", "2025-12-01 00–2026-01-01 00"),
+        ("in May 2022", "2022-05-01 00–2022-06-01 00"),
+        ("on May 3rd, 2027", "2027-05-03 00–2027-05-04 00"),
+        ("on May 3rd", "2026-05-03 00–2026-05-04 00"),
+        ("the 3rd of December", "2025-12-03 00–2025-12-04 00"),
+        ("2月29号", "2024-02-29 00–2024-03-01 00"),
+        ("5月2日", "2026-05-02 00–2026-05-03 00"),
+    ],
+)
+def test_who_asks_what_happened_means_the_latest(text: str, expected: str) -> None:
+    (span,) = find_times(text, said_at=SAID_AT, zone=SHANGHAI, of_past=True)
+    assert f"{span.start:%Y-%m-%d %H}–{span.end:%Y-%m-%d %H}" == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["三个月", "13月", "February 30th", "2月30号", "I may go", "marching on", "每月", "in maybe"]
+)
+def test_what_is_no_month(text: str) -> None:
+    assert list(find_times(text, said_at=SAID_AT, zone=SHANGHAI, of_past=True)) == []
+
+
+@pytest.mark.parametrize(
     "text",
-    ["", "我喜欢蓝色", "每周六打球", "周五开会", "几天前", "2023年13月5日", "1月32号", "日本", "I may go",
+    ["", "我喜欢蓝色", "Her birthday is in May", "她五月过生日",
+     "每周六打球", "周五开会", "几天前", "2023年13月5日", "1月32号", "日本", "I may go",
      "every Saturday", "on Saturdays", "February 30th, 2024", "9999 years ago",
      "第三天后面", "my number is 2019", "a few days ago"],
 )  # fmt: skip

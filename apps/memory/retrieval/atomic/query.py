@@ -49,7 +49,8 @@ class AtomicQuery:
     def list_times(self, *, said_at: datetime, zone: ZoneInfo) -> list[tuple[float, float]]:
         """Return the stretches of time that it names, seen from `said_at`: from and until, in seconds since 1970."""
         return [
-            (span.start.timestamp(), span.end.timestamp()) for span in find_times(self.text, said_at=said_at, zone=zone)
+            (span.start.timestamp(), span.end.timestamp())
+            for span in find_times(self.text, said_at=said_at, zone=zone, of_past=True)
         ]
 
 
