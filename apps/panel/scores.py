@@ -85,7 +85,7 @@ ATOMIC_PARTS = tuple(
         (
             "meaning_of_last_line",
             _("Last line"),
-            _("How close it is in meaning to the last line of a message with several lines."),
+            _("How close it is in meaning to the last line of the message, compared with other memories."),
         ),
         (
             "words",
@@ -94,22 +94,22 @@ ATOMIC_PARTS = tuple(
         ),
         (
             "words_in_session",
-            _("Words in session"),
+            _("Session words"),
             _("How well the best-matching memories of its session match the words of the message."),
         ),
         (
             "words_near",
-            _("Words nearby"),
+            _("Nearby words"),
             _("How many words of the message occur in it or in the two memories before and after it."),
         ),
         (
             "words_around",
-            _("Words in context"),
+            _("Context words"),
             _("How many words of the message occur in it or in the four memories before and after it."),
         ),
         (
             "words_with_turn_before",
-            _("Previous memory"),
+            _("Memory before"),
             _("How many words of the message occur in it or in the memory before it."),
         ),
         (

@@ -62,7 +62,7 @@ const PARTS = [
   {
     name: "meaning_of_last_line",
     title: gettext("Last line"),
-    about: gettext("How close it is in meaning to the last line of a message with several lines."),
+    about: gettext("How close it is in meaning to the last line of your message, compared with your other memories."),
   },
   {
     name: "words",
@@ -71,22 +71,22 @@ const PARTS = [
   },
   {
     name: "words_in_session",
-    title: gettext("Words in session"),
+    title: gettext("Session words"),
     about: gettext("How well the best-matching memories of its session match the words of your message."),
   },
   {
     name: "words_near",
-    title: gettext("Words nearby"),
+    title: gettext("Nearby words"),
     about: gettext("How many words of your message occur in it or in the two memories before and after it."),
   },
   {
     name: "words_around",
-    title: gettext("Words in context"),
+    title: gettext("Context words"),
     about: gettext("How many words of your message occur in it or in the four memories before and after it."),
   },
   {
     name: "words_with_turn_before",
-    title: gettext("Previous memory"),
+    title: gettext("Memory before"),
     about: gettext("How many words of your message occur in it or in the memory before it."),
   },
   {
