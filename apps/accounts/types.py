@@ -75,7 +75,7 @@ class MemorySettings(BaseModel):
             "Minimum cosine similarity for a match by meaning. Leave empty to use the embedding model's default."
         ),
     )
-    candidate_limit: int = _whole(50, 1, 500, _("Number of memories scored per query."))
+    candidate_limit: int = _whole(50, 1, 500, _("Number of long-term memories scored per query."))
     max_keywords: int = _whole(10, 1, 50, _("Maximum number of keywords taken from a message."))
     score_weights: ScoreWeights = Field(
         ScoreWeights(), description=_("How much each component counts in the retrieval score.")

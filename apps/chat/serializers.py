@@ -121,6 +121,12 @@ class MemoryUsedSerializer(serializers.Serializer[Any]):
     score = serializers.FloatField()
     keyword_score = serializers.FloatField(help_text="By keywords; of an atomic memory BM25, which has no upper limit.")
     semantic_score = serializers.FloatField(help_text="By meaning: cosine similarity; 0 if unknown.")
+    parts = serializers.DictField(
+        child=serializers.FloatField(),
+        required=False,
+        help_text="Atomic memories only: the points, positive or negative, that add up to the score, by name. Missing "
+        "in turns stored before parts existed.",
+    )
     category_boost = serializers.FloatField(
         required=False, help_text="Long-term memories only, like all following fields."
     )

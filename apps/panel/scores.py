@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +71,77 @@ COMPONENTS = (
 )
 """Of a long-term memory, in the order of the chat page (static/chat/recalled.js)."""
 
-ATOMIC_COMPONENTS = (
+FULL_PART = 5.0
+"""Points that few parts of an atomic memory's score reach: a bar is full there."""
+
+ATOMIC_PARTS = tuple(
+    Component(name, name, title, about, full=FULL_PART)
+    for name, title, about in (
+        (
+            "meaning",
+            _("Meaning"),
+            _("How close it is to the message in meaning, compared with other memories."),
+        ),
+        (
+            "meaning_of_last_line",
+            _("Last line"),
+            _("How close it is in meaning to the last line of the message, compared with other memories."),
+        ),
+        (
+            "words",
+            _("Words"),
+            _("How well its words match the message, compared with other memories. Rare words count more."),
+        ),
+        (
+            "words_in_session",
+            _("Session words"),
+            _("How well the best-matching memories of its session match the words of the message."),
+        ),
+        (
+            "words_near",
+            _("Nearby words"),
+            _("How many words of the message occur in it or in the two memories before and after it."),
+        ),
+        (
+            "words_around",
+            _("Context words"),
+            _("How many words of the message occur in it or in the four memories before and after it."),
+        ),
+        (
+            "words_with_turn_before",
+            _("Memory before"),
+            _("How many words of the message occur in it or in the memory before it."),
+        ),
+        (
+            "length",
+            _("Length"),
+            _("Longer memories contain more information and get more points."),
+        ),
+        (
+            "question",
+            _("Question"),
+            _("It asks something. Questions rarely contain an answer, so they lose points."),
+        ),
+        (
+            "answer",
+            _("Answer"),
+            _("It follows a question that contains words of the message."),
+        ),
+        (
+            "speaker",
+            _("Speaker"),
+            _("The message names the person who said it."),
+        ),
+        (
+            "time",
+            _("Time"),
+            _("It is from a time that the message mentions."),
+        ),
+    )
+)
+"""Of an atomic memory: the parts that add up to its score, in the order of the chat page."""
+
+ATOMIC_SCORES = (
     Component(
         "keyword",
         "keyword_score",
@@ -86,14 +156,26 @@ ATOMIC_COMPONENTS = (
         _("How similar it is in meaning, from 0 to 1."),
     ),
 )
-"""Of an atomic memory. BM25 has no upper bound; a bar is full at what few memories reach."""
+"""Of an atomic memory, besides its parts. BM25 has no upper bound; a bar is full at what few memories reach."""
 
 TITLES = {component.name: component.title for component in COMPONENTS}
 
 
 def list_kept(used: Mapping[str, Any]) -> Iterator[tuple[Component, float]]:
-    """Yield the parts of a score that a turn kept, with their values; `used`: one of its `memories_used`."""
-    for component in COMPONENTS if used.get("kind") == LONG_TERM else ATOMIC_COMPONENTS:
-        value = used.get(component.field)
+    """Yield the parts of a score that a turn kept, with their values; `used`: one of its `memories_used`.
+
+    Of an atomic memory: its parts that are not 0, of which older turns have none, then its BM25 and cosine.
+    """
+    if used.get("kind") == LONG_TERM:
+        yield from _list_numbers(COMPONENTS, used)
+        return
+    parts = _list_numbers(ATOMIC_PARTS, used.get("parts") or {})
+    yield from ((component, points) for component, points in parts if points)
+    yield from _list_numbers(ATOMIC_SCORES, used)
+
+
+def _list_numbers(components: Iterable[Component], values: Mapping[str, Any]) -> Iterator[tuple[Component, float]]:
+    for component in components:
+        value = values.get(component.field)
         if isinstance(value, int | float):
             yield component, float(value)

@@ -1,4 +1,4 @@
-// One recalled memory and why it was recalled: the components of its score (SPEC, K5) as bars with plain words.
+// One recalled memory and why it was recalled: the components of its score (SPEC, K5, A4) as bars with plain words.
 
 import { button, el, freeText } from "./dom.js";
 import { formatScore, gettext } from "./i18n.js";
@@ -52,6 +52,73 @@ const COMPONENTS = [
 ];
 const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
 
+// Of an atomic memory: the points that add up to its score. Few parts reach a full bar, and few scores.
+const PARTS = [
+  {
+    name: "meaning",
+    title: gettext("Meaning"),
+    about: gettext("How close it is to your message in meaning, compared with your other memories."),
+  },
+  {
+    name: "meaning_of_last_line",
+    title: gettext("Last line"),
+    about: gettext("How close it is in meaning to the last line of your message, compared with your other memories."),
+  },
+  {
+    name: "words",
+    title: gettext("Words"),
+    about: gettext("How well its words match your message, compared with your other memories. Rare words count more."),
+  },
+  {
+    name: "words_in_session",
+    title: gettext("Session words"),
+    about: gettext("How well the best-matching memories of its session match the words of your message."),
+  },
+  {
+    name: "words_near",
+    title: gettext("Nearby words"),
+    about: gettext("How many words of your message occur in it or in the two memories before and after it."),
+  },
+  {
+    name: "words_around",
+    title: gettext("Context words"),
+    about: gettext("How many words of your message occur in it or in the four memories before and after it."),
+  },
+  {
+    name: "words_with_turn_before",
+    title: gettext("Memory before"),
+    about: gettext("How many words of your message occur in it or in the memory before it."),
+  },
+  {
+    name: "length",
+    title: gettext("Length"),
+    about: gettext("Longer memories contain more information and get more points."),
+  },
+  {
+    name: "question",
+    title: gettext("Question"),
+    about: gettext("It asks something. Questions rarely contain an answer, so they lose points."),
+  },
+  {
+    name: "answer",
+    title: gettext("Answer"),
+    about: gettext("It follows a question that contains words of your message."),
+  },
+  {
+    name: "speaker",
+    title: gettext("Speaker"),
+    about: gettext("Your message names the person who said it."),
+  },
+  {
+    name: "time",
+    title: gettext("Time"),
+    about: gettext("It is from a time that your message mentions."),
+  },
+];
+const FULL_PART = 5;
+const FULL_ATOMIC_SCORE = 10;
+const LEAST_SHOWN = 0.005;
+
 /** Return a horizontal bar; its value is given to screen readers as a meter's. */
 export function bar({ value, full, title }) {
   const fill = el("span", { class: "bar-fill" });
@@ -62,7 +129,8 @@ export function bar({ value, full, title }) {
 
 /** Return a card for one of `memories_used[]`; `open` shows its components from the start. */
 export function recalledCard(memory, { open = false, onForgotten }) {
-  const score = bar({ value: memory.score, full: FULL_SCORE, title: gettext("Score") });
+  const full = memory.parts ? FULL_ATOMIC_SCORE : FULL_SCORE;
+  const score = bar({ value: Math.max(0, memory.score), full, title: gettext("Score") });
   const deleted = memory.text === DELETED;
   return el(
     "details",
@@ -85,15 +153,28 @@ export function recalledCard(memory, { open = false, onForgotten }) {
 
 function components(memory) {
   const about = el("p", { class: "about", "aria-live": "off" }, gettext("Hover over a bar to see what it means."));
-  const rows = COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => {
+  const rows = listComponents(memory).map((component) => {
     const explain = () => (about.textContent = component.about);
     const on = { mouseenter: explain, focus: explain, click: explain };
     return button(
       { class: "component", "aria-description": component.about, "data-component": component.name, on },
       el("span", {}, component.title),
-      bar({ value: memory[component.name], full: component.full, title: component.title }),
-      el("b", {}, formatScore(memory[component.name])),
+      bar({ value: Math.max(0, component.value), full: component.full, title: component.title }),
+      el("b", {}, formatScore(component.value)),
     );
   });
-  return el("div", { class: "components" }, rows, about);
+  return rows.length ? el("div", { class: "components" }, rows, about) : null;
+}
+
+// An atomic memory of a turn that kept no parts has the two measures that its score was made of then.
+function listComponents(memory) {
+  if (memory.parts) {
+    return PARTS.map((part) => ({ ...part, full: FULL_PART, value: memory.parts[part.name] ?? 0 })).filter(
+      ({ value }) => Math.abs(value) >= LEAST_SHOWN,
+    );
+  }
+  return COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => ({
+    ...component,
+    value: memory[component.name],
+  }));
 }

@@ -10,8 +10,9 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import Setting, User
 from apps.accounts.services import update_settings
+from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, LongTermMemory, WorkingMemory
-from apps.memory.services import create_memory
+from apps.memory.services import create_atomic_memory, create_memory
 from tests.e2e.chat_page import ChatPage, turn_answer
 from tests.support.scripted_model import ScriptedModel, call, call_tools
 
@@ -40,6 +41,33 @@ def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
         "confidence",
         "topic_boost",
     ]
+
+
+@pytest.mark.spec("A4")
+def test_the_parts_of_an_atomic_memorys_score_are_explained(chat: ChatPage, mei: User) -> None:
+    for content in ("用户上周买了一辆蓝色的自行车。", "用户养了一只猫。"):
+        create_atomic_memory(user=mei, content=content, now=timezone.now())
+    chat.say("我的自行车是什么样的？")
+    turn = Turn.objects.get()
+    (used,) = turn.memories_used
+    parts = used["parts"] = {"length": 1.5, "meaning": 0.0, "question": -1.5268, "answer": 5.0}
+    used["score"] = sum(parts.values())
+    turn.save()
+    chat.page.reload()
+    components = chat.section("recalled").locator("[data-component]")
+    expect(components).to_have_text(["长度1.50", "提问-1.53", "回答5.00"])
+    shares = components.locator(".bar-fill").evaluate_all(
+        "bars => bars.map((bar) => bar.style.getPropertyValue('--share'))"
+    )
+    assert shares == ["0.3", "0", "1"]
+    expect(chat.section("recalled").get_by_role("meter", name="总分")).to_have_attribute("aria-valuemax", "10")
+    chat.component("question").hover()
+    expect(chat.section("recalled").locator(".about")).to_have_text("这条记忆是一个问题。问题里很少有答案，因此扣分。")
+
+    del used["parts"]  # as turns once were stored
+    turn.save()
+    chat.page.reload()
+    expect(components.locator("span:first-child").filter(has_text="匹配")).to_have_text(["关键词匹配", "语义匹配"])
 
 
 @pytest.mark.spec("E1", "E3", "W1")

@@ -223,7 +223,11 @@ def _from_entry(entry: LongTermMemory | Candidate) -> RecalledMemory:
 
 
 def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> RecalledMemory:
-    components = {"keyword_score": memory.keyword_score, "semantic_score": memory.semantic_score}
+    components: dict[str, float | Mapping[str, float]] = {
+        "keyword_score": round(memory.keyword_score, 4),
+        "semantic_score": round(memory.semantic_score, 4),
+        "parts": {name: round(points, 4) for name, points in memory.parts.items()},
+    }
     return replace(_from_content(memory.candidate, settings=settings), score=memory.score, components=components)
 
 
@@ -236,7 +240,7 @@ def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySet
         text=memory.content,
         line={"text": memory.content, "day": str(day)},
         score=0.0,
-        components=dict.fromkeys(("keyword_score", "semantic_score"), 0.0),
+        components={"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}},
     )
 
 

@@ -31,14 +31,17 @@ LONG_TERM, ATOMIC = "long_term", "atomic"
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory as layer 3 shows it; `line` is what the prompt says of it."""
+    """A memory as layer 3 shows it; `line` is what the prompt says of it.
+
+    `components` of its score; those of an atomic memory have the ``parts`` that it is the sum of.
+    """
 
     id: str
     kind: str
     text: str
     line: Mapping[str, Any]
     score: float
-    components: Mapping[str, float]
+    components: Mapping[str, float | Mapping[str, float]]
 
     def to_wire(self) -> dict[str, Any]:
         """SPEC, API: `memories_used[]`."""

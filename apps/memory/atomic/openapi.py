@@ -183,7 +183,30 @@ OPERATIONS = {
         answers={
             200: Answer(
                 AtomicSearchResultsSerializer,
-                {"results": [{"memory": MEMORY, "score": 0.66, "keyword_score": 1.27, "semantic_score": 0.49}]},
+                {
+                    "results": [
+                        {
+                            "memory": MEMORY,
+                            "score": 5.8216,
+                            "keyword_score": 1.27,
+                            "semantic_score": 0.49,
+                            "parts": {
+                                "meaning": 1.9718,
+                                "meaning_of_last_line": 0.0,
+                                "words": 0.5206,
+                                "words_in_session": 0.0629,
+                                "words_near": 0.0,
+                                "words_around": 0.0,
+                                "words_with_turn_before": 0.0,
+                                "length": 1.3169,
+                                "question": 0.0,
+                                "answer": 0.0,
+                                "speaker": 0.0,
+                                "time": 1.9494,
+                            },
+                        }
+                    ]
+                },
             )
         },
         problems={413: Q_TOO_LONG},

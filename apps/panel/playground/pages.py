@@ -33,13 +33,14 @@ from apps.panel.playground.rows import (
     MAX_ROWS,
     Row,
     find_widest,
+    find_widest_atomic,
     show_atomic,
     show_candidate,
     show_long_term,
 )
 from apps.panel.playground.run import Embedding, Try, embed_message, try_message
 from apps.panel.playground.tuning import apply_changes, list_controls, list_problems, read_changes
-from apps.panel.scores import ATOMIC_COMPONENTS, COMPONENTS
+from apps.panel.scores import ATOMIC_PARTS, COMPONENTS, Component
 
 MAX_MESSAGE = 32_000
 MOST_PEOPLE = 200
@@ -117,10 +118,11 @@ class TryPage(PlaygroundPage):
             )
             for chosen in settings
         ]
+        columns = _show(tries)
         return self._render(
             notice=notice,
             controls=_list(own, tried),
-            columns=_show(tries),
+            columns=columns,
             last=tries[-1],
             stage=stage,
             uses_memory=bool(stage.recalls and stage.strategy and stage.strategy.use_memory),
@@ -137,7 +139,7 @@ class TryPage(PlaygroundPage):
             ],
             more_below=max(len(tries[-1].explanation.long_term.below_floor) - MOST_BELOW, 0),
             components=COMPONENTS,
-            atomic_components=ATOMIC_COMPONENTS,
+            atomic_components=_list_parts(columns),
         )
 
     def _render(self, **context: Any) -> HttpResponse:
@@ -169,7 +171,7 @@ def _read_session(given: QueryDict) -> UUID | None:
 
 
 def _show(tries: Sequence[Try]) -> list[Column]:
-    widest = find_widest(tries)
+    widest, widest_atomic = find_widest(tries), find_widest_atomic(tries)
     columns = []
     for number, tried in enumerate(tries):
         other = tries[0] if number else None
@@ -178,12 +180,18 @@ def _show(tries: Sequence[Try]) -> list[Column]:
             Column(
                 tried=tried,
                 long_term=show_long_term(tried, widest=widest, other=other),
-                atomic=show_atomic(tried, other=other),
+                atomic=show_atomic(tried, widest=widest_atomic, other=other),
                 more_long_term=max(len(explanation.long_term.ranked) - MAX_ROWS, 0),
                 more_atomic=max(len(explanation.atomic.ranked) - MAX_ROWS, 0) + explanation.atomic.more,
             )
         )
     return columns
+
+
+def _list_parts(columns: Sequence[Column]) -> list[Component]:
+    """The parts that any atomic memory on the page has."""
+    shown = {part.component.name for column in columns for row in column.atomic for part in row.parts}
+    return [component for component in ATOMIC_PARTS if component.name in shown]
 
 
 def _explain_words(message: str, *, limit: int) -> list[tuple[str, str, str]]:

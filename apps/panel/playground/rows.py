@@ -14,7 +14,7 @@ from apps.accounts.types import ScoreWeights
 from apps.memory.retrieval.explain.types import Arm, ExplainedAtomicMemory, ExplainedMemory
 from apps.memory.types import Candidate
 from apps.panel.playground.run import Outcome, Try
-from apps.panel.scores import ATOMIC_COMPONENTS, COMPONENTS, Component
+from apps.panel.scores import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
 from apps.panel.values import show_value
 
 MAX_SHOWN = 300
@@ -35,7 +35,7 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a score. `points` of the score come from it; `width` in percent of the widest bar of the page."""
+    """A part of a score. `points` of the score come from it; `width` in percent of the widest bar of its kind."""
 
     component: Component
     value: float
@@ -46,7 +46,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory in one column. `moved`: places up (below 0: down) against the other column, None where it is new."""
+    """A memory in one column. `moved`: places up (below 0: down) against the other column, None where it is new.
+
+    `measures`: of an atomic memory, numbers that parts were computed from.
+    """
 
     id: UUID
     rank: int
@@ -59,6 +62,7 @@ class Row:
     matches: Sequence[tuple[str, float, Words]]
     moved: int | None
     compared: bool
+    measures: Sequence[tuple[Component, float]] = ()
 
 
 _ARMS = {
@@ -155,26 +159,32 @@ def _split_score(memory: ExplainedMemory, *, weights: ScoreWeights, widest: floa
     ]
 
 
-def show_atomic(tried: Try, *, other: Try | None) -> list[Row]:
+def find_widest_atomic(tries: Sequence[Try]) -> float:
+    """The most points above 0 that an atomic memory on the page has: the whole width of a bar."""
+    gains = [
+        sum(points for points in memory.scored.parts.values() if points > 0)
+        for tried in tries
+        for memory in tried.explanation.atomic.ranked
+    ]
+    return max(gains, default=1.0) or 1.0
+
+
+def show_atomic(tried: Try, *, widest: float, other: Try | None) -> list[Row]:
     """The rows of one column, best first, those under the floor at the end."""
     earlier = rank_atomic(other) if other else {}
     ranks = rank_atomic(tried)
-    ranked = tried.explanation.atomic.ranked
-    best = max((memory.scored.keyword_score for memory in ranked), default=0.0) or 1.0
-    ordered = sorted(ranked, key=lambda memory: not memory.is_near_enough)
+    ordered = sorted(tried.explanation.atomic.ranked, key=lambda memory: not memory.is_near_enough)
     return [
-        _show_atomic_memory(memory, tried, rank=ranks.get(memory.scored.candidate.id, 0), best=best, earlier=earlier)
+        _show_atomic_memory(
+            memory, tried, rank=ranks.get(memory.scored.candidate.id, 0), widest=widest, earlier=earlier
+        )
         for memory in ordered[:MAX_ROWS]
     ]
 
 
-def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int, best: float, earlier: Ranks) -> Row:
+def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int, widest: float, earlier: Ranks) -> Row:
     scored = memory.scored
     candidate = scored.candidate
-    values = {
-        "keyword": (scored.keyword_score, 100 * scored.keyword_score / best),
-        "semantic": (scored.semantic_score, 100 * max(scored.semantic_score, 0.0)),
-    }
     return Row(
         id=candidate.id,
         rank=rank,
@@ -184,12 +194,13 @@ def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int,
         parts=[
             Part(
                 component=component,
-                value=values[component.name][0],
+                value=points,
                 weight=None,
-                points=scored.parts["words" if component.name == "keyword" else "meaning"],
-                width=values[component.name][1],
+                points=points,
+                width=100 * max(points, 0.0) / widest,
             )
-            for component in ATOMIC_COMPONENTS
+            for component in ATOMIC_PARTS
+            if (points := scored.parts[component.name])
         ],
         outcome=tried.find_outcome(
             candidate.id,
@@ -201,6 +212,7 @@ def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int,
         matches=[],
         moved=earlier[candidate.id] - rank if rank and candidate.id in earlier else None,
         compared=bool(earlier),
+        measures=[(component, getattr(scored, component.field)) for component in ATOMIC_SCORES],
     )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
+from apps.chat.models import Turn
 from apps.conversations.services.summarizing import record_summary
 from apps.core.llm.blocks import read_block
 from apps.memory.atomic.services import create_atomic_memories, create_atomic_memory, forget_atomic_memories
@@ -89,8 +90,14 @@ def test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used(
     (used,) = turn["memories_used"]
     assert (used["id"], used["kind"], used["text"]) == (str(memory.id), "atomic", "用户五一去黄山看了日出。")
     assert used["keyword_score"] > 0
+    assert used["parts"]["words"] == round(used["parts"]["words"], 4)
+    assert sum(used["parts"].values()) == pytest.approx(used["score"], abs=1e-3)
     stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert stored["memories_used"] == turn["memories_used"]
+    used = {name: value for name, value in used.items() if name != "parts"}  # as turns once were stored
+    Turn.objects.update(memories_used=[{name: value for name, value in used.items() if name != "text"}])
+    stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
+    assert stored["memories_used"] == [used]
     forget_atomic_memories(user=alice.user, ids=[memory.id], now=now)
     stored = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert [item["text"] for item in stored["memories_used"]] == ["(deleted)"]

@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import AtomicMemory
+from apps.memory.retrieval.atomic.features import FEATURES
 from tests.support.factories import SessionFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A1")]
@@ -151,9 +152,12 @@ def test_search_ranks_and_tells_why(client: APIClient, user: User) -> None:
     create(user, "用户喝咖啡，也喝茶，还喝果汁和牛奶。", timestamp=NOW + timedelta(days=1))
     create(user, "The user lives in Berlin.")
     results = client.get(f"{ATOMIC}/search", {"q": "喝茶", "top_n": 2}).json()["results"]
-    assert [list(result) for result in results] == [["memory", "score", "keyword_score", "semantic_score"]] * 2
+    assert [list(result) for result in results] == [["memory", "score", "keyword_score", "semantic_score", "parts"]] * 2
     assert (list(results[0]["memory"]), results[0]["memory"]["id"]) == (FIELDS, str(tea.id))
-    assert 0 < results[1]["score"] < results[0]["score"] < 1
+    assert results[1]["score"] < results[0]["score"]
+    for result in results:
+        assert list(result["parts"]) == list(FEATURES)
+        assert sum(result["parts"].values()) == pytest.approx(result["score"])
     assert results[0]["keyword_score"] > results[1]["keyword_score"] > 0
     bounded = client.get(f"{ATOMIC}/search", {"q": "喝茶", "since": "2026-05-02T00:00:00Z"}).json()["results"]
     assert len(bounded) == 1
@@ -183,5 +187,5 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
         create(user, f"cup of tea {number}", session_id=session.id)
     with django_assert_num_queries(2):
         assert len(client.get(ATOMIC).json()["results"]) == rows
-    with django_assert_num_queries(4):  # settings, the active embedding model, recall, memories
+    with django_assert_num_queries(5):  # settings, the active embedding model, recall in two, memories
         assert len(client.get(f"{ATOMIC}/search", {"q": "tea"}).json()["results"]) == 5

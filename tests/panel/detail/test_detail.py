@@ -66,7 +66,7 @@ def say(session: Session, *contents: str) -> list[Message]:
     ]  # fmt: skip
 
 
-def use(session: Session, memory: Any, *, times: int = 1, score: float = 0.625) -> None:
+def use(session: Session, memory: Any, *, times: int = 1, score: float = 0.625, **kept: Any) -> None:
     """Turns that used a memory, as the chat records them."""
     start = session.messages.count()
     for place in range(start, start + 2 * times, 2):
@@ -80,7 +80,7 @@ def use(session: Session, memory: Any, *, times: int = 1, score: float = 0.625) 
             assistant_message=reply, user_message=asked, session=session, user=session.user, model="m",
             memories_used=[
                 {"id": str(uuid4()), "kind": "atomic", "score": 0.1},
-                {"id": str(memory.pk), "kind": "long_term", "score": score, "keyword_score": 0.5},
+                {"id": str(memory.pk), "kind": "long_term", "score": score, "keyword_score": 0.5, **kept},
             ],
         )  # fmt: skip
 
@@ -136,6 +136,21 @@ def test_the_turns_that_used_it_and_with_what_score(client: Client, user: User) 
     assert client.get(path(memory, "uses"), {"page": "x"}).status_code == 200
     assert sum(week.count for week in uses.weeks) == 12
     assert uses.weeks[-1].count == 12
+
+
+@pytest.mark.spec("A4")
+def test_the_parts_of_an_atomic_memorys_score(client: Client, user: User) -> None:
+    session = SessionFactory(user=user)
+    memory, _new = create_atomic_memory(user=user, content="用户喝茶。", now=NOW)
+    use(session, memory, kind="atomic")
+    use(session, memory, kind="atomic", parts={"length": 1.5, "words": 0.0, "question": -1.5268})
+    new, old = client.get(path(memory)).context["uses"].rows
+    assert [(part.name, value) for part, value in new.components] == [
+        ("length", 1.5),
+        ("question", -1.5268),
+        ("keyword", 0.5),
+    ]
+    assert [(part.name, value) for part, value in old.components] == [("keyword", 0.5)]
 
 
 def test_weeks_begin_on_monday_and_the_busiest_is_whole() -> None:

@@ -69,6 +69,33 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
         assert word in text, word
 
 
+@pytest.mark.spec("A4")
+def test_the_parts_of_an_atomic_memorys_score_as_far_as_the_turn_kept_them(
+    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
+) -> None:
+    everything = Everything(alice, model)
+    turn = Turn.objects.get(pk=everything.reply)
+    (kept,) = (item for item in turn.memories_used if item["kind"] == "atomic")
+    kept["parts"] |= {"question": -1.5268, "answer": 6.0}
+    turn.save()
+    browser = browse(alice.user)
+
+    def list_components() -> dict[str, tuple[float, float]]:
+        shown = browser.get(url(everything.reply)).context["page"].used
+        (atomic,) = (memory for memory in shown if memory.kind == "atomic")
+        return {segment.title: (segment.value, segment.share) for segment in atomic.components}
+
+    components = list_components()
+    assert (components["Question"], components["Answer"]) == ((-1.5268, 0.0), (6.0, 1.0))
+    assert components["Length"] == (kept["parts"]["length"], pytest.approx(kept["parts"]["length"] / 5))
+    assert "Speaker" not in components
+    measures = ["Words (BM25)", "Meaning (cosine)"]
+    assert list(components)[-2:] == measures
+    del kept["parts"]  # as turns once were stored
+    turn.save()
+    assert list(list_components()) == measures
+
+
 def test_what_was_deleted_shows_as_deleted(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:

@@ -16,8 +16,10 @@ from apps.chat.turn.opening import preview_context
 from apps.conversations.models import Session
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import LongTermMemory
+from apps.memory.retrieval.atomic.features import FEATURES
 from apps.memory.services import count_turn, create_memory, update_working_memory
 from apps.panel.playground.run import Outcome
+from apps.panel.scores import ATOMIC_PARTS
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.spec("M6"), pytest.mark.django_db]
@@ -89,6 +91,34 @@ def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Clie
     assert (page.context["preferences"], page.context["found"]["full_text"]) == (2, 3)
     assert column.tried.layer in html.unescape(page.text)
     assert "蓝色" in column.tried.layer
+
+
+@pytest.mark.spec("A4")
+def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client) -> None:
+    page = try_message(browser, "我喜欢的颜色是什么")
+    (column,) = page.context["columns"]
+    bicycle, cat = column.atomic
+    assert (bicycle.rank, bicycle.outcome, cat.rank, cat.outcome) == (1, Outcome.USED, 0, Outcome.FLOOR)
+    for row in column.atomic:
+        assert sum(part.points for part in row.parts) == pytest.approx(row.score)
+        assert all(part.points for part in row.parts)
+        assert [part.width > 0 for part in row.parts] == [part.points > 0 for part in row.parts]
+    assert sum(part.width for part in bicycle.parts) == pytest.approx(100)
+    losses = {part.component.name: part.points for part in cat.parts if part.points < 0}
+    assert list(losses) == ["words"]
+    assert f'<td class="play-loss">{losses["words"]:.3f}</td>' in page.text
+    assert [component.name for component in page.context["atomic_components"]] == [
+        "words",
+        "words_in_session",
+        "length",
+    ]
+    measures = {component.field: value for component, value in bicycle.measures}
+    assert measures["keyword_score"] > measures["semantic_score"] == 0
+    assert f"Words (BM25): {measures['keyword_score']:.3f}" in page.text
+
+
+def test_every_part_has_its_words() -> None:
+    assert [component.name for component in ATOMIC_PARTS] == list(FEATURES)
 
 
 @pytest.mark.spec("L4")

@@ -121,7 +121,7 @@ def read_ranked(user: User, ranking: AtomicRanking, numbers: list[int]) -> list[
             score=float(ranking.scores[number]),
             keyword_score=float(ranking.keyword_scores[number]),
             semantic_score=float(cosines[number]),
-            parts={name: float(points[number]) for name, points in ranking.parts.items()},
+            parts={name: float(points[number]) or 0.0 for name, points in ranking.parts.items()},  # no -0.0
         )
         for number, key in zip(numbers, ids, strict=True)
         if key in candidates

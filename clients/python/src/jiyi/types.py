@@ -104,7 +104,11 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUsed:
-    """A memory that was in the prompt of a reply, and why; the last five scores are of long-term memories only."""
+    """A memory that was in the prompt of a reply, and why.
+
+    Only atomic memories have `parts`, unless their turn was stored before there were any; only long-term memories have
+    the fields after it.
+    """
 
     id: str
     kind: MemoryKind
@@ -112,6 +116,7 @@ class MemoryUsed:
     score: float
     keyword_score: float
     semantic_score: float
+    parts: dict[str, float] | None = None
     category_boost: float | None = None
     recency_score: float | None = None
     frequency_score: float | None = None
@@ -344,12 +349,13 @@ class AtomicMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredAtomic:
-    """An atomic memory with its score, comparable within one answer only (A4)."""
+    """An atomic memory with its score, comparable within one answer only (A4), and the `parts` that add up to it."""
 
     memory: AtomicMemory
     score: float
     keyword_score: float
     semantic_score: float
+    parts: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
