@@ -115,7 +115,7 @@ ATOMIC_PARTS = tuple(
         (
             "length",
             _("Length"),
-            _("Longer memories contain more information and get more points."),
+            _("Longer memories contain more information and get points; shorter ones lose some."),
         ),
         (
             "question",
@@ -136,6 +136,21 @@ ATOMIC_PARTS = tuple(
             "time",
             _("Time"),
             _("It is from a time that the message mentions."),
+        ),
+        (
+            "earlier_meaning",
+            _("Earlier meaning"),
+            _("The message is short, so the messages before it count too: how close it is to them in meaning."),
+        ),
+        (
+            "earlier_words",
+            _("Earlier words"),
+            _("The message is short, so the messages before it count too: how well its words match theirs."),
+        ),
+        (
+            "said_before",
+            _("Said before"),
+            _("The messages before it contain part of it already, so it loses points."),
         ),
     )
 )

@@ -92,7 +92,7 @@ const PARTS = [
   {
     name: "length",
     title: gettext("Length"),
-    about: gettext("Longer memories contain more information and get more points."),
+    about: gettext("Longer memories contain more information and get points; shorter ones lose some."),
   },
   {
     name: "question",
@@ -113,6 +113,21 @@ const PARTS = [
     name: "time",
     title: gettext("Time"),
     about: gettext("It is from a time that your message mentions."),
+  },
+  {
+    name: "earlier_meaning",
+    title: gettext("Earlier meaning"),
+    about: gettext("Your message is short, so the messages before it count too: how close it is to them in meaning."),
+  },
+  {
+    name: "earlier_words",
+    title: gettext("Earlier words"),
+    about: gettext("Your message is short, so the messages before it count too: how well its words match theirs."),
+  },
+  {
+    name: "said_before",
+    title: gettext("Said before"),
+    about: gettext("The messages before yours contain part of it already, so it loses points."),
   },
 ];
 const FULL_PART = 5;

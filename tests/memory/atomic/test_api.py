@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import AtomicMemory
-from apps.memory.retrieval.atomic.features import FEATURES
+from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
 from tests.support.factories import SessionFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A1")]
@@ -156,7 +156,7 @@ def test_search_ranks_and_tells_why(client: APIClient, user: User) -> None:
     assert (list(results[0]["memory"]), results[0]["memory"]["id"]) == (FIELDS, str(tea.id))
     assert results[1]["score"] < results[0]["score"]
     for result in results:
-        assert list(result["parts"]) == list(FEATURES)
+        assert list(result["parts"]) == [*FEATURES, *EARLIER]
         assert sum(result["parts"].values()) == pytest.approx(result["score"])
     assert results[0]["keyword_score"] > results[1]["keyword_score"] > 0
     bounded = client.get(f"{ATOMIC}/search", {"q": "喝茶", "since": "2026-05-02T00:00:00Z"}).json()["results"]

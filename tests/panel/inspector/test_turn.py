@@ -76,7 +76,7 @@ def test_the_parts_of_an_atomic_memorys_score_as_far_as_the_turn_kept_them(
     everything = Everything(alice, model)
     turn = Turn.objects.get(pk=everything.reply)
     (kept,) = (item for item in turn.memories_used if item["kind"] == "atomic")
-    kept["parts"] |= {"question": -1.5268, "answer": 6.0}
+    kept["parts"] |= {"question": -1.5268, "answer": 6.0, "length": 0.5}
     turn.save()
     browser = browse(alice.user)
 

@@ -16,7 +16,7 @@ from apps.chat.turn.opening import preview_context
 from apps.conversations.models import Session
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import LongTermMemory
-from apps.memory.retrieval.atomic.features import FEATURES
+from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
 from apps.memory.services import count_turn, create_memory, update_working_memory
 from apps.panel.playground.run import Outcome
 from apps.panel.scores import ATOMIC_PARTS
@@ -105,7 +105,7 @@ def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client)
         assert [part.width > 0 for part in row.parts] == [part.points > 0 for part in row.parts]
     assert sum(part.width for part in bicycle.parts) == pytest.approx(100)
     losses = {part.component.name: part.points for part in cat.parts if part.points < 0}
-    assert list(losses) == ["words"]
+    assert list(losses) == ["words", "length"]
     assert f'<td class="play-loss">{losses["words"]:.3f}</td>' in page.text
     assert [component.name for component in page.context["atomic_components"]] == [
         "words",
@@ -118,7 +118,7 @@ def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client)
 
 
 def test_every_part_has_its_words() -> None:
-    assert [component.name for component in ATOMIC_PARTS] == list(FEATURES)
+    assert [component.name for component in ATOMIC_PARTS] == [*FEATURES, *EARLIER]
 
 
 @pytest.mark.spec("L4")
