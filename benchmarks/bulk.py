@@ -41,7 +41,7 @@ _EMBEDDING_ROW = np.dtype(
         ("vector_size", ">i4"),
         ("dimensions", ">i2"),
         ("unused", ">i2"),
-        ("vector", ">f4", (DIMENSIONS,)),
+        ("vector", ">f2", (DIMENSIONS,)),
     ]
 )
 """A row of `atomic_embedding` in that format: each value follows its size in bytes."""
@@ -100,7 +100,7 @@ def pack_embeddings(
     rows["memory_size"] = 16
     rows["memory"] = np.frombuffer(b"".join(memory.bytes for memory in memory_ids), dtype="V16")
     rows["model_size"], rows["model"] = 8, model_id
-    rows["vector_size"], rows["dimensions"] = 4 + 4 * DIMENSIONS, DIMENSIONS
+    rows["vector_size"], rows["dimensions"] = 4 + 2 * DIMENSIONS, DIMENSIONS
     rows["vector"][:, : vectors.shape[1]] = vectors
     return rows.tobytes()
 

@@ -13,9 +13,9 @@ from apps.memory.embeddings.queries import QueryEmbedding
 _SAME = 1e-5
 """Two cosines this near each other are the same: they were added up in another order."""
 
-# The index is one of half-precision vectors, so an order by the vectors themselves cannot use it.
+# An order by something else than the distance cannot use the index.
 _NEAREST = """
-SELECT 1 - (vector.embedding <=> %(vector)s::vector) AS similarity
+SELECT 1 - (vector.embedding <=> %(vector)s::halfvec) AS similarity
 FROM atomic_embedding AS vector JOIN atomic_memory AS memory ON memory.id = vector.memory_id
 WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s AND memory.status = 'active' AND NOT memory.muted
 ORDER BY similarity DESC

@@ -44,7 +44,7 @@ SOURCES: dict[MemoryKind, type[LongTermMemory] | type[AtomicMemory]] = {
 STORE = """
 WITH in_use AS (SELECT id FROM embedding_model WHERE id = ANY(%(models)s) AND state <> 'retired' FOR SHARE)
 INSERT INTO {table} (user_id, memory_id, model_id, embedding, in_index)
-SELECT %(user)s, memory_id, model_id, embedding::vector,
+SELECT %(user)s, memory_id, model_id, embedding::halfvec,
        EXISTS (
            SELECT FROM {table} AS known
            WHERE known.user_id = %(user)s AND known.model_id = new.model_id AND known.in_index

@@ -46,14 +46,7 @@ class EmbeddingModel(models.Model):
         return self.name
 
 
-def _hnsw(name: str, *, condition: models.Q | None = None) -> HnswIndex:
-    return HnswIndex(
-        OpClass(Cast("embedding", HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)), name="halfvec_cosine_ops"),
-        name=name,
-        m=16,
-        ef_construction=64,
-        condition=condition,
-    )
+_HNSW = {"m": 16, "ef_construction": 64}
 
 
 class ConversationEmbedding(models.Model):
@@ -107,7 +100,11 @@ class ConversationEmbedding(models.Model):
                 name="conversation_embedding_age",
                 condition=models.Q(message_type__in=[Role.USER, Role.ASSISTANT]),
             ),
-            _hnsw("conversation_embedding_hnsw"),
+            HnswIndex(
+                OpClass(Cast("embedding", HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)), name="halfvec_cosine_ops"),
+                name="conversation_embedding_hnsw",
+                **_HNSW,
+            ),
         ]
 
     def __str__(self) -> str:
@@ -117,13 +114,14 @@ class ConversationEmbedding(models.Model):
 class MemoryEmbedding(models.Model):
     """What vectors of both kinds of memory have in common; one vector a memory and model.
 
-    `in_index`: whether the vector index has it. That of people who have so few that all are compared does not: a row in
-    it costs more to write than everything else of the memory (`apps.memory.embeddings.indexing`).
+    Half precision: a table of half the size, and cosines that differ by less than 0.001. `in_index`: whether the vector
+    index has it. That of people who have so few that all are compared does not: a row in it costs more to write than
+    everything else of the memory (`apps.memory.embeddings.indexing`).
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE)
     model = models.ForeignKey(EmbeddingModel, verbose_name=_("model"), on_delete=models.PROTECT)
-    embedding = VectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
+    embedding = HalfVectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
     in_index = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
@@ -144,7 +142,13 @@ class AtomicEmbedding(MemoryEmbedding):
         constraints = [models.UniqueConstraint(fields=["memory", "model"], name="atomic_embedding_once")]
         indexes = [
             models.Index(fields=["user", "model", "in_index"], name="atomic_embedding_user"),
-            _hnsw("atomic_embedding_hnsw", condition=models.Q(in_index=True)),
+            HnswIndex(
+                name="atomic_embedding_hnsw",
+                fields=["embedding"],
+                opclasses=["halfvec_cosine_ops"],
+                condition=models.Q(in_index=True),
+                **_HNSW,
+            ),
         ]
 
     def __str__(self) -> str:
@@ -165,7 +169,13 @@ class LongTermEmbedding(MemoryEmbedding):
         constraints = [models.UniqueConstraint(fields=["memory", "model"], name="long_term_embedding_once")]
         indexes = [
             models.Index(fields=["user", "model", "in_index"], name="long_term_embedding_user"),
-            _hnsw("long_term_embedding_hnsw", condition=models.Q(in_index=True)),
+            HnswIndex(
+                name="long_term_embedding_hnsw",
+                fields=["embedding"],
+                opclasses=["halfvec_cosine_ops"],
+                condition=models.Q(in_index=True),
+                **_HNSW,
+            ),
         ]
 
     def __str__(self) -> str:

@@ -21,7 +21,7 @@ EXACT_SCAN_LIMIT = 5_000
 EF_SEARCH = 400
 """Entries of the index that one step of the scan looks at: with it 99.5 % of what an exact scan would give."""
 
-QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
+QUERY = "query AS MATERIALIZED (SELECT %(vector)s::halfvec AS embedding)"
 """The query's vector, once, as a part of the statement; null where there is none."""
 
 
@@ -111,7 +111,7 @@ def nearest_sql(*, embeddings: str, memories: str, where: str = "true", exact: b
     SELECT vector.memory_id AS id, 1 - (vector.embedding <=> (SELECT embedding FROM query)) AS similarity
     FROM {embeddings} AS vector CROSS JOIN {active}
     WHERE {of_person} AND vector.in_index
-    ORDER BY vector.embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query)
+    ORDER BY vector.embedding <=> (SELECT embedding FROM query)
     LIMIT %(limit)s"""  # noqa: S608 - as above
 
 

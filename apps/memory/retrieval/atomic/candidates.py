@@ -39,8 +39,8 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 """PostgreSQL counts microseconds from here."""
 
 _QUERY = """query AS MATERIALIZED (
-    SELECT %(vector)s::vector AS embedding, %(last_vector)s::vector AS last_embedding,
-           %(earlier_vector)s::vector AS earlier_embedding
+    SELECT %(vector)s::halfvec AS embedding, %(last_vector)s::halfvec AS last_embedding,
+           %(earlier_vector)s::halfvec AS earlier_embedding
 )"""
 
 _CORPUS = "count(*) AS memory_count, avg(term_count)::float8 AS average_length"
