@@ -55,7 +55,8 @@ _COSINES = """
     FROM {embeddings} CROSS JOIN query
     WHERE vector.user_id = %(user)s AND vector.model_id = %(model)s"""
 
-# Vectors are compared before they are joined: a join would carry them along.
+# Cosines are not joined to the memories here but by whoever reads them: with statistics that do not know of this
+# person's rows yet, the planner would join each of them with each.
 _ALL = f"""document AS MATERIALIZED (SELECT NULL::int AS position, NULL::bigint AS document_frequency),
 near AS MATERIALIZED ({_COSINES.format(embeddings="atomic_embedding AS vector")} AND {{gate}}
 )"""
@@ -120,9 +121,6 @@ SELECT
     string_agg(timestamptz_send(memory.timestamp), ''),
     string_agg(timestamptz_send(memory.create_time), ''),
     string_agg(int4send(memory.term_count), ''),
-    string_agg(float4send(coalesce(near.cosine, 'NaN')), ''),
-    string_agg(float4send(coalesce(near.last_cosine, 'NaN')), ''),
-    string_agg(float4send(coalesce(near.earlier_cosine, 'NaN')), ''),
     string_agg(boolsend(right(memory.content, 1) IN ('?', '？')), ''),
     string_agg(
         CASE WHEN strpos(left(memory.content, %(longest_name)s + 2), ': ') > 0
@@ -130,11 +128,15 @@ SELECT
     ),
     string_agg(int4send(coalesce(length(found.pairs), 0)), ''),
     string_agg(found.pairs, ''),
+    (SELECT string_agg(uuid_send(id), '') FROM near),
+    (SELECT string_agg(float4send(coalesce(cosine, 'NaN')), '') FROM near),
+    (SELECT string_agg(float4send(coalesce(last_cosine, 'NaN')), '') FROM near),
+    (SELECT string_agg(float4send(coalesce(earlier_cosine, 'NaN')), '') FROM near),
     (SELECT array_agg(position) FROM document),
     (SELECT array_agg(document_frequency) FROM document),
     (SELECT average_length FROM corpus),
     (SELECT memory_count FROM corpus)
-FROM {memories} LEFT JOIN near ON near.id = memory.id
+FROM {memories}
 LEFT JOIN LATERAL (
     SELECT string_agg(
         int4send(position::int) || int4send(cardinality(array_positions(memory.terms, term))), ''
@@ -205,7 +207,7 @@ def recall_atomic(
 
 def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     *columns, positions, frequencies, average_length, memory_count = row
-    keys, sessions, times, created, lengths, *cosines, asks, speakers, sizes, pairs = columns
+    keys, sessions, times, created, lengths, asks, speakers, sizes, pairs, near, *cosines = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
     time, create_time = (_unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, created))
@@ -216,7 +218,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     matched_row = place[np.repeat(np.arange(len(key)), np.frombuffer(sizes, ">i4") // 8)]
     term = matches[:, 0] - 1
     speaker = speakers.split("\n")
-    cosine, last_cosine, earlier_cosine = (_unpack(packed, ">f4")[order] for packed in cosines)
+    cosine, last_cosine, earlier_cosine = (column[order] for column in _join_cosines(key, near or b"", cosines))
     rows = AtomicRows(
         keys=key[order],
         session=session[order].astype(np.int64),
@@ -243,6 +245,19 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
         average_length=average_length or 0.0,
         document_frequencies=document_frequencies,
     )
+
+
+def _join_cosines(keys: npt.NDArray[Any], near: bytes, cosines: Sequence[bytes | None]) -> list[Floats]:
+    """Each column of cosines in the order of the memories; NaN for those that have no vector."""
+    place = {key: number for number, key in enumerate(keys.tolist())}
+    pairs = [(place[key], number) for number, key in enumerate(np.frombuffer(near, "V16").tolist()) if key in place]
+    rows, numbers = np.array(pairs, np.int64).reshape(-1, 2).T
+    columns = []
+    for packed in cosines:
+        column = np.full(len(keys), np.nan)
+        column[rows] = _unpack(packed or b"", ">f4")[numbers]
+        columns.append(column)
+    return columns
 
 
 def _unpack(packed: bytes, dtype: str) -> Floats:
