@@ -22,7 +22,7 @@ from apps.memory.embeddings.queries import QueryEmbedding, embed_queries
 from apps.memory.judging.types import KnownMemory
 from apps.memory.long_term.ending import list_shown
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
+from apps.memory.retrieval.atomic.retrieve import find_similar_memories
 from apps.memory.retrieval.retrieve import retrieve_relevant_memories
 from apps.memory.types import MemoryKind
 
@@ -162,10 +162,9 @@ def _list_probes(said: Sequence[str]) -> list[str]:
 
 
 def _search_atomic(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:
-    found = retrieve_atomic_memories(
-        user=user, query=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, min_similarity=-1.0, with_muted=True
+    return find_similar_memories(
+        user=user, text=probe, limit=NEAREST_PER_PROBE, query_embedding=vector, with_muted=True
     )
-    return [memory.candidate.id for memory in found]
 
 
 def _search_long_term(user: User, probe: str, vector: QueryEmbedding | None) -> list[UUID]:

@@ -181,8 +181,8 @@ def test_rows_are_packed_as_the_copy_format_demands() -> None:
     memory = uuid.uuid4()
     vectors = np.array([[0.5, -0.25]], dtype=np.float32)
     packed = pack_embeddings(model_id=7, user_ids=[3], memory_ids=[memory], vectors=vectors)
-    head = struct.pack(">hiqi", 4, 8, 3, 16) + memory.bytes + struct.pack(">iqi", 8, 7, 4 + 4 * DIMENSIONS)
-    vector = struct.pack(">hh2f", DIMENSIONS, 0, 0.5, -0.25) + bytes(4 * (DIMENSIONS - 2))
+    head = struct.pack(">hiqi", 4, 8, 3, 16) + memory.bytes + struct.pack(">iqi", 8, 7, 4 + 2 * DIMENSIONS)
+    vector = struct.pack(">hh2e", DIMENSIONS, 0, 0.5, -0.25) + bytes(2 * (DIMENSIONS - 2))
     assert packed == head + vector
 
 

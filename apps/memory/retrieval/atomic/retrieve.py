@@ -13,7 +13,7 @@ import numpy as np
 from apps.accounts.models import User
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.candidates import read_candidates, recall_atomic
-from apps.memory.retrieval.atomic.features import compute_features, compute_keyword_scores
+from apps.memory.retrieval.atomic.features import compute_features, compute_keyword_scores, standardize
 from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.ranking import rank, weigh
 from apps.memory.retrieval.atomic.types import AtomicRecall, Flags, Floats, Integers
@@ -66,6 +66,23 @@ def retrieve_atomic_memories(
     ranking = rank_recall(recall, asked, floor=floor, since=since, until=until, zone=zone, now=now)
     chosen = [number for number in ranking.order if ranking.eligible[number]][:limit]
     return read_ranked(user, ranking, chosen)
+
+
+def find_similar_memories(
+    *, user: User, text: str, limit: int, query_embedding: QueryEmbedding | None, with_muted: bool = False
+) -> list[uuid.UUID]:
+    """The user's `limit` active atomic memories that are most like `text`, best first, whether like it or not.
+
+    By words and meaning alone, which count alike: for whoever compares memories with each other, it does not matter how
+    long one is, who said it or when. `query_embedding` is the vector of `text`. One statement.
+    """
+    asked = AtomicQuery(text)
+    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding, with_muted=with_muted)
+    if recall is None:
+        return []
+    scores = standardize(compute_keyword_scores(recall, asked)) + standardize(recall.rows.cosine)
+    order = rank(scores, times=recall.rows.time)[:limit]
+    return [uuid.UUID(bytes=recall.rows.keys[number].tobytes()) for number in order]
 
 
 def find_floor(query_embedding: QueryEmbedding | None, min_similarity: float | None) -> float:

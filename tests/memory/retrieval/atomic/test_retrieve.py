@@ -20,6 +20,7 @@ from apps.memory.embeddings.queries import QueryEmbedding, embed_query
 from apps.memory.models import AtomicEmbedding, AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
+from apps.memory.retrieval.atomic.retrieve import find_similar_memories
 from apps.memory.selectors import TimeRange, get_relevant_memories, search_memories
 from apps.memory.types import ScoredAtomicMemory
 from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked
@@ -204,3 +205,19 @@ def test_whatever_is_asked_gets_a_list(user: User, query: str) -> None:
     for limit in (-1, 0):
         assert retrieve(user, query, limit=limit) == []
     assert len(retrieve(user, query, asked(1))) <= 1
+
+
+@pytest.mark.spec("A3")
+def test_what_is_most_like_a_text_is_found_by_words_and_meaning_alone(user: User, remember: Remember) -> None:
+    both = remember("The user likes tea.", at=(1, 0.2))
+    long = remember(f"The user likes tea, and {'very much else of no interest ' * 5}", at=(0.2, 1))
+    meaning = remember("A hot drink in the morning.", at=(1, 0))
+    muted = remember("tea again", at=(1, 0.1))
+    AtomicMemory.objects.filter(id=muted.id).update(muted=True)
+    found = find_similar_memories(user=user, text="likes tea", limit=9, query_embedding=asked(1))
+    assert found[0] == both.id
+    assert set(found) == {both.id, long.id, meaning.id}
+    everything = find_similar_memories(user=user, text="tea", limit=9, query_embedding=asked(1), with_muted=True)
+    assert muted.id in everything
+    assert find_similar_memories(user=user, text="tea", limit=1, query_embedding=None) == [both.id]
+    assert find_similar_memories(user=user, text="", limit=9, query_embedding=None) == []
