@@ -97,9 +97,8 @@ def read_context(
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
-        wait_for_embedding = start_embedding(
-            message, earlier=earlier
-        )  # it continues while PostgreSQL reads the layers before it
+        # It continues while PostgreSQL reads the layers before it.
+        wait_for_embedding = start_embedding(message, earlier=earlier)
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from apps.core.text.bm25_terms import bm25_terms
@@ -18,19 +18,30 @@ _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|nobody|without|cannot)\b
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    terms: frozenset[str]
+    """A text as others are looked for in it: folded, and whether it denies something."""
+
+    folded: str
     negated: bool
 
-    def says(self, other: _Said) -> bool:
-        """Whether `other` says nothing beyond this: no word, no number, no denial."""
-        if other.negated != self.negated:
+    def says(self, terms: Collection[str], *, negated: bool) -> bool:
+        """Whether another text of these terms says nothing beyond this: no word, no number, no denial."""
+        if negated != self.negated:
             return False
-        missing = other.terms - self.terms
-        return len(missing) <= MISSING_SHARE * len(other.terms) and not any(map(_DIGIT.search, missing))
+        missing = [term for term in terms if not self._has(term)]
+        return len(missing) <= MISSING_SHARE * len(terms) and not any(map(_DIGIT.search, missing))
+
+    def _has(self, term: str) -> bool:
+        if term not in self.folded:
+            return False
+        # 7 is not in 17:45.
+        return not _DIGIT.search(term) or re.search(rf"(?<!\d){re.escape(term)}(?!\d)", self.folded) is not None
 
 
 class Shown:
-    """Texts that are shown, such as the messages of the window; each that adds something joins them."""
+    """Texts that are shown, such as the messages of the window; each that adds something joins them.
+
+    They are not cut into words, which would take longer than everything else of a prompt: terms are looked for in them.
+    """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = [_read(text) for text in texts]
@@ -40,12 +51,13 @@ class Shown:
 
         A text without any word to compare, such as 😀, is never taken for a repetition.
         """
-        said = _read(text)
-        repeats = bool(said.terms) and any(known.says(said) for known in self._texts)
+        said, terms = _read(text), set(bm25_terms(text))
+        repeats = bool(terms) and any(known.says(terms, negated=said.negated) for known in self._texts)
         if not repeats:
             self._texts.append(said)
         return not repeats
 
 
 def _read(text: str) -> _Said:
-    return _Said(terms=frozenset(bm25_terms(text)), negated=_NEGATION.search(fold(text)) is not None)
+    folded = fold(text)
+    return _Said(folded=folded, negated=_NEGATION.search(folded) is not None)
