@@ -19,11 +19,15 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
+from apps.chat.models import Edit
 from apps.chat.serializers import (
+    EditRequest,
+    EditSerializer,
     FormRequest,
     MessageRequest,
     PromptSerializer,
     RecordingRequest,
+    RestoredSerializer,
     RetryRequest,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
@@ -167,6 +171,60 @@ class RetryView(AsyncAPIView):
             services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
         )
         return await _run_turn(opening, stream=body["stream"])
+
+
+class RegenerateView(AsyncAPIView):
+    """Answer the newest message again."""
+
+    async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        body = _read(RetryRequest, request)
+        opening = partial(
+            services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
+        )
+        return await _run_turn(opening, stream=body["stream"])
+
+
+class EditView(AsyncAPIView):
+    """Say a message differently."""
+
+    async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        body = _read(EditRequest, request)
+        opening = partial(
+            services.open_edited_turn,
+            user=get_user(request),
+            message_id=read_uuid(message_id),
+            content=body["content"],
+            now=timezone.now(),
+        )
+        return await _run_turn(opening, stream=body["stream"])
+
+
+class UndoEditView(APIView):
+    """Undo an edit."""
+
+    def post(self, request: Request, message_id: str) -> Response:
+        restored = services.undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
+        return Response(RestoredSerializer(restored).data)
+
+
+class EditsView(generics.ListAPIView[Edit]):
+    """The edits of a session that can be undone."""
+
+    queryset = Edit.objects.none()
+    serializer_class = EditSerializer
+
+    def get_queryset(self) -> Any:
+        return services.list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+
+
+class StopView(AsyncAPIView):
+    """Stop the reply to a message."""
+
+    async def post(self, request: Request, message_id: str) -> Response:
+        """What has come of the reply is kept. Without a reply under way nothing happens."""
+        message = await in_database(get_message, get_user(request), read_uuid(message_id))
+        await services.stop_turn(message.id)
+        return Response(MessageSerializer(message).data)
 
 
 class FormsView(AsyncAPIView):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
@@ -64,6 +65,34 @@ class Strategy(models.Model):
         self.emotion = self.emotion.casefold()
         if self.emotion == UNKNOWN:
             raise ValidationError({"emotion": _("Used for every emotion without a strategy of its own.")})
+
+
+class Edit(models.Model):
+    """A message that its person said differently (`message`), in place of one that stood there with all that followed.
+
+    `replaced`: the IDs of these messages, which are kept; `retractions`: the operations that took back what they had
+    taught. Undoing brings both back.
+    """
+
+    message = models.OneToOneField(
+        Message, verbose_name=_("message"), primary_key=True, on_delete=models.CASCADE, related_name="edit"
+    )
+    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="edits")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="edits"
+    )
+    replaced = ArrayField(models.UUIDField(), verbose_name=_("replaced messages"))
+    retractions = ArrayField(models.UUIDField(), verbose_name=_("retractions"), default=list)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "message_edit"
+        verbose_name = _("edit")
+        verbose_name_plural = _("edits")
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return str(self.message_id)
 
 
 class Turn(models.Model):

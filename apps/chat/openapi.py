@@ -8,12 +8,15 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.chat.serializers import (
+    EditRequest,
+    EditSerializer,
     FormReplySerializer,
     FormRequest,
     MessageRequest,
     PromptSerializer,
     RecordingReportSerializer,
     RecordingRequest,
+    RestoredSerializer,
     RetryRequest,
     TurnSerializer,
 )
@@ -66,7 +69,10 @@ MESSAGE = {
     "emotion": "curious",
     "status": "complete",
     "summarized_by": None,
+    "stopped": False,
 }
+EDIT = {"message_id": MESSAGE_ID, "messages": 2, "memories": 1, "created_at": "2026-11-20T18:05:44.730122Z"}
+STOPPED_QUESTION = {**MESSAGE, "status": "pending", "emotion": None}
 REPLY = {
     **MESSAGE,
     "id": REPLY_ID,
@@ -445,6 +451,87 @@ OPERATIONS = {
             ),
             503: MODEL_UNAVAILABLE,
         },
+    ),
+    "POST /chat/messages/{message_id}/regenerate": Operation(
+        id="regenerate_reply",
+        summary="Replace the newest reply",
+        tag=TAG,
+        description=(
+            "Asks the model again for the newest message of a session, named by its ID or by that of its reply. The "
+            "present reply stands until the new one is stored; what was learned from the message stays."
+        ),
+        parameters=[MESSAGE_PATH],
+        body=Body(RetryRequest, {"stream": False}),
+        answers=TURN_ANSWERS,
+        problems={
+            409: Problem(
+                "The message is not the newest one, or has no reply",
+                "conflict",
+                "Only the newest reply can be regenerated.",
+                {"message_id": MESSAGE_ID},
+            ),
+            503: MODEL_UNAVAILABLE,
+        },
+    ),
+    "POST /chat/messages/{message_id}/edit": Operation(
+        id="edit_message",
+        summary="Edit a message and send it again",
+        tag=TAG,
+        description=(
+            "The message and all that came after it give way to the new one and its reply, and what they alone taught "
+            "is taken back. Nothing is deleted: the edit can be undone."
+        ),
+        parameters=[MESSAGE_PATH],
+        body=Body(EditRequest, {"content": "What should I cook for Anna on Saturday?", "stream": False}),
+        answers=TURN_ANSWERS,
+        problems={
+            409: Problem(
+                "It is no message of the user, was edited already, or a reply is under way",
+                "conflict",
+                "A reply is being written. Stop it first.",
+                {"message_id": MESSAGE_ID},
+            ),
+            503: MODEL_UNAVAILABLE,
+        },
+    ),
+    "POST /chat/messages/{message_id}/edit/undo": Operation(
+        id="undo_edit",
+        summary="Undo an edit",
+        tag=TAG,
+        description=(
+            "Brings back the messages that gave way and what they had taught; what has been said since gives way "
+            "instead."
+        ),
+        parameters=[MESSAGE_PATH],
+        answers={200: Answer(RestoredSerializer, {"messages": 2, "memories": 1})},
+        problems={
+            409: Problem(
+                "A reply is under way",
+                "conflict",
+                "A reply is being written. Stop it first.",
+                {"message_id": MESSAGE_ID},
+            ),
+        },
+    ),
+    "GET /chat/sessions/{session_id}/edits": Operation(
+        id="list_edits",
+        summary="List the edits of a session",
+        tag=TAG,
+        description="The edited messages whose edit can be undone, newest first.",
+        parameters=[SESSION_PATH],
+        answers={200: Answer(EditSerializer, page(EDIT))},
+    ),
+    "POST /chat/messages/{message_id}/stop": Operation(
+        id="stop_reply",
+        summary="Stop the reply to a message",
+        tag=TAG,
+        description=(
+            "Ends the reply that is being written to a user's message; what has come of it is stored and marked as "
+            "`stopped`. Without a single word the message is `failed`, with the reason `cancelled`. Without a reply "
+            "under way nothing happens."
+        ),
+        parameters=[MESSAGE_PATH],
+        answers={200: Answer(MessageSerializer, STOPPED_QUESTION)},
     ),
     "GET /chat/messages/{message_id}/turn": Operation(
         id="get_turn",

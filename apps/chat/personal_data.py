@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.accounts.services.personal_data import PersonalTable, Restoration, register_tables
-from apps.chat.models import Turn
+from apps.chat.models import Edit, Turn
 
 
 def _prepare_turn(turn: Turn, restoration: Restoration) -> None:
@@ -12,4 +12,7 @@ def _prepare_turn(turn: Turn, restoration: Restoration) -> None:
         turn.layers = [{name: value for name, value in layer.items() if name != "digest"} for layer in turn.layers]
 
 
-register_tables(PersonalTable(Turn, prepare=_prepare_turn, identity=("assistant_message_id",)))
+register_tables(
+    PersonalTable(Turn, prepare=_prepare_turn, identity=("assistant_message_id",)),
+    PersonalTable(Edit, identity=("message_id",)),
+)

@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 from rest_framework import serializers
 
+from apps.chat.models import Edit
 from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_CONTENT_CHARS
@@ -47,6 +48,36 @@ class RetryRequest(KnownFieldsSerializer):
     """How to answer."""
 
     stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
+
+
+class EditRequest(MessageRequest):
+    """What the message is to say instead."""
+
+
+class EditSerializer(serializers.ModelSerializer[Edit]):
+    """An edited message, and how much undoing the edit brings back."""
+
+    message_id = serializers.UUIDField(read_only=True, help_text="The message as it was sent after the edit.")
+    messages = serializers.SerializerMethodField()
+    memories = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Edit
+        fields = ("message_id", "messages", "memories", "created_at")
+        read_only_fields = fields
+
+    def get_messages(self, edit: Edit) -> int:
+        return len(edit.replaced)
+
+    def get_memories(self, edit: Edit) -> int:
+        return len(edit.retractions)
+
+
+class RestoredSerializer(serializers.Serializer[Any]):
+    """What undoing an edit brought back."""
+
+    messages = serializers.IntegerField(help_text="Messages that stand in the conversation again.")
+    memories = serializers.IntegerField(help_text="Changes of memories that hold again.")
 
 
 class RecordedMessageSerializer(KnownFieldsSerializer):

@@ -14,8 +14,10 @@ from apps.chat.tools import (
 from apps.chat.turn.closing import get_outcome, get_stored_turn
 from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
+from apps.chat.turn.editing import list_edits, open_edited_turn, undo_edit
 from apps.chat.turn.engine import TurnRun, start_turn, stop_turns
 from apps.chat.turn.opening import (
+    open_another_turn,
     open_client_turn,
     open_form_turn,
     open_message_turn,
@@ -23,6 +25,7 @@ from apps.chat.turn.opening import (
     preview_context,
 )
 from apps.chat.turn.relaying import read_instructions
+from apps.chat.turn.stopping import stop_turn
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 
 __all__ = [
@@ -48,12 +51,17 @@ __all__ = [
     "forget_candidate",
     "get_outcome",
     "get_stored_turn",
+    "list_edits",
+    "open_another_turn",
     "open_client_turn",
+    "open_edited_turn",
     "open_form_turn",
     "open_message_turn",
     "open_retry_turn",
     "preview_context",
     "read_instructions",
     "start_turn",
+    "stop_turn",
     "stop_turns",
+    "undo_edit",
 ]

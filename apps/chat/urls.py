@@ -13,6 +13,11 @@ urlpatterns = [
     path("sessions/<str:session_id>/hitl-forms", api.FormsView.as_view(), name="forms"),
     path("messages/<str:message_id>", api.MessageView.as_view(), name="message"),
     path("messages/<str:message_id>/retry", api.RetryView.as_view(), name="retry"),
+    path("messages/<str:message_id>/regenerate", api.RegenerateView.as_view(), name="regenerate"),
+    path("messages/<str:message_id>/edit", api.EditView.as_view(), name="edit"),
+    path("messages/<str:message_id>/edit/undo", api.UndoEditView.as_view(), name="undo-edit"),
+    path("sessions/<str:session_id>/edits", api.EditsView.as_view(), name="edits"),
+    path("messages/<str:message_id>/stop", api.StopView.as_view(), name="stop"),
     path(
         "messages/<str:message_id>/candidates/<str:candidate_id>/forget",
         api.CandidateView.as_view(),

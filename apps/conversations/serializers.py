@@ -55,11 +55,13 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
             "emotion",
             "status",
             "summarized_by",
+            "stopped",
         )
         read_only_fields = fields
         extra_kwargs = {
             "is_collected": {"help_text": "Whether the person has added it to their favourites."},
             "emotion": {"help_text": "The emotion detected in a user's message."},
+            "stopped": {"help_text": "Whether the person stopped this reply, so that it may end anywhere."},
         }
 
     @extend_schema_field(

@@ -40,6 +40,7 @@ from apps.memory.long_term.services import (
     update_memory,
 )
 from apps.memory.models import Change
+from apps.memory.retracting import restore_retracted, retract_learned
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
 from apps.memory.transfer.adopting import Adopted, Adoption, ForeignMemory, adopt_memories
@@ -116,6 +117,8 @@ __all__ = [
     "reject_memory",
     "remember_statement",
     "remove_item",
+    "restore_retracted",
+    "retract_learned",
     "run_commands",
     "store_embeddings",
     "supersede_atomic_memory",

@@ -23,6 +23,7 @@ const MODEL_REASONS = {
   refused: gettext("The model server refused the request."),
   dropped: gettext("The model’s reply was cut off."),
   unreachable: gettext("The model server cannot be reached."),
+  cancelled: gettext("You stopped the reply before its first word."),
   bad_answer: gettext("The model gave no usable answer."),
 };
 
@@ -111,6 +112,11 @@ export const api = {
   listMessages: (id, query) => requestJson("GET", `/chat/sessions/${id}/messages`, { query }),
   streamTurn: (id, content, key) => stream(`/chat/sessions/${id}/messages`, { content }, { key }),
   streamRetry: (messageId) => stream(`/chat/messages/${messageId}/retry`, {}),
+  streamRegenerate: (messageId) => stream(`/chat/messages/${messageId}/regenerate`, {}),
+  streamEdit: (messageId, content) => stream(`/chat/messages/${messageId}/edit`, { content }),
+  undoEdit: (messageId) => requestJson("POST", `/chat/messages/${messageId}/edit/undo`),
+  listEdits: (id) => requestJson("GET", `/chat/sessions/${id}/edits`, { query: { limit: 200 } }),
+  stopReply: (messageId) => requestJson("POST", `/chat/messages/${messageId}/stop`),
   setFavourite: (id, value) => requestJson("PATCH", `/chat/messages/${id}`, { body: { is_collected: value } }),
   getTurn: (messageId) => requestJson("GET", `/chat/messages/${messageId}/turn`),
   forgetCandidate: (messageId, memoryId) =>

@@ -4,13 +4,16 @@ import { byId } from "./dom.js";
 
 const DRAFTS = "draft ";
 
-/** `onSend(text)` gets what was written, trimmed, never blank. */
+/** `onSend(text)` gets what was written, trimmed, never blank; `onStop()` is asked to stop the reply. */
 export class Composer {
   #busy = false;
+  #closed = false;
   #session = null;
 
-  constructor({ onSend }) {
+  constructor({ onSend, onStop }) {
     this.onSend = onSend;
+    this.stopButton = byId("stop");
+    this.stopButton.addEventListener("click", onStop);
     this.field = byId("draft");
     this.button = byId("send");
     byId("composer").addEventListener("submit", (event) => {
@@ -40,9 +43,20 @@ export class Composer {
     this.field.focus();
   }
 
+  /** There is nobody to say anything to. */
+  set closed(closed) {
+    this.#closed = closed;
+    this.#changed();
+  }
+
   /** Writing may go on while a reply is on its way; sending may not. */
   set busy(busy) {
+    if (this.#busy === busy) return;
+    const focused = [this.button, this.stopButton].includes(document.activeElement);
     this.#busy = busy;
+    this.stopButton.hidden = !busy;
+    this.button.hidden = busy;
+    if (focused) this.field.focus();
     this.#changed();
   }
 
@@ -60,7 +74,7 @@ export class Composer {
   }
 
   #changed() {
-    this.button.disabled = this.#busy || !this.text.trim();
+    this.button.disabled = this.#busy || this.#closed || !this.text.trim();
     this.field.style.blockSize = "auto";
     this.field.style.blockSize = `${this.field.scrollHeight}px`;
     if (this.#session) writeDraft(this.#session, this.text);
@@ -68,7 +82,7 @@ export class Composer {
 
   #send() {
     const text = this.text.trim();
-    if (!text || this.#busy) return;
+    if (!text || this.#busy || this.#closed) return;
     this.text = "";
     this.onSend(text);
   }

@@ -1,10 +1,11 @@
 // One conversation as data: its messages, and what is on its way. It knows the API and no elements.
 //
 // A row is one message as the page holds it:
-//   {id, role, content, status, createTime, favourite, error, key, form, turn}
+//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, form, turn}
 // role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
 // status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
+// stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
 // id is null until the server gave one; `key` makes sending again safe (Idempotency-Key).
 
 import { ApiError, NetworkError, api, newKey } from "./api.js";
@@ -26,6 +27,7 @@ export class Conversation extends EventTarget {
   problem = null;
   #loadingOlder = null;
   #underWay = 0; // turns; a form and a retried message can overlap
+  #edited = new Set(); // IDs of messages whose edit can be undone
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false } = {}) {
@@ -53,7 +55,9 @@ export class Conversation extends EventTarget {
     try {
       this.session = await api.getSession(this.id);
       this.temporary = this.session.temporary;
-      await this.#loadNewest();
+      const [edits] = await Promise.all([api.listEdits(this.id), this.#loadNewest()]);
+      this.#edited = new Set(edits.results.map((edit) => edit.message_id));
+      this.#markEdited();
       this.#setState("ready");
       this.#emit("session");
     } catch (error) {
@@ -125,6 +129,76 @@ export class Conversation extends EventTarget {
     row.error = null;
     if (row.status === "failed") return this.#run(row, () => this.#follow(row, api.streamRetry(row.id)));
     return this.#deliver(row);
+  }
+
+  /** Stop the replies under way; what has come of them is kept. */
+  async stop() {
+    const waiting = this.rows.filter((row) => row.role === "user" && row.id && row.status === "pending");
+    await Promise.all(waiting.map((row) => api.stopReply(row.id)));
+  }
+
+  /** Whether this is the newest reply, and nothing is on its way. */
+  canRegenerate(row) {
+    const at = this.rows.indexOf(row);
+    return !this.busy && row.role === "assistant" && at === this.rows.length - 1 && this.rows[at - 1]?.role === "user";
+  }
+
+  /** Get another reply in the place of the newest one, which comes back where that fails. */
+  async regenerate(reply) {
+    const row = this.rows[this.rows.indexOf(reply) - 1];
+    this.rows = this.rows.filter((other) => other !== reply);
+    this.#setBusy(true);
+    try {
+      await this.#follow(row, api.streamRegenerate(reply.id));
+    } catch (error) {
+      row.status = "complete";
+      if (!this.rows.includes(reply)) this.rows.splice(this.rows.indexOf(row) + 1, 0, reply);
+      this.#emit("rows");
+      this.#emit("row", row);
+      throw error;
+    } finally {
+      this.#setBusy(false);
+    }
+  }
+
+  /** Say a message differently: it and all after it give way. What the server refuses leaves everything as it was. */
+  async edit(row, content) {
+    const before = this.rows;
+    const edited = newRow({ role: "user", content, status: "sending" });
+    this.rows = [...before.slice(0, before.indexOf(row)), edited];
+    this.#setBusy(true);
+    this.#emit("rows");
+    try {
+      await this.#follow(edited, api.streamEdit(row.id, content));
+    } catch (error) {
+      if (edited.id) {
+        this.#fail(edited, error);
+      } else {
+        this.rows = before;
+        this.#emit("rows");
+        throw error;
+      }
+    } finally {
+      if (edited.id) this.#edited.add(edited.id);
+      this.#markEdited();
+      this.#setBusy(false);
+    }
+  }
+
+  /** Bring back what an edited message took the place of. */
+  async undoEdit(row) {
+    await api.undoEdit(row.id);
+    this.rows = this.rows.slice(0, this.rows.indexOf(row)).filter((other) => other.id);
+    await this.load();
+  }
+
+  #markEdited() {
+    for (const row of this.rows) {
+      const edited = this.#edited.has(row.id);
+      if (Boolean(row.edited) === edited) continue;
+      row.edited = edited;
+      this.#emit("row", row);
+    }
   }
 
   /** Take back a message that was not sent. */
@@ -335,6 +409,7 @@ function assignMessage(row, message) {
     status: message.status,
     createTime: new Date(message.create_time),
     favourite: message.is_collected,
+    stopped: message.stopped,
   });
 }
 

@@ -25,7 +25,7 @@ let detailsRow = null;
 const running = new Map(); // conversations that a reply is on its way to, by session id
 
 const panels = new Panels();
-const composer = new Composer({ onSend: (text) => say(text) });
+const composer = new Composer({ onSend: (text) => say(text), onStop: () => run(conversation.stop()) });
 const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim(), inspectorUrl: page.inspectorUrl });
 const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
 const sessions = new SessionList({
@@ -62,6 +62,7 @@ const messages = new MessagesView({
         composer.focus();
       }
     },
+    onSay: (text) => say(text),
     onProblem: showProblem,
   },
 });
@@ -149,7 +150,8 @@ function showHead() {
 
 function showState() {
   const { state, busy, rows } = conversation;
-  composer.busy = busy || state === "missing";
+  composer.busy = busy;
+  composer.closed = state === "missing";
   byId("open-forms").disabled = busy || state === "missing";
   favourites.hidden = !rows.length;
   placeholder.replaceChildren(...placeholderFor(state, rows));
@@ -214,6 +216,8 @@ function setUpKeys() {
   const apple = /Mac|iPhone|iPad/.test(navigator.platform);
   byId("new-session-keys").textContent = apple ? "⌘K" : "Ctrl K";
   document.addEventListener("keydown", (event) => {
+    const isFree = !event.defaultPrevented && !document.querySelector("dialog[open], :popover-open");
+    if (event.key === "Escape" && conversation.busy && isFree) run(conversation.stop());
     const pressed = (apple ? event.metaKey : event.ctrlKey) && !event.altKey && !event.shiftKey;
     if (!pressed || event.key.toLowerCase() !== "k") return;
     event.preventDefault();

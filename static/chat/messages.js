@@ -9,7 +9,7 @@ import { MarkdownView } from "./markdown.js";
 const NEAR_END = 80; // pixels from the end within which new text pulls the view along
 
 /**
- * `actions`: {onDetails(row), onEdit(row), onProblem(error)}: what a click asks of the rest of the page.
+ * `actions`: {onDetails(row), onEdit(row), onSay(text), onProblem(error)}: what a click asks of the rest of the page.
  */
 export class MessagesView {
   #conversation = null;
@@ -18,6 +18,7 @@ export class MessagesView {
   #frame = null;
   #grown = new Set();
   #selected = null;
+  #editor = null;
 
   constructor({ container, scroller, jump, actions, reviewUrl }) {
     this.container = container;
@@ -44,9 +45,11 @@ export class MessagesView {
     this.#nodes.clear();
     this.#grown.clear();
     this.#selected = null;
+    this.#editor = null;
     this.container.replaceChildren();
     conversation.addEventListener("rows", () => this.#update(), { signal });
     conversation.addEventListener("state", () => this.#update(), { signal });
+    conversation.addEventListener("state", () => this.#renderNewest(), { signal });
     conversation.addEventListener("row", ({ detail }) => this.#renderRow(detail), { signal });
     conversation.addEventListener("turn", ({ detail }) => this.#renderRow(detail), { signal });
     conversation.addEventListener("delta", ({ detail }) => this.#grow(detail), { signal });
@@ -161,7 +164,7 @@ export class MessagesView {
 
   #bodyOf(row, node) {
     if (row.role === "form") return formCard(row.form);
-    if (row.role === "user") return freeText("div", row.content, "bubble");
+    if (row.role === "user") return this.#editor?.row === row ? this.#editor.form : freeText("div", row.content, "bubble");
     if (row.role === "summary") {
       const title = el("summary", {}, gettext("Summary of earlier messages"));
       return el("details", { class: "summary" }, title, freeText("div", row.content));
@@ -177,7 +180,52 @@ export class MessagesView {
     if (row.status === "unsent" || row.status === "failed") return [this.#failure(row)];
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
-    return [this.#commandNotes(row), rememberedNote(row.turn), this.#toolbar(row)].filter(Boolean);
+    if (this.#editor?.row === row) return [];
+    return [this.#commandNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
+  }
+
+  #stoppedNote(row) {
+    if (!row.stopped) return null;
+    const isNewest = this.#conversation.canRegenerate(row);
+    const goOn = () => this.actions.onSay(gettext("Please continue."));
+    return el(
+      "p",
+      { class: "stopped-note" },
+      icon("stop"),
+      el("span", {}, gettext("You stopped this reply.")),
+      isNewest ? smallButton("down", gettext("Continue"), goOn, { action: "continue" }) : null,
+    );
+  }
+
+  /** What can be done with the newest reply depends on whether another one is on its way. */
+  #renderNewest() {
+    const newest = this.#conversation.rows.findLast((row) => row.role === "assistant");
+    if (newest) this.#renderRow(newest);
+    for (const row of this.#conversation.rows) if (row.role === "user" && row.id) this.#renderRow(row);
+  }
+
+  /** Turn a message into a field, in place. */
+  #edit(row) {
+    const before = this.#editor?.row;
+    const close = () => {
+      this.#editor = null;
+      this.#renderRow(row);
+      this.#nodes.get(row)?.querySelector('[data-action="edit-message"]')?.focus();
+    };
+    const send = (content) => {
+      this.#editor = null;
+      if (content === row.content) return close();
+      this.#conversation.edit(row, content).catch((error) => {
+        this.actions.onProblem(error);
+        this.#renderRow(row);
+      });
+    };
+    this.#editor = { row, form: editForm(row.content, { send, close }) };
+    if (before) this.#renderRow(before);
+    this.#renderRow(row);
+    const field = this.#editor.form.querySelector("textarea");
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
   }
 
   #commandNotes(row) {
@@ -221,10 +269,30 @@ export class MessagesView {
       "div",
       { class: "toolbar" },
       row.role === "assistant" ? this.#memoryChip(row) : null,
+      row.edited ? this.#undoEditButton(row) : null,
       star,
       navigator.clipboard ? copyButton(row) : null,
+      this.#changeButton(row),
       el("time", { datetime: time.toISOString(), title: formatMoment(time) }, formatClock(time)),
     );
+  }
+
+  #changeButton(row) {
+    const conversation = this.#conversation;
+    if (conversation.canRegenerate(row)) {
+      const again = () => conversation.regenerate(row).catch(this.actions.onProblem);
+      return iconButton("retry", gettext("Regenerate"), { "data-action": "regenerate", on: { click: again } });
+    }
+    if (row.role !== "user" || conversation.busy) return null;
+    return iconButton("pencil", gettext("Edit and resend"), {
+      "data-action": "edit-message",
+      on: { click: () => this.#edit(row) },
+    });
+  }
+
+  #undoEditButton(row) {
+    const undo = () => this.#conversation.undoEdit(row).catch(this.actions.onProblem);
+    return smallButton("undo", gettext("Undo edit"), undo, { action: "undo-edit" });
   }
 
   #memoryChip(row) {
@@ -292,6 +360,38 @@ function copyButton(row) {
     },
   });
   return copy;
+}
+
+function editForm(content, { send, close }) {
+  const field = el("textarea", { class: "field-input", rows: 3, maxlength: 32000, "aria-label": gettext("Edit and resend") });
+  field.value = content;
+  const submit = (event) => {
+    event.preventDefault();
+    const text = field.value.trim();
+    if (text) send(text);
+  };
+  const form = el(
+    "form",
+    { class: "edit-form", on: { submit } },
+    field,
+    el("p", { class: "soft" }, gettext("The replies after this message are replaced. What they taught is taken back.")),
+    el(
+      "div",
+      { class: "dialog-actions" },
+      smallButton("close", gettext("Cancel"), close, { action: "cancel-edit" }),
+      el("button", { type: "submit", class: "button small primary", "data-action": "send-edit" }, gettext("Send")),
+    ),
+  );
+  form.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      close();
+    } else if (event.key === "Enter" && !event.shiftKey && event.target === field) {
+      submit(event);
+    }
+  });
+  return form;
 }
 
 function formCard({ title, fields }) {

@@ -58,15 +58,16 @@ def close_turn(
     timings: Mapping[str, float],
     now: datetime,
     runs: Sequence[ToolRun] = (),
+    stopped: bool = False,
 ) -> dict[str, Any]:
     """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
 
-    `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. Returns the
-    turn on the wire. Raises `Conflict` when the message was deleted or taken up by another run meanwhile; then nothing
-    is stored.
+    `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. `stopped`:
+    the person stopped the reply. Returns the turn on the wire. Raises `Conflict` when the message was deleted or taken
+    up by another run meanwhile; then nothing is stored.
     """
     emotion = analysis.emotion if analysis and turn.round else None
-    message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, now=now)
+    message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, stopped=stopped, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, now=now)
@@ -183,10 +184,9 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
     return result
 
 
-def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: datetime) -> Message:
-    if turn.client is not None:
-        assert turn.round is not None, "what is not stored is not closed"
-        relayed = turn.client.relayed is not None
+def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, stopped: bool, now: datetime) -> Message:
+    if turn.round is not None and turn.round.alternates:
+        relayed = turn.client is not None and turn.client.relayed is not None
         # The old reply's turn goes: a message has one.
         Turn.objects.filter(user_message=turn.round.message_id).delete()
         message, replaced = close_client_round(
@@ -196,7 +196,8 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
             now=now,
             remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
             recorded=relayed,
-            reply_id=turn.client.reply_id,
+            reply_id=turn.client.reply_id if turn.client else None,
+            stopped=stopped,
         )
         if replaced:
             forget_embeddings(message_ids=replaced)
@@ -204,7 +205,7 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, now: dateti
     if turn.round is None:
         return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
     remembers = turn.remembers and turn.strategy is not None and _says_something(turn)
-    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=remembers)
+    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=remembers, stopped=stopped)
 
 
 def _says_something(turn: OpenTurn) -> bool:

@@ -24,6 +24,7 @@ from apps.chat.turn.closing import FAILED, close_turn, describe_unstored, keep_f
 from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
 from apps.chat.turn.relaying import RelayedAnswer, add_layers
+from apps.chat.turn.stopping import add_stoppable, remove_stoppable
 from apps.chat.turn.tool_use.offering import as_tool_calling
 from apps.chat.turn.tool_use.rounds import ToolRounds
 from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
@@ -54,11 +55,15 @@ _running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak ref
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it."""
+    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it.
+
+    `stopped`: the person stopped it.
+    """
 
     reply: str
     analysis: Analysis | None
     model: str = ""
+    stopped: bool = False
     runs: Sequence[ToolRun] = ()
 
 
@@ -69,6 +74,16 @@ class TurnRun:
         self.finish_reason: FinishReason = "stop"
         self._opened: asyncio.Future[OpenTurn] = asyncio.get_running_loop().create_future()
         self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
+        self._listening: asyncio.Task[Any] | None = None  # this turn's own, while the model answers
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the model's answer here: what has come is the reply."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._listening is not None:
+            self._listening.cancel()
 
     async def opened(self) -> OpenTurn:
         """Return once the message is stored. Raises what refused it: nothing was changed then."""
@@ -101,6 +116,8 @@ class TurnRun:
             return
         self._opened.set_result(turn)
         self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
+        if turn.round is not None:
+            add_stoppable(turn.round.message_id, self)
         try:
             self._events.put_nowait(Done(await self._answer(turn)))
         except Exception as error:
@@ -109,6 +126,9 @@ class TurnRun:
             stopped = ModelUnavailable("The server was stopped.", fields={"reason": "stopped"})
             self._events.put_nowait(Failed(await self._fail(turn, stopped)))
             raise
+        finally:
+            if turn.round is not None:
+                remove_stoppable(turn.round.message_id, self)
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
@@ -119,6 +139,8 @@ class TurnRun:
         else:
             answer = Answer(reply=turn.reply, analysis=NO_ANALYSIS)
             self._events.put_nowait(Delta(answer.reply))
+        if not answer.reply.strip() and answer.stopped:
+            raise ModelUnavailable("The reply was stopped before its first word.", fields={"reason": "cancelled"})
         if not answer.reply.strip() and self.finish_reason == "stop":
             raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
         return await self._store(turn, answer, timings=timings)
@@ -139,6 +161,7 @@ class TurnRun:
                     timings=timings,
                     now=timezone.now(),
                     runs=answer.runs,
+                    stopped=answer.stopped,
                 )
             except (OperationalError, InterfaceError):
                 if attempt == STORE_ATTEMPTS:
@@ -205,18 +228,43 @@ class TurnRun:
         request = ModelRequest(
             messages=turn.context.messages, max_tokens=limit, model=client.model, options=client.options
         )
+        runner = ToolRunner(turn)
+        try:
+            self._listening = None if self._stopped else asyncio.current_task()
+            if self._stopped:
+                raise asyncio.CancelledError
+            analysis = await self._listen(turn, request, model=model, runner=runner, send=send)
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+            if self._listening is not None:
+                self._listening.uncancel()
+            analysis = None if turn.strategy is None else NO_ANALYSIS
+        finally:
+            self._listening = None
+        deliver(reply_limit.close())
+        self.finish_reason = reply_limit.finish_reason
+        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs, stopped=self._stopped)
+
+    async def _listen(
+        self,
+        turn: OpenTurn,
+        request: ModelRequest,
+        *,
+        model: ChatModel,
+        runner: ToolRunner,
+        send: Callable[[str], None],
+    ) -> Analysis | None:
+        """Send the reply as the model writes it; return what else it wrote, None in plain chat (E6)."""
         if turn.strategy is None:
             plain = TextStream()
             async for piece in model.stream(request):
                 send(plain.feed(piece))
                 await asyncio.sleep(0)  # as below
             send(plain.close())
-            deliver(reply_limit.close())
-            self.finish_reason = reply_limit.finish_reason
-            return Answer(reply="".join(pieces), analysis=None)
+            return None
         request = replace(request, response_format=get_turn_format(tuple(turn.table)))
         calling = as_tool_calling(model) if turn.context.given.tools else None
-        runner = ToolRunner(turn)
         if calling is not None:
             decoded = await ToolRounds(model=calling, runner=runner, send=send, make_stream=_decode_answer).ask(request)
         else:
@@ -226,11 +274,7 @@ class TurnRun:
                 await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
             decoded = field.close()
             send(decoded.tail)
-        deliver(reply_limit.close())
-        self.finish_reason = reply_limit.finish_reason
-        known = decoded.source == "field"
-        analysis = read_analysis(decoded.raw, table=turn.table) if known else NO_ANALYSIS
-        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs)
+        return read_analysis(decoded.raw, table=turn.table) if decoded.source == "field" else NO_ANALYSIS
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
         """Mark the message as failed and return the error; if that is impossible, its lease runs out."""

@@ -25,7 +25,7 @@ from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import create_session, fail_round, open_round, reopen_round
-from apps.conversations.services.client_histories import find_session, open_client_round
+from apps.conversations.services.client_histories import find_session, open_client_round, open_round_again
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
 from apps.core.text.commands import is_only_list
@@ -103,6 +103,26 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
         opened = reopen_round(user=user, message_id=message_id, now=now, lease=_lease())
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             # What counted the message at first may have expired since: then it is the first one of the new (W4).
+            working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
+            working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
+    window = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)
+    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
+
+
+def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
+    """Prepare another reply to the newest message of a session; the present one gives way once the new one is stored.
+
+    `message_id`: of the message or of its reply. What was learned from the message stays as it is. Raises `NotFound`
+    without it, `Conflict` where it is not the newest one or has no reply.
+    """
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    ttl_minutes = settings.working_ttl_minutes
+    message = get_message(user, message_id)
+    working = None
+    with transaction.atomic():
+        opened = open_round_again(user=user, message_id=message.reply_to_id or message.id, now=now, lease=_lease())
+        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
             working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
     window = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)

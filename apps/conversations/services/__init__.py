@@ -75,9 +75,9 @@ WITH owner AS (
     RETURNING session_id, user_id, position
 ), replied AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
-                              reply_to_id, attempt)
+                              reply_to_id, attempt, stopped)
     SELECT %(reply)s, session_id, user_id, 'assistant', %(content)s, %(now)s, FALSE, 'complete', position + 1,
-           %(message)s, 1
+           %(message)s, 1, %(stopped)s
     FROM answered
     RETURNING session_id, user_id
 ), left_to_do AS (
@@ -264,13 +264,14 @@ def close_round(
     remembers: bool = True,
     recorded: bool = False,
     reply_id: uuid.UUID | None = None,
+    stopped: bool = False,
 ) -> Message:
     """Store the reply in its reserved place, mark the user's message answered, and leave the work that is to be done.
 
     `remembers`: whether the round may become memory; what is said in a temporary session (C7) leaves no work at all.
     `recorded`: no turn has read it, so that its long-term memories come from the background work, too (T3).
-    `reply_id`: the reply's ID, a new one if None. A reply that comes after its lease ran out is as good as any, as
-    long as no other run has taken the message up.
+    `reply_id`: the reply's ID, a new one if None. `stopped`: the person stopped it. A reply that comes after its lease
+    ran out is as good as any, as long as no other run has taken the message up.
     Raises `Conflict` when one has, when the message was deleted, or when its owner had everything erased (R3).
     """
     message = Message(
@@ -282,6 +283,7 @@ def close_round(
         create_time=now,
         position=opened.position + 1,
         reply_to_id=opened.message_id,
+        stopped=stopped,
     )
     todo: list[tuple[str, uuid.UUID]] = []
     if not opened.temporary:
@@ -303,6 +305,7 @@ def close_round(
         "user": opened.user_id,
         "epoch": opened.data_epoch,
         "recorded": recorded,
+        "stopped": stopped,
         "work_kinds": [kind for kind, _message in todo],
         "work_messages": [message_id for _kind, message_id in todo],
     }

@@ -17,10 +17,11 @@ from apps.accounts.services import keep_account
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work
-from apps.conversations.selectors import get_window
+from apps.conversations.selectors import get_message, get_window
 from apps.conversations.services import close_round, lock_session, make_title, open_round
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessage, Window
 from apps.core.db import fetch_prepared
+from apps.core.errors import Conflict
 
 MAX_CANDIDATES = 5
 """Sessions that are compared with a history; more have the same replies only where these are commonplace."""
@@ -181,6 +182,7 @@ def close_client_round(
     remembers: bool,
     recorded: bool,
     reply_id: uuid.UUID | None = None,
+    stopped: bool = False,
 ) -> tuple[Message, list[uuid.UUID]]:
     """Store the reply as `close_round` does; one that the message has already gives way to it and is kept.
 
@@ -209,6 +211,7 @@ def close_client_round(
             remembers=remembers and not opened.learned,
             recorded=recorded,
             reply_id=reply_id,
+            stopped=stopped,
         )
         return message, [other.id for other in others]
 
@@ -299,6 +302,24 @@ def _store_unseen(
             add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now)
             add_work(messages=said if learns else [], kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
     return tuple(lines)
+
+
+@transaction.atomic(savepoint=False)
+def open_round_again(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:
+    """Take up the newest answered message of its session, for another reply: the present one stands until then.
+
+    Raises `NotFound` without it; `Conflict` where it is not the newest one, or has no reply that could be replaced.
+    """
+    message = get_message(user, message_id)
+    session = lock_session(user=user, session_id=message.session_id)
+    fields = {"message_id": str(message_id)}
+    said = Message.objects.filter(session=session).exclude(status=MessageStatus.REPLACED)
+    newest = said.filter(role=Role.USER).order_by("-position").first()
+    if newest is None or newest.id != message_id or said.filter(position__gt=newest.position + 1).exists():
+        raise Conflict("Only the newest reply can be regenerated.", fields=fields)
+    if newest.status != MessageStatus.COMPLETE or not said.filter(reply_to=newest).exists():
+        raise Conflict("This message has no reply yet.", fields=fields)
+    return _take_up(user, session, message_id, now=now, lease=lease)
 
 
 def _take_up(user: User, session: Session, message_id: uuid.UUID, *, now: datetime, lease: timedelta) -> OpenRound:

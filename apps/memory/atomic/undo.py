@@ -64,4 +64,10 @@ def _refuse_lost_successors(user: User, rows: Sequence[tuple[AtomicMemory, Snaps
         raise Conflict("The memory that replaced this one has since been deleted.")
 
 
-KIND = TrackedKind(lock=lock_memories, read=_read, snapshot=snapshot, restore=_restore)
+def _let_go(memories: Sequence[AtomicMemory]) -> None:
+    for memory in memories:
+        memory.status = Status.EVICTED
+        memory.save(update_fields=["status"])
+
+
+KIND = TrackedKind(lock=lock_memories, read=_read, snapshot=snapshot, restore=_restore, let_go=_let_go)

@@ -20,12 +20,17 @@ class Restore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrackedKind:
-    """One kind. `lock` keeps out whoever writes objects of this kind of a person, until the transaction ends."""
+    """One kind. `lock` keeps out whoever writes objects of this kind of a person, until the transaction ends.
+
+    `let_go`: of rows that `restore` has rejected, as they did not exist before: make them history that may be learned
+    again. None for what is not learned.
+    """
 
     lock: Callable[[User], None]
     read: Callable[[User, Collection[UUID]], Mapping[UUID, Any]]
     snapshot: Callable[[Any], Snapshot]
     restore: Restore
+    let_go: Callable[[Sequence[Any]], None] | None = None
 
 
 _kinds: dict[str, TrackedKind] = {}

@@ -18,10 +18,11 @@ from apps.memory.models import Change
 
 
 @transaction.atomic
-def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
+def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bool = False) -> UUID:
     """Bring every object of an operation back to what it was before; returns the ID of the operation that does it.
 
-    What the operation made becomes rejected, as if its owner had turned it down: it is not proposed again (L1). Raises
+    What the operation made becomes rejected, as if its owner had turned it down: it is not proposed again (L1); with
+    `may_return` it becomes evicted, and is learned again from whatever else says it. Raises
     `NotFound`; `Conflict`, with nothing changed, for a deletion, which is final, for what was undone already, for what
     has changed or been deleted since, and where what comes back would clash with what is there now.
     """
@@ -47,6 +48,8 @@ def undo_operation(*, user: User, operation: UUID, now: datetime) -> UUID:
     for name, kind in kinds.items():
         before = [(rows[name][change.object_id], change.before) for change in changes if change.kind == name]
         kind.restore(user=user, rows=before, now=now)
+        if may_return and kind.let_go:
+            kind.let_go([row for row, earlier in before if earlier is None])
     drafts = [
         ChangeDraft(
             kind=change.kind,

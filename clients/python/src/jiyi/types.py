@@ -77,6 +77,7 @@ class Message:
     emotion: str | None
     status: MessageStatus
     summarized_by: str | None
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,6 +147,21 @@ class Messages(Resource[Transport]):
         return _retry(_TURN, message_id, body={"stream": True})
 
     @call
+    def regenerate(self, message_id: str) -> Request[Turn]:
+        """Replace the newest reply of a session, named by its ID or by that of its message. Raises `Conflict`."""
+        return _regenerate(Into(Turn), message_id, body={})
+
+    @stream
+    def stream_regenerate(self, message_id: str) -> Request[TurnEvent]:
+        """Replace the newest reply and yield the events of the turn."""
+        return _regenerate(_TURN, message_id, body={"stream": True})
+
+    @call
+    def stop(self, message_id: str) -> Request[Message]:
+        """End the reply that is being written to a message; what has come of it is stored, marked as `stopped`."""
+        return post("/chat/messages/{message_id}/stop", Into(Message), message_id=message_id)
+
+    @call
     def collect(self, message_id: str, *, is_collected: bool = True) -> Request[Message]:
         """Add a message to the favourites, or remove it from them."""
         body = {"is_collected": is_collected}
@@ -194,4 +209,9 @@ def _send(read: Any, session_id: str, *, body: Mapping[str, Any], key: str | Non
 
 def _retry(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[Any]:
     path = "/chat/messages/{message_id}/retry"
+    return post(path, read, body=body, waits_for_model=True, message_id=message_id)
+
+
+def _regenerate(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[Any]:
+    path = "/chat/messages/{message_id}/regenerate"
     return post(path, read, body=body, waits_for_model=True, message_id=message_id)
