@@ -488,9 +488,10 @@ OPERATIONS = {
             409: Problem(
                 "It is no message of the user, was edited already, or a reply is under way",
                 "conflict",
-                "A reply is being written. Stop it first.",
+                "Only a message of the user that is part of the conversation can be edited.",
                 {"message_id": MESSAGE_ID},
             ),
+            413: _too_long("content"),
             503: MODEL_UNAVAILABLE,
         },
     ),

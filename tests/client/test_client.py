@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from jiyi import UNSET, AsyncJiyi, Jiyi, to_json
 from jiyi.errors import Conflict, Forbidden, ImportRefused, InvalidRequest, NotConfigured, NotFound, Unauthenticated
-from jiyi.types import LongTermMemory
+from jiyi.types import Done, LongTermMemory
 from tests.client.test_contract import METHODS, describe
 from tests.contracts.world import World, build_world
 from tests.support.answers import answer
@@ -94,9 +94,19 @@ ALTERNATIVES = {
 """Methods that need what others have used up."""
 
 
+CHANGING_WHAT_WAS_SAID = {
+    "messages.regenerate",
+    "messages.stream_regenerate",
+    "messages.edit",
+    "messages.stream_edit",
+    "messages.undo_edit",
+}
+"""Methods about the newest messages of a conversation, which have a test of their own."""
+
+
 @pytest.mark.parametrize("alternatives", [False, True])
 def test_every_method_is_answered_as_it_says(alternatives: bool, client: Jiyi, world: World):
-    elsewhere = {"sessions.stream", "messages.stream_retry", "changes.undo"}
+    elsewhere = {"sessions.stream", "messages.stream_retry", "changes.undo", *CHANGING_WHAT_WAS_SAID}
     chosen = [name for name in METHODS if name not in elsewhere and (name in ALTERNATIVES) is alternatives]
     for name in sorted(chosen, key=rank):
         part, _, method = name.partition(".")
@@ -114,6 +124,26 @@ async def test_the_asynchronous_client_does_the_same(async_client: AsyncJiyi, wo
     await async_client.long_term.delete(world.pending)
     with pytest.raises(NotFound):
         await async_client.long_term.get(world.pending)
+
+
+def test_a_reply_is_regenerated_and_a_message_edited_and_both_with_events(client: Jiyi):
+    session = client.sessions.create()
+    said = client.sessions.send(session.id, "one").user_message
+    assert said is not None
+    turn = client.messages.regenerate(said.id)
+    assert client.sessions.messages(session.id).results[0].content == "one"
+    *_, done = client.messages.stream_regenerate(turn.assistant_message.id)
+    assert isinstance(done, Done)
+    assert not done.turn.assistant_message.stopped
+    second = client.messages.edit(said.id, "two").user_message
+    assert second is not None
+    *_, done = client.messages.stream_edit(second.id, "three")
+    assert isinstance(done, Done)
+    assert done.turn.user_message is not None
+    (edit,) = client.sessions.edits(session.id).results
+    assert (edit.message_id, edit.messages) == (done.turn.user_message.id, 2)
+    assert client.messages.undo_edit(edit.message_id).messages == 2
+    assert client.sessions.messages(session.id).results[0].content == "two"
 
 
 def test_a_memory_from_its_creation_to_its_end(client: Jiyi):

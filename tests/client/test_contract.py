@@ -39,6 +39,8 @@ NOT_SENT = {
     "imports.create": {"dry_run"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},
+    "messages.regenerate": {"stream"},
+    "messages.edit": {"stream"},
 }
 """Fields that the method itself chooses: there is one method for each value."""
 

@@ -20,8 +20,8 @@ from tests.contracts.routes import list_api_calls
 ROOT = Path(__file__).parents[2]
 OPERATIONS = list_described()
 VERBS = {
-    "accept", "add", "create", "delete", "erase", "export", "forget", "get", "import", "list", "preview", "record",
-    "reject", "replace", "retry", "search", "send", "submit", "undo", "update",
+    "accept", "add", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list", "preview",
+    "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo", "update",
 }  # fmt: skip
 NO_ACCOUNT_NEEDED: set[str] = set()
 """Operations that do not ask for a token."""
@@ -85,7 +85,7 @@ def test_parameters_have_a_description_and_a_type(described: Described) -> None:
 def test_a_request_has_an_example_that_is_valid(described: Described) -> None:
     if described.request is None:
         assert described.method in ("get", "delete") or described.path.split("/")[-1] in (
-            "accept", "forget", "reject", "undo",
+            "accept", "forget", "reject", "stop", "undo",
         )  # fmt: skip
         return
     _media_type, media = described.request

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import OperationalError
 from django.test import Client, override_settings
+from django.utils import timezone
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.chat.openapi import MODEL_UNAVAILABLE
+from apps.conversations.services import open_round
 from apps.core.openapi.errors import SHARED
 from apps.gateway.openai import openapi as openai
 from apps.memory.models import EmbeddingModel
@@ -108,6 +111,34 @@ def _respond(alice: ApiClient, text: str, *, session: str = "", **more: Any) -> 
 
 def _retry(alice: ApiClient, message_id: str) -> Answer:
     return alice.post(f"/chat/messages/{message_id}/retry")
+
+
+def _recorded(alice: ApiClient) -> str:
+    """A message that has a reply, no model being asked."""
+    session = alice.new_session()
+    said = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
+    alice.post(f"/chat/sessions/{session}/turns", json={"messages": said}).raise_for_status()
+    return str(alice.get(f"/chat/sessions/{session}/messages").json()["results"][0]["id"])
+
+
+def _edit(alice: ApiClient, message_id: str, content: str = "changed") -> Answer:
+    return alice.post(f"/chat/messages/{message_id}/edit", json={"content": content})
+
+
+def _undo_edit_too_early(alice: ApiClient) -> Answer:
+    turn = _edit(alice, _recorded(alice)).raise_for_status().json()
+    now = timezone.now()
+    open_round(
+        user=alice.user,
+        session_id=uuid.UUID(turn["user_message"]["session_id"]),
+        content="wait",
+        idempotency_key=None,
+        window_limit=2,
+        said_at=now,
+        now=now,
+        lease=timedelta(minutes=1),
+    )
+    return alice.post(f"/chat/messages/{turn['user_message']['id']}/edit/undo")
 
 
 def _submit(alice: ApiClient, world: World, text: str) -> Answer:
@@ -261,6 +292,20 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         ),
         MODEL_FAILED: lambda alice, world: _retry(alice, world.failed),
     },
+    "regenerate_reply": {
+        "The message is not the newest one, or has no reply": lambda alice, world: alice.post(
+            f"/chat/messages/{world.reply}/regenerate"
+        ),
+        MODEL_FAILED: lambda alice, world: alice.post(f"/chat/messages/{_recorded(alice)}/regenerate"),
+    },
+    "edit_message": {
+        "It is no message of the user, was edited already, or a reply is under way": lambda alice, world: _edit(
+            alice, world.reply
+        ),
+        "`content` is too long": lambda alice, world: _edit(alice, world.failed, LONG),
+        MODEL_FAILED: lambda alice, world: _edit(alice, world.failed),
+    },
+    "undo_edit": {"A reply is under way": lambda alice, world: _undo_edit_too_early(alice)},
     "create_memory": {
         NO_SESSION: lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, **GONE_SESSION}),
         "The value is too large": lambda alice, world: alice.post("/memory/long-term", json={**TAKEN, "value": LONG}),

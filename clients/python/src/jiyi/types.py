@@ -77,7 +77,25 @@ class Message:
     emotion: str | None
     status: MessageStatus
     summarized_by: str | None
-    stopped: bool = False
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """An edited message, and how many messages and changes of memories undoing the edit brings back."""
+
+    message_id: str
+    messages: int
+    memories: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """How many messages and changes of memories undoing an edit brought back."""
+
+    messages: int
+    memories: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from jiyi._requests import (
     unless_none,
 )
 from jiyi._streaming import read_turn
-from jiyi.types import Context, ConversationMatch, FormReply, Message, Page, Session, Turn, TurnEvent
+from jiyi.types import Context, ConversationMatch, Edit, FormReply, Message, Page, Restored, Session, Turn, TurnEvent
 
 _TURN: Any = read_turn
 """How the answer of a streamed turn is read; its events are read by the transport."""
@@ -116,6 +116,14 @@ class Sessions(Resource[Transport]):
         )
 
     @call
+    def edits(self, session_id: str, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Edit]]:
+        """Return a page of the edits of a session that can be undone, newest first."""
+        query = {"limit": limit, "offset": offset}
+        return get("/chat/sessions/{session_id}/edits", PageOf(Edit), query=query, session_id=session_id)
+
+    iterate_edits = all_pages(edits)
+
+    @call
     def context(self, session_id: str, *, message: str | None = None) -> Request[Context]:
         """Return the prompt that a message would get now (C4). Nothing is stored or counted."""
         query = {"message": message}
@@ -155,6 +163,21 @@ class Messages(Resource[Transport]):
     def stream_regenerate(self, message_id: str) -> Request[TurnEvent]:
         """Replace the newest reply and yield the events of the turn."""
         return _regenerate(_TURN, message_id, body={"stream": True})
+
+    @call
+    def edit(self, message_id: str, content: str) -> Request[Turn]:
+        """Say a message differently: it and all after it give way, and so does what they taught. See `undo_edit`."""
+        return _edit(Into(Turn), message_id, body={"content": content})
+
+    @stream
+    def stream_edit(self, message_id: str, content: str) -> Request[TurnEvent]:
+        """Say a message differently and yield the events of the turn."""
+        return _edit(_TURN, message_id, body={"content": content, "stream": True})
+
+    @call
+    def undo_edit(self, message_id: str) -> Request[Restored]:
+        """Bring back what the edited message took the place of; what has been said since gives way."""
+        return post("/chat/messages/{message_id}/edit/undo", Into(Restored), message_id=message_id)
 
     @call
     def stop(self, message_id: str) -> Request[Message]:
@@ -214,4 +237,9 @@ def _retry(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[An
 
 def _regenerate(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[Any]:
     path = "/chat/messages/{message_id}/regenerate"
+    return post(path, read, body=body, waits_for_model=True, message_id=message_id)
+
+
+def _edit(read: Any, message_id: str, *, body: Mapping[str, Any]) -> Request[Any]:
+    path = "/chat/messages/{message_id}/edit"
     return post(path, read, body=body, waits_for_model=True, message_id=message_id)
