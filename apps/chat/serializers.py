@@ -77,7 +77,7 @@ class RestoredSerializer(serializers.Serializer[Any]):
     """What undoing an edit brought back."""
 
     messages = serializers.IntegerField(help_text="Messages that stand in the conversation again.")
-    memories = serializers.IntegerField(help_text="Changes of memories that hold again.")
+    memories = serializers.IntegerField(help_text="Changes of memories that are restored.")
 
 
 class RecordedMessageSerializer(KnownFieldsSerializer):

@@ -374,7 +374,7 @@ function editForm(content, { send, close }) {
     "form",
     { class: "edit-form", on: { submit } },
     field,
-    el("p", { class: "soft" }, gettext("The replies after this message are replaced. What they taught is taken back.")),
+    el("p", { class: "soft" }, gettext("Everything from here on is replaced, and what was learned from it is taken back.")),
     el(
       "div",
       { class: "dialog-actions" },

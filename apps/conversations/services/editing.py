@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work
 from apps.conversations.selectors import get_message, get_shown_status
-from apps.conversations.services import lock_session
+from apps.conversations.services import lock_session, make_title
 from apps.core.errors import Conflict
 
 
@@ -35,6 +35,8 @@ def replace_from(*, user: User, message_id: uuid.UUID, now: datetime) -> tuple[S
         raise Conflict("A reply is being written. Stop it first.", fields=fields)
     ids = [row.id for row in later]
     _give_way(Message.objects.filter(id__in=ids))
+    if session.title == make_title(message.content):
+        _rename(session, "")  # it takes its title from what stands there next
     return session, ids
 
 
@@ -54,6 +56,9 @@ def bring_back(*, user: User, message_id: uuid.UUID, replaced: Collection[uuid.U
     Message.objects.filter(id__in=failed).update(status=MessageStatus.FAILED)
     answered = Message.objects.filter(id__in=back)
     answered.update(status=MessageStatus.COMPLETE)
+    first = Message.objects.filter(id__in=[*failed, *back], role=Role.USER).order_by("position").first()
+    if first and not session.title:
+        _rename(session, make_title(first.content))
     if not session.temporary:
         add_work(messages=answered, kinds=[Work.Kind.EMBED], now=now)
     return ids
@@ -64,3 +69,8 @@ def _give_way(messages: QuerySet[Message]) -> None:
     Message.objects.filter(summarized_by__in=ids).update(summarized_by=None)
     Work.objects.filter(message__in=ids).delete()
     Message.objects.filter(id__in=ids).update(status=MessageStatus.REPLACED)
+
+
+def _rename(session: Session, title: str) -> None:
+    session.title = title
+    session.save(update_fields=["title"])

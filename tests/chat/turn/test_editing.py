@@ -111,6 +111,22 @@ def test_edits_are_undone_one_after_the_other(alice: ApiClient, model: ScriptedM
         assert read_contents(alice, session)[0] == content
 
 
+def test_a_title_taken_from_the_message_follows_it(alice: ApiClient, model: ScriptedModel):
+    session = alice.new_session()
+    message = alice.say(session, "one").json()["user_message"]["id"]
+
+    def read_title() -> str:
+        return str(alice.get(f"/chat/sessions/{session}").json()["title"])
+
+    edited = alice.post(f"/chat/messages/{message}/edit", json={"content": "two"}).json()["user_message"]["id"]
+    assert read_title() == "two"
+    alice.post(f"/chat/messages/{edited}/edit/undo")
+    assert read_title() == "one"
+    alice.patch(f"/chat/sessions/{session}", json={"title": "Mine"})
+    alice.post(f"/chat/messages/{message}/edit", json={"content": "three"})
+    assert read_title() == "Mine"
+
+
 def test_what_a_summary_covered_is_in_the_conversation_again(alice: ApiClient, model: ScriptedModel):
     session = alice.new_session()
     first = alice.say(session, "Once upon a time").json()
