@@ -53,11 +53,11 @@ export class Conversation extends EventTarget {
   async load() {
     this.#setState("loading");
     try {
-      this.session = await api.getSession(this.id);
-      this.temporary = this.session.temporary;
-      const [edits] = await Promise.all([api.listEdits(this.id), this.#loadNewest()]);
+      const [session, edits] = await Promise.all([api.getSession(this.id), api.listEdits(this.id)]);
+      this.session = session;
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
-      this.#markEdited();
+      this.temporary = this.session.temporary;
+      await this.#loadNewest();
       this.#setState("ready");
       this.#emit("session");
     } catch (error) {
@@ -85,6 +85,7 @@ export class Conversation extends EventTarget {
     const unsent = this.rows.filter((row) => row.role !== "assistant" && !row.id);
     if (!older.length) this.earlier = offset;
     this.rows = [...older, ...fresh, ...unsent];
+    for (const row of fresh) row.edited = this.#edited.has(row.id);
     this.#emit("rows");
     for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
   }
@@ -100,6 +101,7 @@ export class Conversation extends EventTarget {
     const offset = Math.max(0, this.earlier - limit);
     const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
     this.rows = [...page.results.map((message) => assignMessage(newRow(), message)), ...this.rows];
+    this.#markEdited();
     this.earlier = offset;
     this.#emit("rows");
   }

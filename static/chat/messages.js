@@ -19,6 +19,7 @@ export class MessagesView {
   #grown = new Set();
   #selected = null;
   #editor = null;
+  #wasBusy = false;
 
   constructor({ container, scroller, jump, actions, reviewUrl }) {
     this.container = container;
@@ -49,7 +50,8 @@ export class MessagesView {
     this.container.replaceChildren();
     conversation.addEventListener("rows", () => this.#update(), { signal });
     conversation.addEventListener("state", () => this.#update(), { signal });
-    conversation.addEventListener("state", () => this.#renderNewest(), { signal });
+    this.#wasBusy = conversation.busy;
+    conversation.addEventListener("state", () => this.#offerChanges(), { signal });
     conversation.addEventListener("row", ({ detail }) => this.#renderRow(detail), { signal });
     conversation.addEventListener("turn", ({ detail }) => this.#renderRow(detail), { signal });
     conversation.addEventListener("delta", ({ detail }) => this.#grow(detail), { signal });
@@ -197,8 +199,10 @@ export class MessagesView {
     );
   }
 
-  /** What can be done with the newest reply depends on whether another one is on its way. */
-  #renderNewest() {
+  /** While a reply is on its way, nothing that was said can be changed. */
+  #offerChanges() {
+    if (this.#wasBusy === this.#conversation.busy) return;
+    this.#wasBusy = this.#conversation.busy;
     const newest = this.#conversation.rows.findLast((row) => row.role === "assistant");
     if (newest) this.#renderRow(newest);
     for (const row of this.#conversation.rows) if (row.role === "user" && row.id) this.#renderRow(row);
