@@ -106,7 +106,7 @@ class ReplyRenderer extends Renderer {
 
   /** Loading a picture would tell its server who reads the reply, so it is a link. */
   image({ href, text, raw }) {
-    return WEB_ADDRESS.test(href) ? `<a class="image" href="${escape(href)}">${escape(text || href)}</a>` : escape(raw);
+    return WEB_ADDRESS.test(href) ? `<a href="${escape(href)}">${escape(text || href)}</a>` : escape(raw);
   }
 }
 

@@ -184,7 +184,8 @@ HOSTILE = r"""<img src=x onerror="document.title='pwned'"> <svg onload=alert(1)>
 
 ![pixel](https://evil.test/pixel.png) ![inner](data:image/svg+xml,x) ![](https://evil.test/"onerror="alert(1))
 
-$\href{javascript:alert(1)}{x}$ $\includegraphics{https://evil.test/x.png}$ $\htmlId{draft}{x}$ $\htmlStyle{color:red}{x}$
+$\href{javascript:alert(1)}{x}$ $\includegraphics{https://evil.test/x.png}$ $\htmlId{draft}{x}$
+$\htmlStyle{color:red}{x}$
 $\color{red"onload="alert(1)}x$ $\text{<img src=x onerror=alert(1)>}$
 
 ```"><script>alert(1)</script>
