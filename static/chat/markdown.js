@@ -15,6 +15,7 @@ const SANITIZED = {
   ALLOW_DATA_ATTR: false,
   RETURN_DOM_FRAGMENT: true,
 };
+const KATEX = { output: "mathml", strict: "ignore", maxSize: 20 };
 const LONGEST_HIGHLIGHTED = 50_000; // characters
 const LONG_FORMULA = 40; // characters of its source from which an inline formula may be wider than a phone
 
@@ -128,17 +129,16 @@ function finishFormula(formula) {
   if (displayMode || tex.length > LONG_FORMULA) widths.observe(formula);
   withKatex((katex) => {
     try {
-      formula.replaceChildren(sanitize(katex.renderToString(tex, { output: "mathml", displayMode, strict: "ignore" })));
-    } catch (error) {
-      if (!(error instanceof katex.ParseError)) throw error;
-      formula.classList.add("unreadable"); // its source stays
+      formula.replaceChildren(sanitize(katex.renderToString(tex, { ...KATEX, displayMode })));
+    } catch {
+      formula.classList.add("unreadable"); // what KaTeX cannot read, or nests too deep: its source stays
     }
   });
 }
 
 function checkbox(mark) {
   const item = mark.closest("li").cloneNode(true);
-  item.querySelectorAll("ul, ol, pre, blockquote, .table").forEach((inner) => inner.remove());
-  const checked = mark.classList.contains("checked");
-  return el("input", { type: "checkbox", disabled: true, checked, "aria-label": item.textContent.trim() || gettext("Task") });
+  item.querySelectorAll("ul, ol, .code, blockquote, .table").forEach((inner) => inner.remove());
+  const label = item.textContent.trim() || gettext("Task");
+  return el("input", { type: "checkbox", disabled: true, checked: mark.matches(".checked"), "aria-label": label });
 }

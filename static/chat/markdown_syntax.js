@@ -96,6 +96,10 @@ class ReplyRenderer extends Renderer {
     return `<pre><code data-language="${escape(language)}">${escape(text)}</code></pre>`;
   }
 
+  def({ raw }) {
+    return `<p dir="auto">${marked.parseInline(raw.trim())}</p>`;
+  }
+
   codespan({ text }) {
     return `<code>${escape(text)}</code>`;
   }
@@ -190,9 +194,14 @@ export function readBlocks(text) {
   const tokens = marked.lexer(text);
   const definitions = Object.keys(tokens.links).length ? JSON.stringify(tokens.links) : "";
   return tokens
-    .filter(({ type }) => type !== "space" && type !== "def")
+    .filter((token) => token.type !== "space" && !(token.type === "def" && isUsed(token, text)))
     .map((token) => ({
-      key: token.raw + (token.raw.includes("]") ? `\0${definitions}` : ""),
+      key: (token.type === "code" ? token.raw : token.raw.trimEnd()) + (token.raw.includes("]") ? `\0${definitions}` : ""),
       html: () => marked.parser([token]),
     }));
+}
+
+/** Whether a link refers to this definition; a list of sources that nothing refers to would be lost otherwise. */
+function isUsed({ tag }, text) {
+  return text.toLowerCase().split(`[${tag}]`).length > 2;
 }

@@ -132,10 +132,11 @@ def test_tables_lists_and_tasks(show: Callable[[str], Locator]) -> None:
 def test_lines_emphasis_and_addresses_as_models_write_them(show: Callable[[str], Locator]) -> None:
     shown = show(
         "第一行\n第二行 https://example.org/x。\n\n**“你好”**吗？2 * 3 * 4，snake_case_name，5~10 元或 20~30 元\n\n"
-        "列表：\n- 一\n- 二\n\n* 三"
+        "列表：\n- 一\n- 二\n\n* 三\n\n来源：\n\n[1]: https://example.org/unused"
     )
     expect(shown.locator("p").first.locator("br")).to_have_count(1)
-    expect(shown.get_by_role("link")).to_have_attribute("href", "https://example.org/x")
+    expect(shown.get_by_role("link").first).to_have_attribute("href", "https://example.org/x")
+    expect(shown.locator("p").last).to_have_text("[1]: https://example.org/unused")
     expect(shown.locator("strong")).to_have_text("“你好”")
     expect(shown.locator("em, del")).to_have_count(0)
     expect(shown.locator("> ul")).to_have_count(2)
