@@ -15,7 +15,8 @@ const SANITIZED = {
   ALLOW_DATA_ATTR: false,
   RETURN_DOM_FRAGMENT: true,
 };
-const KATEX = { output: "mathml", strict: "ignore", maxSize: 20 };
+const REFUSED = "#fe0001"; // how KaTeX marks a command that it does not carry out, such as a link, in place of its content
+const KATEX = { output: "mathml", strict: "ignore", maxSize: 20, errorColor: REFUSED };
 const LONGEST_HIGHLIGHTED = 50_000; // characters
 const LONG_FORMULA = 40; // characters of its source from which an inline formula may be wider than a phone
 
@@ -128,12 +129,18 @@ function finishFormula(formula) {
   formula.classList.toggle("long", !displayMode && tex.length > LONG_FORMULA);
   if (displayMode || tex.length > LONG_FORMULA) widths.observe(formula);
   withKatex((katex) => {
-    try {
-      formula.replaceChildren(sanitize(katex.renderToString(tex, { ...KATEX, displayMode })));
-    } catch {
-      formula.classList.add("unreadable"); // what KaTeX cannot read, or nests too deep: its source stays
-    }
+    const html = typeset(katex, tex, displayMode);
+    if (html && !html.includes(REFUSED)) formula.replaceChildren(sanitize(html));
+    else formula.classList.add("unreadable"); // its source stays
   });
+}
+
+function typeset(katex, tex, displayMode) {
+  try {
+    return katex.renderToString(tex, { ...KATEX, displayMode });
+  } catch {
+    return null; // no math, or nested too deep
+  }
 }
 
 function checkbox(mark) {

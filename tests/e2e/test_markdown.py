@@ -217,6 +217,7 @@ def test_hostile_markup_and_links_do_nothing(show: Callable[[str], Locator], cha
     expect(shown).to_contain_text("<img src=x onerror=\"document.title='pwned'\"> <svg onload=alert(1)>")
     expect(shown).to_contain_text('<iframe src="https://evil.test/"></iframe>')
     expect(shown).to_contain_text("[a](javascript:alert(1))")
+    expect(shown.locator(".unreadable").first).to_have_text("$\\href{javascript:alert(1)}{x}$")
     found = shown.evaluate(
         """(shown) => {
           const all = [...shown.querySelectorAll("*")];
