@@ -9,10 +9,15 @@ RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
 SOURCES := $(shell find apps clients project tests templates static locale docs requirements manage.py pyproject.toml \
-             -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
+             frontend/package-lock.json -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
 # Dozens of Python processes start in a test run: they compile every module once, and not each of them.
 unexport PYTHONDONTWRITEBYTECODE
+
+# The libraries of the chat page come through npm; where there is none, it is installed into the virtual environment.
+NPM := $(or $(shell command -v npm),$(BIN)/npm)
+NPM_INSTALLED := $(if $(filter $(BIN)/npm,$(NPM)),$(VENV)/.npm)
+LIBRARIES := frontend/node_modules/.installed
 
 CLIENT_LOCKS := tests/clients/requirements
 CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
@@ -83,10 +88,11 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
 
-lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
+lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
 	$(LOCK) requirements/installer.in -o requirements/installer.txt
 	$(LOCK) requirements/base.in -o requirements/base.txt
 	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
+	$(LOCK) requirements/npm.in -o requirements/npm.txt
 	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
 	$(LOCK) --python-version 3.11 requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
 	$(LOCK) --python-version 3.11 requirements/benchmarks.in -o requirements/benchmarks.txt
@@ -94,7 +100,9 @@ lock: $(VENV)/.uv ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade f
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
 	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
 	done
-	for name in js librechat claude_code mcp_conformance openapi_typescript; do npm install --package-lock-only --prefix tests/clients/$$name || exit; done
+	for folder in frontend $(addprefix tests/clients/,js librechat claude_code mcp_conformance openapi_typescript); do \
+	  $(NPM) install --package-lock-only --prefix $$folder || exit; \
+	done
 
 browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.support.browser
@@ -110,7 +118,15 @@ $(VENV)/.uv: requirements/installer.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/installer.txt
 	@touch $@
 
-$(VENV)/.installed: requirements/base.txt $(VENV)/.uv
+$(VENV)/.npm: requirements/npm.txt $(VENV)/.uv
+	$(call install,-r requirements/npm.txt)
+	@touch $@
+
+$(LIBRARIES): frontend/package-lock.json $(NPM_INSTALLED)
+	$(NPM) ci --prefix frontend --ignore-scripts --no-audit --no-fund --omit=dev --loglevel=error
+	@touch $@
+
+$(VENV)/.installed: requirements/base.txt $(VENV)/.uv $(LIBRARIES)
 	$(call install,-r requirements/base.txt)
 	@touch $@
 

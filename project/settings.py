@@ -245,7 +245,16 @@ USE_TZ = True
 
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+_LIBRARIES = BASE_DIR / "frontend" / "node_modules"
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    ("vendor/marked", _LIBRARIES / "marked" / "lib"),
+    ("vendor/dompurify", _LIBRARIES / "dompurify" / "dist"),
+    ("vendor/katex", _LIBRARIES / "katex" / "dist"),
+    ("vendor/highlight", _LIBRARIES / "@highlightjs" / "cdn-assets" / "es"),
+]
+"""Our own files, and what the chat page renders replies with (frontend/package.json), as npm installed it."""
+
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
 

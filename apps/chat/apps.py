@@ -5,3 +5,6 @@ from django.utils.translation import gettext_lazy as _
 class ChatConfig(AppConfig):
     name = "apps.chat"
     verbose_name = _("Chat")
+
+    def ready(self) -> None:
+        from apps.chat import checks  # noqa: F401  # registers them

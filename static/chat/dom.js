@@ -1,4 +1,4 @@
-// Building elements. Text always goes in as text nodes: nothing here, or anywhere in the page, parses markup.
+// Building elements. Text always goes in as text nodes: only markdown.js parses markup, and it sanitizes it.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ICONS = new URL("./icons.svg", import.meta.url).href;
