@@ -47,6 +47,8 @@ def fill_everything(client: ApiClient) -> World:
     message = Message.objects.filter(user=user).earliest("position")
     ProfileProposal.objects.create(user=user, section=SECRET, text=SECRET, message=message)
     client.post("/v1/responses", json={"input": SECRET, "metadata": {"case": SECRET}}).raise_for_status()
+    said = client.say(client.new_session(), SECRET).raise_for_status().json()["user_message"]["id"]
+    client.post(f"/chat/messages/{said}/edit", json={"content": f"{SECRET}!"}).raise_for_status()
     SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
     fill_missing(limit=1_000)
     create_import(user=user, file=io.BytesIO(json.dumps({"memory": SECRET}).encode()), name=SECRET, now=now)
