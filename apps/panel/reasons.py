@@ -29,6 +29,8 @@ _REASONS = (
     gettext_noop("Must be a number of requests and a period, such as 60/min (sec, min, hour or day)."),
     gettext_noop("Must have 32 to 1,000 bytes."),
     gettext_noop("An end user of a service cannot be a service."),
+    gettext_noop("You cannot deactivate or delete your own account."),
+    gettext_noop("The last superuser cannot be deactivated or deleted."),
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from django import get_version
@@ -60,6 +60,13 @@ class PanelSite(UnfoldAdminSite):
     def i18n_javascript(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """The texts of Django's scripts: as long as language and Django's version are the same, so are they."""
         return _answer_texts(request)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """With the pages that belong to this one, which are only looked for where they are shown."""
+        from apps.panel.place_tabs import list_more, list_tabs
+
+        context: dict[str, Any] = super().each_context(request)
+        return {**context, "list_tabs": partial(list_tabs, request), "list_more": partial(list_more, request)}
 
     def extra_urls(self) -> list[URLPattern]:
         """The pages that are not about one table, before the site's own."""

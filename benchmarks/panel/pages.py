@@ -50,7 +50,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "gateway.ConnectedApp": ("app 1", NOTHING),
     "accounts.User": ("person 1", NOTHING),
     "accounts.EndUser": ("customer 1", NOTHING),
-    "memory.Change": ("00000000-0000-4000-8000-000000000000",),
+    "memory.Change": ("00000000-0000-4000-8000-000000000000", "咖啡", NOTHING),
     "conversations.Message": ("我喜欢的咖啡是什么",),
     "conversations.Session": ("咖啡", NOTHING),
     "profile.UserProfile": ("person 1", NOTHING),

@@ -181,3 +181,58 @@ def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> N
 
 def test_nothing_is_there_yet(client: Client) -> None:
     assert "No changes" in client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+
+
+def search(client: Client, words: str, **filters: str) -> set[str]:
+    """The actions and new values that the list shows for these words."""
+    rows = client.get(reverse(f"{CHANGES}_changelist"), {"q": words, **filters}).context["cl"].result_list
+    return {f"{row.action} {(row.after or row.before or {}).get('value')}" for row in rows}
+
+
+def test_changes_are_found_by_words_before_and_after(client: Client, user: User) -> None:
+    memory = create_memory(user=user, category="fact", key="城市", value="住在北京朝阳区", now=NOW)[0]
+    update_memory(user=user, memory_id=memory.id, changes={"value": "Lives in Paris now"}, now=NOW)
+    create_memory(user=user, category="preference", key="drink", value=["coffee", "绿茶"], now=NOW)
+    assert search(client, "朝阳") == {"create 住在北京朝阳区", "edit Lives in Paris now"}  # before it was changed
+    assert search(client, "paris LIVES") == {"edit Lives in Paris now"}
+    assert search(client, "北京 paris") == {"edit Lives in Paris now"}
+    assert search(client, "绿茶") == search(client, "drink coffee") == {"create ['coffee', '绿茶']"}
+    assert search(client, "城市", action="create") == {"create 住在北京朝阳区"}
+    for nothing in ("上海", "active", "replace", "%", "_", "' OR 1=1 --"):  # no names of states, no wildcards
+        assert search(client, nothing) == set()
+    assert len(search(client, str(memory.id))) == 2
+    assert search(client, " ".join(["paris"] * 500)) == {"edit Lives in Paris now"}
+
+
+def test_everybody_searches_their_own_changes_and_nothing_that_was_deleted(client: Client, user: User) -> None:
+    memory, other = create(user, "北京"), UserFactory.create()
+    create(other, "北京")
+    client.force_login(user)
+    assert search(client, "北京") == {"create 北京"}
+    rows = client.get(reverse(f"{CHANGES}_changelist"), {"q": "北京"}).context["cl"].result_list
+    assert {row.user for row in rows} == {user}
+    assert search(client, str(Change.objects.get(user=other).operation)) == set()
+    forget_memories(user=user, ids=[memory.id], now=NOW)
+    assert search(client, "北京") == set()
+
+
+def test_the_newest_changes_are_searched_and_others_where_filters_lead(
+    client: Client, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.panel.changes.searching.SEARCHED", 2)
+    for value in ("first", "second", "third"):
+        create_memory(user=user, category="fact", key=value, value=value, now=NOW)
+    assert search(client, "second") == {"create second"}
+    assert search(client, "first") == set()
+    create(UserFactory.create(), "北京")
+    assert search(client, "second", user__id__exact=str(user.pk)) == {"create second"}
+
+
+def test_what_somebody_changed_who_was_deleted_is_not_the_assistants(client: Client, user: User) -> None:
+    helper = User.objects.create_superuser(username="helper")
+    create(user, "北京")
+    Change.objects.update(actor=helper, origin=Change.Origin.PANEL)
+    helper.delete()
+    page = client.get(reverse(f"{CHANGES}_changelist")).content.decode()
+    assert "Deleted user" in page
+    assert "Assistant" not in page

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +16,7 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context
-from tests.support.factories import UserFactory
+from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5")]
 
@@ -43,12 +45,108 @@ def test_a_row_is_named_by_its_name_and_never_by_its_id(client: Client, tang: Us
     assert trail == "Memory › Shared contexts"
 
 
-def test_one_page_of_the_menu_is_the_current_one(client: Client) -> None:
+ENTRIES = {
+    "index", "memory_longtermmemory_changelist", "review", "conversations_session_changelist", "profile", "playground",
+    "memory_change_changelist", "settings",
+}  # fmt: skip
+BELONGING = {
+    "memory_atomicmemory_changelist": "memory_longtermmemory_changelist",
+    "profile_profileproposal_changelist": "profile",
+    "conversations_message_changelist": "conversations_session_changelist",
+    "chat_turn_changelist": "conversations_session_changelist",
+    "summaries_sessionsummary_changelist": "conversations_session_changelist",
+    "memory_workingmemory_changelist": "conversations_session_changelist",
+    "memory_sharedcontext_changelist": "conversations_session_changelist",
+    "memory_conversationembedding_changelist": "conversations_session_changelist",
+    "transfer": "settings",
+    "accounts_apitoken_changelist": "settings",
+    "gateway_connectedapp_changelist": "settings",
+    "memory_forgottenkey_changelist": "settings",
+    "conversations_work_changelist": "settings",
+    "erasure": "settings",
+}
+"""Pages that the menu has no item for, and the item whose page leads to them."""
+
+
+def list_items(client: Client, address: str) -> list[dict[str, Any]]:
+    """The items of the menu that the page shows."""
+    groups = client.get(address).context["sidebar_navigation"]
+    return [item for group in groups for item in group["items"] if item["has_permission"]]
+
+
+def find_links(client: Client, address: str) -> set[str]:
+    """The addresses that a page itself leads to, apart from its menu."""
+    page = client.get(address).content.decode()
+    content = page[page.index('<div id="main"') :]
+    return set(re.findall(r'<a href="(/admin/[^"#?]*)', content))
+
+
+def test_the_menu_has_eight_items_for_everybody(client: Client) -> None:
     client.force_login(UserFactory.create())
-    for name in ("profile", "profile_profileproposal_changelist", "memory_longtermmemory_changelist", "index"):
+    items = list_items(client, reverse("admin:index"))
+    assert {item["link"] for item in items} == {reverse(f"admin:{name}") for name in ENTRIES}
+    assert len(items) == 8
+
+
+def test_the_page_of_an_item_leads_to_what_belongs_to_it(client: Client) -> None:
+    client.force_login(UserFactory.create())
+    for name, entry in BELONGING.items():
+        assert reverse(f"admin:{name}") in find_links(client, reverse(f"admin:{entry}")), name
+        assert reverse(f"admin:{entry}") in find_links(client, reverse(f"admin:{name}")), f"back from {name}"
+
+
+def test_every_list_is_in_the_menu_or_belongs_to_an_item(client: Client, tang: User) -> None:
+    lists = {
+        f"{model._meta.app_label}_{model._meta.model_name}_changelist"
+        for model, page in admin.site._registry.items()
+        if page.has_view_permission(client.get(reverse("admin:index")).wsgi_request)
+    }
+    for_staff = {"accounts_user_changelist", "accounts_enduser_changelist", "chat_strategy_changelist",
+                 "memory_embeddingmodel_changelist", "profile_userprofile_changelist",
+                 "profile_profileversion_changelist"}  # fmt: skip
+    assert lists - ENTRIES - set(BELONGING) <= for_staff
+    items = {item["link"] for item in list_items(client, reverse("admin:index"))}
+    assert {reverse(f"admin:{name}") for name in for_staff} <= items
+
+
+def test_technical_tables_are_folded_and_only_for_staff(client: Client, tang: User) -> None:
+    groups = client.get(reverse("admin:index")).context["sidebar_navigation"]
+    assert [(group.get("title"), bool(group.get("collapsible"))) for group in groups] == [
+        (None, False),
+        ("People", False),
+        ("Technical tables", True),
+    ]
+    page = client.get(reverse("admin:chat_turn_changelist")).content.decode()
+    assert re.search(r'aria-expanded="true">\s*Technical tables', page)
+    page = client.get(reverse("admin:index")).content.decode()
+    assert re.search(r'aria-expanded="false">\s*Technical tables', page)
+
+
+def test_one_item_of_the_menu_is_the_current_one(client: Client, tang: User) -> None:
+    pages = {reverse(f"admin:{name}"): reverse(f"admin:{name}") for name in ENTRIES}
+    pages |= {reverse(f"admin:{name}"): reverse(f"admin:{entry}") for name, entry in BELONGING.items()}
+    client.force_login(UserFactory.create())
+    for address, current in pages.items():
+        assert [item["link"] for item in list_items(client, address) if item["active"]] == [current]
+    client.force_login(tang)
+    for name in ("chat_turn_changelist", "accounts_user_changelist", "accounts_apitoken_changelist"):
         address = reverse(f"admin:{name}")
-        groups = client.get(address).context["sidebar_navigation"]
-        assert [item["link"] for group in groups for item in group["items"] if item["active"]] == [address]
+        assert [item["link"] for item in list_items(client, address) if item["active"]] == [address]
+
+
+def test_both_kinds_of_memories_are_counted_above_them(client: Client, tang: User) -> None:
+    mei = UserFactory.create()
+    LongTermMemoryFactory.create_batch(2, user=mei)
+    create_atomic_memory(user=mei, content="The user came home.", timestamp=timezone.now(), now=timezone.now())
+    client.force_login(mei)
+    for name in ("longtermmemory", "atomicmemory"):
+        page = client.get(reverse(f"admin:memory_{name}_changelist")).content.decode()
+        assert re.findall(r'place-tabs__count">(\d+)<', page) == ["2", "1"]
+    client.force_login(tang)  # who stays with one person from one list to the other
+    page = client.get(reverse("admin:memory_longtermmemory_changelist"), {"user": mei.pk}).content.decode()
+    assert re.findall(r'place-tabs__count">(\d+)<', page) == ["2", "1"]
+    assert f'href="{reverse("admin:memory_atomicmemory_changelist")}?user__id__exact={mei.pk}"' in page
+    assert "place-tabs__count" not in client.get(reverse("admin:memory_longtermmemory_changelist")).content.decode()
 
 
 def test_times_are_those_of_who_asks(client: Client) -> None:

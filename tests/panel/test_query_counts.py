@@ -37,7 +37,7 @@ NO_LISTS = {
 
 NO_LISTS_OF_TABLES = {
     "add", "history", "delete", "row", "edit", "bulk", "clear", "decide", "restore", "undo", "supersede", "merge",
-    "mute", "remove",
+    "mute", "remove", "active",
 }  # fmt: skip
 """How the names of such addresses end that are about a table's rows."""
 

@@ -121,7 +121,11 @@ def list_links(request: HttpRequest, user: User) -> list[tuple[str, str, str]]:
         (str(_("Erase all data")), link_page("erasure", user=user), "delete_forever"),
     ]
     account = (str(_("Account")), reverse("admin:accounts_user_change", args=[user.pk]), "person")
-    return [account, *links] if sees_everybody(request) else links
+    if not sees_everybody(request):
+        return links
+    deleting = (str(_("Delete person…")), reverse("admin:accounts_user_delete", args=[user.pk]), "person_remove")
+    may_delete = admin.site.get_model_admin(User).has_delete_permission(request, user)
+    return [account, *links, deleting] if may_delete else [account, *links]
 
 
 def list_services(request: HttpRequest) -> list[dict[str, Any]]:

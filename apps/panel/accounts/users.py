@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -18,15 +23,20 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.accounts.services import set_active
+from apps.accounts.services.deletion import deactivate, delete_account, is_last_superuser
+from apps.accounts.services.erasure import confirms_erasure, count_rows
 from apps.conversations.models import Message, Session, Work
+from apps.core.errors import JiyiError
 from apps.gateway.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per
 from apps.panel.accounts.names import shorten_name
 from apps.panel.accounts.powers import has_more_power
+from apps.panel.erasure.pages import show_held, show_receipt
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
+from apps.panel.reasons import translate_reason
 from apps.panel.templatetags.ages import age
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
@@ -49,11 +59,19 @@ PERMISSIONS = (
 """What staff need a permission for; all else they may, or nobody may."""
 
 
+class PersonForm(UserChangeForm):
+    """An account without its password, of which even the digest's beginning is nobody's business."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["password"]
+
+
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  # typed otherwise; not subscriptable
     """For staff, as far as Django's permissions go; who is no superuser changes no powers, and nobody with more."""
 
-    form = UserChangeForm
+    form = PersonForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "panel/accounts/belongings.html"
@@ -63,11 +81,13 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     search_fields = ("username", "email", "external_id")
     filter_horizontal = ()
     fieldsets = (
-        (None, {"fields": ("username", "password", "email")}),
+        (None, {"fields": ("username", "email", "password_state")}),
         (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
         (_("Account origin"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
     )
-    readonly_fields = ("service", "external_id", "data_epoch", "last_login", "date_joined")
+    readonly_fields = (
+        "password_state", "password_link", "service", "external_id", "data_epoch", "last_login", "date_joined",
+    )  # fmt: skip
     actions = ("activate", "deactivate")
 
     class Media:
@@ -122,19 +142,44 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             return "–"
         return format_html('<a href="{}">{}</a>', link_list(EndUser, service__id__exact=user.pk), user.served)
 
+    @admin.display(description=_("password"))
+    def password_state(self, user: User) -> str:
+        return str(_("Set") if user.has_usable_password() else _("No password"))
+
+    @admin.display(description=_("password"))
+    def password_link(self, user: User) -> SafeString:
+        """The state, with the way to another one: for who may change the account."""
+        link = reverse("admin:auth_user_password_change", args=[user.pk])
+        words = _("Set a new password") if user.has_usable_password() else _("Set a password")
+        return format_html('{} · <a class="row-link" href="{}">{}</a>', self.password_state(user), link, words)
+
     @admin.action(description=_("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset, is_active=True)
 
     @admin.action(description=_("Deactivate (blocks login and tokens)"), permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        self._set_active(request, queryset.exclude(username=request.user.get_username()), is_active=False)
+        self._set_active(request, queryset, is_active=False)
 
     def _set_active(self, request: HttpRequest, users: QuerySet[User], *, is_active: bool) -> None:
-        changeable = [user.pk for user in users if self.has_change_permission(request, user)]
-        count = set_active(ids=changeable, is_active=is_active)
+        changeable = [user for user in users if self.has_change_permission(request, user)]
+        count = 0
+        for user in changeable:
+            count += user.is_active != is_active and self._change_active(request, user, is_active=is_active)
         text = ngettext("%(count)s account was changed.", "%(count)s accounts were changed.", count)
         self.message_user(request, text % {"count": count}, messages.SUCCESS)
+
+    def _change_active(self, request: HttpRequest, user: User, *, is_active: bool) -> bool:
+        """Activate or deactivate an account; tell why not, where that is refused."""
+        try:
+            if is_active:
+                set_active(ids=[user.pk], is_active=True)
+            else:
+                deactivate(user=user, by=cast(User, request.user))
+        except JiyiError as error:
+            self.message_user(request, translate_reason(error.message), messages.ERROR)
+            return False
+        return True
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "user_permissions":
@@ -144,19 +189,99 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         fields = tuple(super().get_readonly_fields(request, obj))
-        return fields if request.user.is_superuser else (*fields, *POWERS)
+        if not request.user.is_superuser:
+            fields = (*fields, *POWERS)
+        if obj and obj.pk == request.user.pk:  # the last superuser is always who asks
+            fields = (*fields, "is_active", "is_staff", "is_superuser")
+        return fields
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or not self.has_change_permission(request, obj):
+            return fieldsets
+        (title, first), *rest = fieldsets
+        return [(title, {**first, "fields": ("username", "email", "password_link")}), *rest]
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """Without deleting a selection: of each person the name is asked for."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.active_view)
+        return [path("<path:object_id>/active/", view, name="accounts_user_active"), *super().get_urls()]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return not (obj and has_more_power(obj, request)) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return not (obj and has_more_power(obj, request)) and super().has_delete_permission(request, obj)
+        if obj and (obj.pk == request.user.pk or has_more_power(obj, request) or is_last_superuser(obj)):
+            return False
+        return super().has_delete_permission(request, obj)
+
+    def active_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """POST: activate an account (``is_active=yes``) or deactivate it."""
+        user = self.get_object(request, object_id)
+        if user is None or not self.has_change_permission(request, user):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        is_active = request.POST.get("is_active") == "yes"
+        if self._change_active(request, user, is_active=is_active):
+            done = _("The account was activated.") if is_active else _("The account was deactivated.")
+            self.message_user(request, done, messages.SUCCESS)
+        return HttpResponseRedirect(reverse("admin:accounts_user_change", args=[user.pk]))
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Deletes an account and everything of the person, once their name was typed; answers with a receipt."""
+        user = self.get_object(request, object_id)
+        if user is None or not self.has_delete_permission(request, user):
+            raise PermissionDenied
+        key, end_users = user.pk, User.objects.filter(service=user.pk)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Delete person"),
+            "opts": self.opts,
+            "person": user,
+            "name": user.external_id if user.service_id else user.get_username(),
+            "end_users": end_users.count(),
+            "back": reverse("admin:accounts_user_changelist"),
+            **(extra_context or {}),
+        }
+        status = 200
+        if request.method == "POST" and confirms_erasure(user, request.POST.get("confirm", "")):
+            logged = [str(pk) for pk in (key, *end_users.values_list("pk", flat=True))]
+            try:
+                receipt = delete_account(user=user, by=cast(User, request.user))
+            except JiyiError as error:
+                self.message_user(request, translate_reason(error.message), messages.ERROR)
+                return HttpResponseRedirect(reverse("admin:accounts_user_change", args=[key]))
+            if receipt.verified:
+                # The admin's log keeps the names of accounts that were changed.
+                about = ContentType.objects.get_for_models(User, EndUser, for_concrete_models=False).values()
+                LogEntry.objects.filter(content_type__in=about, object_id__in=logged).delete()
+            context |= {**show_receipt(receipt, key), "account_deleted": receipt.verified}
+        else:
+            refused = request.method == "POST"
+            status = 400 if refused else 200
+            context |= {**show_held(count_rows(user)), "refused": refused}
+        return TemplateResponse(request, "panel/accounts/delete.html", context, status=status)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         user = self.get_object(request, object_id)
         belongings = list_belongings(user, LISTS) if user and self.has_view_permission(request, user) else None
-        context = {**(extra_context or {}), "belongings": belongings}
+        context = {
+            **(extra_context or {}),
+            "belongings": belongings,
+            "person": user,
+            "may_deactivate": user and user.pk != request.user.pk and self.has_change_permission(request, user),
+            "may_delete": user and self.has_delete_permission(request, user),
+            "show_delete": False,
+        }
         page: HttpResponse = super().change_view(request, object_id, form_url, context)
         return page

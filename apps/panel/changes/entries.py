@@ -79,7 +79,7 @@ class Operation:
     @property
     def author(self) -> str:
         """Who made the change: a user name, or the assistant."""
-        return self.first.actor.get_username() if self.first.actor else _("Assistant")
+        return name_author(self.first)
 
     @property
     def cause(self) -> str:
@@ -118,6 +118,14 @@ def group_operations(changes: Iterable[Change]) -> list[Operation]:
     for change in changes:
         operations.setdefault(change.operation, []).append(read_entry(change))
     return [Operation(id=operation, entries=tuple(entries)) for operation, entries in operations.items()]
+
+
+def name_author(change: Change) -> str:
+    """A user name, or the assistant; an account that has been deleted since has no name any more."""
+    if change.actor:
+        return change.actor.get_username()
+    by_hand = change.origin in (Change.Origin.PANEL, Change.Origin.API)
+    return _("Deleted user") if by_hand else _("Assistant")
 
 
 def read_entry(change: Change) -> Entry:

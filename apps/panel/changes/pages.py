@@ -17,7 +17,8 @@ from django.utils.translation import ngettext
 from apps.core.errors import JiyiError
 from apps.memory.models import Change
 from apps.memory.services import undo_operation
-from apps.panel.changes.entries import group_operations, list_lines
+from apps.panel.changes.entries import group_operations, list_lines, name_author
+from apps.panel.changes.searching import search_changes
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.reasons import translate_reason
 
@@ -30,17 +31,22 @@ class ChangeAdmin(ReadOnlyAdmin):
     list_display = ("created_at", "action", "kind", "user")
     list_select_related = ("user", "actor", "message")
     list_filter = ("action", "kind", "origin", "created_at")
-    search_fields = ("=object_id", "=operation")
-    search_help_text = _("Search by object or operation ID")
+    search_fields = ("before", "after", "object_id", "operation")  # in their own way: `get_search_results`
+    search_help_text = _("Search the newest 10,000 changes, or an ID")
     actions = ("undo_selected",)
     fields = readonly_fields = (
         "created_at", "user", "author", "origin", "action", "kind", "object_id", "differences", "operation",
         "message", "undone_by",
     )  # fmt: skip
 
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Change], search_term: str
+    ) -> tuple[QuerySet[Change], bool]:
+        return search_changes(queryset, search_term), False
+
     @admin.display(description=_("changed by"))
     def author(self, change: Change) -> str:
-        return change.actor.get_username() if change.actor else str(_("Assistant"))
+        return name_author(change)
 
     @admin.display(description=_("differences"))
     def differences(self, change: Change) -> str:

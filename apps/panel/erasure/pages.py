@@ -42,33 +42,12 @@ class ErasurePage(_OwnOrServed):
         """Erase, where ``confirm`` is the person's name to the letter; else nothing happens, with status 400."""
         if not confirms_erasure(self.owner, request.POST.get("confirm", "")):
             return self._ask(request, status=400, refused=True)
-        receipt = erase_user(user=self.owner)
-        tables = [{"title": title, "count": receipt.deleted[name]} for name, title in _title_tables().items()]
-        return self.render(
-            request,
-            receipt=receipt,
-            tables=[table for table in tables if table["count"]],
-            total=sum(receipt.deleted.values()),
-            now=timezone.now(),
-            document=_write_receipt(receipt, self.owner),
-            **self._links(request),
-        )
+        shown = show_receipt(erase_user(user=self.owner), self.owner.pk)
+        return self.render(request, **shown, **self._links(request))
 
     def _ask(self, request: HttpRequest, *, status: int = 200, refused: bool = False) -> HttpResponse:
-        counts = count_rows(self.owner)
-        most = max(counts.values(), default=0) or 1
-        tables = [
-            {"title": title, "count": counts[name], "share": round(counts[name] / most, 3)}
-            for name, title in _title_tables().items()
-        ]
-        return self.render(
-            request,
-            status=status,
-            refused=refused,
-            tables=sorted((table for table in tables if table["count"]), key=lambda table: -table["count"]),
-            total=sum(counts.values()),
-            **self._links(request),
-        )
+        held = show_held(count_rows(self.owner))
+        return self.render(request, status=status, refused=refused, **held, **self._links(request))
 
     def _links(self, request: HttpRequest) -> dict[str, Any]:
         other = self.owner if self.owner != request.user else None
@@ -89,11 +68,36 @@ class ExportPage(_OwnOrServed):
         return answer_export(self.owner)
 
 
+def show_held(counts: dict[str, int]) -> dict[str, Any]:
+    """What the templates need to say how much there is, by table."""
+    most = max(counts.values(), default=0) or 1
+    tables = [
+        {"title": title, "count": counts[name], "share": round(counts[name] / most, 3)}
+        for name, title in _title_tables().items()
+    ]
+    return {
+        "tables": sorted((table for table in tables if table["count"]), key=lambda table: -table["count"]),
+        "total": sum(counts.values()),
+    }
+
+
+def show_receipt(receipt: Receipt, user_id: int) -> dict[str, Any]:
+    """What the template of a receipt needs."""
+    tables = [{"title": title, "count": receipt.deleted[name]} for name, title in _title_tables().items()]
+    return {
+        "receipt": receipt,
+        "tables": [table for table in tables if table["count"]],
+        "total": sum(receipt.deleted.values()),
+        "now": timezone.now(),
+        "document": _write_receipt(receipt, user_id),
+    }
+
+
 def _title_tables() -> dict[str, str]:
     return {table.name: str(table.model._meta.verbose_name_plural) for table in list_tables()}
 
 
-def _write_receipt(receipt: Receipt, user: User) -> str:
+def _write_receipt(receipt: Receipt, user_id: int) -> str:
     """The receipt as a link to a file that holds it: it is kept nowhere else."""
-    said = {"user": user.pk, "erased_at": timezone.now().isoformat(timespec="seconds"), **asdict(receipt)}
+    said = {"user": user_id, "erased_at": timezone.now().isoformat(timespec="seconds"), **asdict(receipt)}
     return "data:application/json;base64," + base64.b64encode(json.dumps(said, indent=2).encode()).decode()

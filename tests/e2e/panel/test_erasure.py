@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -45,3 +46,21 @@ def test_erasing_for_somebody_in_the_dark_on_a_phone(
     page = open_panel(staff, f"/admin/erasure/?user={mei.pk}", language="en-US", dark=True, size=(390, 844))
     expect(page.get_by_role("heading", name="Data stored about mei")).to_be_visible()
     inspect(page)
+
+
+@pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
+def test_a_superuser_deletes_a_person(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
+) -> None:
+    LongTermMemoryFactory.create_batch(3, user=mei)
+    page = open_panel(User.objects.create_superuser("root"), f"/admin/accounts/user/{mei.pk}/change/", **look)
+    inspect(page, "account")
+    page.locator(".belongings__delete").click()
+    button = page.locator(".erasure__danger button")
+    expect(button).to_be_disabled()
+    inspect(page, "before")
+    page.locator("#confirm").fill("mei")
+    button.click()
+    expect(page.locator(".erasure__receipt")).to_be_visible()
+    inspect(page, "receipt")
+    assert not User.objects.filter(username="mei").exists()

@@ -24,6 +24,26 @@ def test_the_menu_of_somebody_without_a_staff_account(
     assert "/admin/memory/longtermmemory/" in links
     assert "/admin/accounts/user/" not in links
     inspect(page)
+    page.goto("/admin/settings/")
+    inspect(page, "settings")
+    expect(page.locator(".more-places a[href='/admin/transfer/']")).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
+def test_staff_unfold_the_technical_tables(
+    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, look: dict[str, Any]
+) -> None:
+    page = open_panel(staff, **look)
+    if look.get("size"):
+        page.get_by_text("dock_to_right", exact=True).filter(visible=True).click()
+    fold = page.locator(".menu-fold")
+    turns = page.locator("#nav-sidebar a[href='/admin/chat/turn/']")
+    expect(turns).to_be_hidden()
+    fold.focus()
+    page.keyboard.press("Enter")
+    expect(turns).to_be_visible()
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    inspect(page)
 
 
 def test_logging_in_leads_back_to_the_page(new_context: Callable[..., BrowserContext], mei: User) -> None:

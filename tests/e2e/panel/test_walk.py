@@ -1,5 +1,6 @@
-"""Every page of the menu and a row of each, in both languages, for staff and for somebody else, with text that means
-harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls sideways.
+"""Every page of the menu, those that belong to it, and a row of each, in both languages, for staff and for somebody
+else, with text that means harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls
+sideways.
 
 Every run walks through the Chinese pages of somebody; only the long ones walk in English, and as staff.
 """
@@ -21,7 +22,7 @@ HOSTILE = (
     "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
     "{{ 7*7 }}]]>\u202egnirts\u202c"
 )
-MENU = "#nav-sidebar a[href^='/admin/'], nav a[href^='/admin/']"
+MENU = "#nav-sidebar a[href^='/admin/'], .place-tabs a[href^='/admin/'], .more-places a[href^='/admin/']"
 
 pytestmark = [pytest.mark.spec("M5", "M7"), pytest.mark.timeout(300)]  # about seventy pages each
 
@@ -37,7 +38,7 @@ def mei(http_server: HttpServer) -> User:
 
 
 def list_pages(page: Page) -> list[str]:
-    """The addresses in the menu, each once."""
+    """The addresses in the menu and of the pages that belong to this one, each once."""
     found = page.locator(MENU).evaluate_all("links => links.map((link) => link.pathname + link.search)")
     return list(dict.fromkeys(found))
 
@@ -49,7 +50,7 @@ def find_row(page: Page) -> str | None:
 
 
 def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
-    """Look at each page of the menu and at its first row; return what is wrong with them by address."""
+    """Look at each page of the menu or that belongs to one, and at its first row; return what is wrong by address."""
     problems: dict[str, str] = {}
 
     def refuse(dialog: Dialog) -> None:
@@ -58,7 +59,6 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
 
     page.on("dialog", refuse)
     addresses = list_pages(page)
-    assert len(addresses) >= 15
     for address in addresses:
         rows = [address]
         for url in rows:
@@ -73,8 +73,11 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
                 problems[url] = str(error).splitlines()[0]
             if page.title().endswith("pwned"):
                 problems[url] = "ran a script"
-            if url == address and (row := find_row(page)):
-                rows.append(row)
+            if url == address:
+                addresses += [found for found in list_pages(page) if found not in addresses]
+                if row := find_row(page):
+                    rows.append(row)
+    assert len(addresses) >= 20
     return problems
 
 
