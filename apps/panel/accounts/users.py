@@ -33,7 +33,7 @@ from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per
 from apps.panel.accounts.names import shorten_name
 from apps.panel.accounts.powers import has_more_power
-from apps.panel.erasure.pages import show_held, show_receipt
+from apps.panel.holdings import show_held, show_receipt
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
 from apps.panel.reasons import translate_reason
