@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
-from apps.chat.models import Edit
+from apps.chat.models import Edit, Turn
+from apps.chat.selectors import list_turn_figures
 from apps.chat.serializers import (
     EditRequest,
     EditSerializer,
@@ -29,6 +30,7 @@ from apps.chat.serializers import (
     RecordingRequest,
     RestoredSerializer,
     RetryRequest,
+    TurnFiguresSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.conversations.models import Message, Session
@@ -146,8 +148,14 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
             return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
 
 
-class RecordingView(APIView):
-    """Messages that were said elsewhere."""
+class TurnsView(generics.ListAPIView[Turn]):
+    """The turns of a session, newest first; posting messages that were said elsewhere records them."""
+
+    queryset = Turn.objects.none()
+    serializer_class = TurnFiguresSerializer
+
+    def get_queryset(self) -> Any:
+        return list_turn_figures(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
     def post(self, request: Request, session_id: str) -> Response:
         """Import messages without a reply; memories are extracted in the background (C9)."""

@@ -18,6 +18,7 @@ from apps.chat.serializers import (
     RecordingRequest,
     RestoredSerializer,
     RetryRequest,
+    TurnFiguresSerializer,
     TurnSerializer,
 )
 from apps.conversations.serializers import (
@@ -71,6 +72,7 @@ MESSAGE = {
     "summarized_by": None,
     "stopped": False,
 }
+FIGURES = {"message_id": REPLY_ID, "recalled": 2, "remembered": 1}
 EDIT = {"message_id": MESSAGE_ID, "messages": 2, "memories": 1, "created_at": "2026-11-20T18:05:44.730122Z"}
 STOPPED_QUESTION = {**MESSAGE, "status": "pending", "emotion": None}
 REPLY = {
@@ -513,6 +515,14 @@ OPERATIONS = {
                 {"message_id": MESSAGE_ID},
             ),
         },
+    ),
+    "GET /chat/sessions/{session_id}/turns": Operation(
+        id="list_turns",
+        summary="List the turns of a session",
+        tag=TAG,
+        description="How much each reply recalled and remembered, newest first. The turn itself has the rest.",
+        parameters=[SESSION_PATH],
+        answers={200: Answer(TurnFiguresSerializer, page(FIGURES))},
     ),
     "GET /chat/sessions/{session_id}/edits": Operation(
         id="list_edits",

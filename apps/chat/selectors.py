@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import uuid
 
+from django.db.models import QuerySet
+
 from apps.accounts.models import User
 from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
 from apps.chat.models import Turn
 from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.conversations.models import MessageStatus
+from apps.conversations.selectors import get_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 
@@ -33,6 +37,18 @@ def get_turn_configuration(user: User) -> tuple[MemorySettings, StrategyTable]:
     rows = [(kind, key, json.loads(value)) for kind, key, value in found]
     table = {key: ReplyStrategy(**value) for kind, key, value in rows if kind == "strategy"}
     return resolve_settings((key, value) for kind, key, value in rows if kind != "strategy"), table
+
+
+def list_turn_figures(user: User, session_id: uuid.UUID) -> QuerySet[Turn]:
+    """The turns of a session whose reply is part of the conversation, newest first, with what is counted of them.
+
+    Raises `NotFound` without the session.
+    """
+    get_session(user, session_id)
+    turns = Turn.objects.filter(user=user, session=session_id, assistant_message__status=MessageStatus.COMPLETE)
+    return turns.only("assistant_message_id", "memories_used", "memory_updates").order_by(
+        "-assistant_message__position"
+    )
 
 
 def get_turn(user: User, message_id: uuid.UUID) -> Turn:

@@ -1,11 +1,13 @@
 // One conversation as data: its messages, and what is on its way. It knows the API and no elements.
 //
 // A row is one message as the page holds it:
-//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, form, turn}
+//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, form, turn, figures, changes}
 // role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
 // status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
 // stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
+// turn: of a reply, as the API gives it, once it was asked for; figures: how much it recalled and remembered, until then.
+// changes: what its turn put in the place of something else, [{key, before, after, operation, undone}].
 // id is null until the server gave one; `key` makes sending again safe (Idempotency-Key).
 
 import { ApiError, NetworkError, api, newKey } from "./api.js";
@@ -28,6 +30,7 @@ export class Conversation extends EventTarget {
   #loadingOlder = null;
   #underWay = 0; // turns; a form and a retried message can overlap
   #edited = new Set(); // IDs of messages whose edit can be undone
+  #figures = new Map(); // by the ID of the reply
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false } = {}) {
@@ -53,8 +56,13 @@ export class Conversation extends EventTarget {
   async load() {
     this.#setState("loading");
     try {
-      const [session, edits] = await Promise.all([api.getSession(this.id), api.listEdits(this.id)]);
+      const [session, edits, turns] = await Promise.all([
+        api.getSession(this.id),
+        api.listEdits(this.id),
+        api.listTurns(this.id),
+      ]);
       this.session = session;
+      this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
       this.temporary = this.session.temporary;
       await this.#loadNewest();
@@ -85,7 +93,10 @@ export class Conversation extends EventTarget {
     const unsent = this.rows.filter((row) => row.role !== "assistant" && !row.id);
     if (!older.length) this.earlier = offset;
     this.rows = [...older, ...fresh, ...unsent];
-    for (const row of fresh) row.edited = this.#edited.has(row.id);
+    for (const row of fresh) {
+      row.edited = this.#edited.has(row.id);
+      row.figures = this.#figures.get(row.id);
+    }
     this.#emit("rows");
     for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
   }
@@ -100,7 +111,8 @@ export class Conversation extends EventTarget {
   async #fetchOlder(limit) {
     const offset = Math.max(0, this.earlier - limit);
     const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
-    this.rows = [...page.results.map((message) => assignMessage(newRow(), message)), ...this.rows];
+    const older = page.results.map((message) => assignMessage(newRow({ figures: this.#figures.get(message.id) }), message));
+    this.rows = [...older, ...this.rows];
     this.#markEdited();
     this.earlier = offset;
     this.#emit("rows");
@@ -233,9 +245,30 @@ export class Conversation extends EventTarget {
       if (row.turn === undefined) {
         row.turn = turn;
         this.#emit("turn", row);
+        this.#loadChanges(row);
       }
     }
     return row.turn;
+  }
+
+  /** Learn what the turn of a reply put in the place of what. Without it the reply is complete, so a failure is let pass. */
+  async #loadChanges(row) {
+    if (!row.turn?.user_message || !row.turn.memory_updates.some(({ action }) => action === "superseded")) return;
+    try {
+      const page = await api.listChanges({ message_id: row.turn.user_message.id, kind: "long_term" });
+      row.changes = readChanges(page.results);
+    } catch (error) {
+      if (error instanceof ApiError || error instanceof NetworkError) return;
+      throw error;
+    }
+    this.#emit("row", row);
+  }
+
+  /** Undo one of `row.changes`. */
+  async undoChange(row, change) {
+    await api.undo(change.operation);
+    change.undone = true;
+    this.#emit("row", row);
   }
 
   /** Undo what a message told the memory to do (L7). */
@@ -340,6 +373,7 @@ export class Conversation extends EventTarget {
     this.#emit("row", row);
     this.#emit("row", reply);
     this.#emit("turn", reply);
+    this.#loadChanges(reply);
   }
 
   /** The reply is being made, out of our sight: look now and then until it is stored or has failed. */
@@ -397,6 +431,17 @@ export class Conversation extends EventTarget {
   #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
+}
+
+/** Pair what ended with what took its place, of the changes of one message. */
+function readChanges(changes) {
+  return changes
+    .filter(({ action, before, after }) => action === "supersede" && before && after)
+    .map(({ before, after, operation, undone_by: undone }) => {
+      const successor = changes.find(({ object_id: id }) => id === after.superseded_by);
+      return { key: before.key, before: before.value, after: successor?.after?.value, operation, undone: Boolean(undone) };
+    })
+    .filter((change) => change.after !== undefined);
 }
 
 function newRow(values = {}) {

@@ -1,5 +1,6 @@
 // The conversation in the middle: rows of a Conversation as elements, kept up with as they change.
 
+import { changeNotes } from "./changes.js";
 import { commandNotes } from "./commands.js";
 import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
@@ -183,7 +184,7 @@ export class MessagesView {
     if (row.status === "pending" && !this.#hasReply(row)) return [thinking()];
     if (!row.id || row.role === "summary") return [];
     if (this.#editor?.row === row) return [];
-    return [this.#commandNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
+    return [this.#commandNotes(row), this.#changeNotes(row), rememberedNote(row.turn), this.#stoppedNote(row), this.#toolbar(row)].filter(Boolean);
   }
 
   #stoppedNote(row) {
@@ -240,6 +241,11 @@ export class MessagesView {
       forget: (memory) => conversation.forgetCandidate(row, memory).catch(this.actions.onProblem),
     };
     return commandNotes(row.turn, { actions, reviewUrl: this.reviewUrl });
+  }
+
+  #changeNotes(row) {
+    const undo = (change) => this.#conversation.undoChange(row, change).catch(this.actions.onProblem);
+    return changeNotes(row.changes ?? [], { undo });
   }
 
   #hasReply(row) {
@@ -305,7 +311,7 @@ export class MessagesView {
     return button(
       { class: "memory-chip", "aria-pressed": selected, "data-action": "details", on: { click: open } },
       icon("memory"),
-      describeMemory(row.turn),
+      describeMemory(row),
     );
   }
 
@@ -335,10 +341,9 @@ const SPEAKERS = {
   form: gettext("You submitted a form:"),
 };
 
-function describeMemory(turn) {
-  if (!turn) return gettext("Memory");
-  const used = turn.memories_used?.length ?? 0;
-  const updates = turn.memory_updates?.length ?? 0;
+function describeMemory({ turn, figures }) {
+  const used = turn?.memories_used?.length ?? figures?.recalled ?? 0;
+  const updates = turn?.memory_updates?.length ?? figures?.remembered ?? 0;
   const parts = [];
   if (used) parts.push(interpolate(ngettext("%s recalled", "%s recalled", used), [used]));
   if (updates) parts.push(interpolate(ngettext("%s remembered", "%s remembered", updates), [updates]));

@@ -134,3 +134,20 @@ def test_an_edit_that_gets_no_reply_can_be_tried_again(chat: ChatPage, model: Sc
     expect(chat.said).to_have_text(re.compile("早上好"))
     chat.said.last.get_by_role("button", name="重试").click()
     expect(chat.replies.locator(".markdown")).to_have_text("新")
+
+
+@pytest.mark.spec("L7")
+def test_what_a_reply_changed_stands_under_it_with_undo(chat: ChatPage, model: ScriptedModel) -> None:
+    model.script(turn_answer("Noted.", BERLIN), turn_answer("Noted, too.", {**BERLIN, "value": "Hamburg"}))
+    chat.say("I live in Berlin")
+    chat.say("I moved to Hamburg")
+    change = chat.replies.last.locator(".change")
+    expect(change).to_contain_text("city Berlin → Hamburg")
+
+    chat.page.reload()
+    expect(chat.replies.locator(".memory-chip")).to_have_text(["记住 1 条", re.compile("记住 1 条")])
+    change.get_by_role("button", name="撤销").click()
+    expect(change).to_contain_text("已撤销")
+    assert LongTermMemory.objects.get(status="active").value == "Berlin"
+    chat.page.reload()
+    expect(change).to_contain_text("city Hamburg → Berlin")

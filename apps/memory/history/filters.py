@@ -8,14 +8,15 @@ from apps.memory.models import Change
 
 
 class ChangeFilter(django_filters.FilterSet):
-    """`object_id`, `operation`, `kind`, `action`, `origin`."""
+    """`object_id`, `operation`, `message_id`, `kind`, `action`, `origin`."""
 
     object_id = django_filters.UUIDFilter()
     operation = django_filters.UUIDFilter()
+    message_id = django_filters.UUIDFilter()
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices)
     action = django_filters.ChoiceFilter(choices=Change.Action.choices)
     origin = django_filters.ChoiceFilter(choices=Change.Origin.choices)
 
     class Meta:
         model = Change
-        fields = ("object_id", "operation", "kind", "action", "origin")
+        fields = ("object_id", "operation", "message_id", "kind", "action", "origin")

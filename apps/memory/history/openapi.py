@@ -53,6 +53,7 @@ OPERATIONS = {
         parameters=[
             query("object_id", "Only changes of this memory.", UUID),
             query("operation", "Only changes of this operation: what belongs together and is undone together.", UUID),
+            query("message_id", "Only changes that this message caused.", UUID),
             query("kind", "Only changes of this kind of memory.", str, enum=Change.Kind.values),
             query("action", "Only this kind of change.", str, enum=Change.Action.values),
             query("origin", "Only changes that came from there.", str, enum=Change.Origin.values),

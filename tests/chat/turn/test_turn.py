@@ -380,3 +380,23 @@ def _now():
     from django.utils import timezone
 
     return timezone.now()
+
+
+def test_the_turns_of_a_session_say_how_much_each_reply_recalled_and_remembered(
+    alice: ApiClient, bob: ApiClient, model: ScriptedModel
+):
+    session = alice.new_session()
+    entry = {"category": "fact", "key": "city", "value": "Berlin", "confidence": 0.9}
+    model.script(answer("one", entries=[entry]), answer("two"))
+    first = alice.say(session, "I live in Berlin").json()
+    second = alice.say(session, "Which city do I live in?").json()
+    assert alice.get(f"/chat/sessions/{session}/turns").json()["results"] == [
+        {"message_id": second["assistant_message"]["id"], "recalled": 1, "remembered": 0},
+        {"message_id": first["assistant_message"]["id"], "recalled": 0, "remembered": 1},
+    ]
+    assert bob.get(f"/chat/sessions/{session}/turns").status_code == 404
+
+    caused = alice.get("/memory/changes", params={"message_id": first["user_message"]["id"]}).json()["results"]
+    assert [change["after"]["value"] for change in caused] == ["Berlin"]
+    others = alice.get("/memory/changes", params={"message_id": second["user_message"]["id"]}).json()
+    assert others["results"] == []

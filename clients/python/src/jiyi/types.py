@@ -91,6 +91,15 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnFigures:
+    """How much a reply recalled and remembered; `message_id` is the reply's."""
+
+    message_id: str
+    recalled: int
+    remembered: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """How many messages and changes of memories undoing an edit brought back."""
 

@@ -22,7 +22,19 @@ from jiyi._requests import (
     unless_none,
 )
 from jiyi._streaming import read_turn
-from jiyi.types import Context, ConversationMatch, Edit, FormReply, Message, Page, Restored, Session, Turn, TurnEvent
+from jiyi.types import (
+    Context,
+    ConversationMatch,
+    Edit,
+    FormReply,
+    Message,
+    Page,
+    Restored,
+    Session,
+    Turn,
+    TurnEvent,
+    TurnFigures,
+)
 
 _TURN: Any = read_turn
 """How the answer of a streamed turn is read; its events are read by the transport."""
@@ -114,6 +126,16 @@ class Sessions(Resource[Transport]):
             key=idempotency_key or new_idempotency_key(),
             session_id=session_id,
         )
+
+    @call
+    def turns(
+        self, session_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> Request[Page[TurnFigures]]:
+        """Return a page of how much each reply recalled and remembered, newest first."""
+        query = {"limit": limit, "offset": offset}
+        return get("/chat/sessions/{session_id}/turns", PageOf(TurnFigures), query=query, session_id=session_id)
+
+    iterate_turns = all_pages(turns)
 
     @call
     def edits(self, session_id: str, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Edit]]:

@@ -386,6 +386,7 @@ class Changes(Resource[Transport]):
         origin: Origin | None = None,
         object_id: str | None = None,
         operation: str | None = None,
+        message_id: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[Change]]:
@@ -396,6 +397,7 @@ class Changes(Resource[Transport]):
             "origin": origin,
             "object_id": object_id,
             "operation": operation,
+            "message_id": message_id,
             "limit": limit,
             "offset": offset,
         }
