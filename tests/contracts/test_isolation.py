@@ -17,7 +17,7 @@ EVERYTHING = {"query": SECRET, "top_k": 50, "threshold": 0}
 BODIES: dict[tuple[str, str], Any] = {
     ("session", "patch"): {"title": "taken over"},
     ("messages", "post"): {"content": "你好"},
-    ("recording", "post"): {"messages": [{"role": "user", "content": "你好"}]},
+    ("turns", "post"): {"messages": [{"role": "user", "content": "你好"}]},
     ("forms", "post"): {"title": "行程安排", "fields": {"destination": "北京"}},
     ("message", "patch"): {"is_collected": True},
     ("memory", "put"): MEMORY,
@@ -25,6 +25,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("atomic-memory", "put"): {"content": "taken over"},
     ("atomic-memory", "patch"): {"content": "taken over"},
     ("shared-context-entries", "post"): {"text": "taken over"},
+    ("edit", "post"): {"content": "taken over"},
     ("working-memory", "patch"): {"current_topic": "taken over"},
     ("summary", "put"): SUMMARY,
     ("summary", "patch"): {"snippet": "taken over"},
@@ -35,6 +36,7 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     **BODIES,
     ("sessions", "post"): {},
     ("retry", "post"): {},
+    ("regenerate", "post"): {},
     ("memories", "post"): MEMORY,
     ("atomic-memories", "post"): {"content": "c"},
     ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
@@ -48,14 +50,21 @@ WITH_BODY: dict[tuple[str, str], Any] = {
 }
 """All that takes a body, and an acceptable one."""
 
-CREATED = {("messages", "post"), ("forms", "post"), ("retry", "post"), ("shared-context-entries", "post")}
+CREATED = {
+    ("messages", "post"),
+    ("forms", "post"),
+    ("retry", "post"),
+    ("regenerate", "post"),
+    ("edit", "post"),
+    ("shared-context-entries", "post"),
+}
 OPENAI = {("openai-chat-completions", "post"), ("openai-embeddings", "post"), ("openai-responses", "post")}
 """What takes bodies of OpenAI's API: tests/gateway has what of them is refused."""
 
 NOBODYS = {"openai-model"}
 """Routes whose objects are the same for everybody."""
 
-ACCEPTED = {("recording", "post"), ("import-undo", "post")}
+ACCEPTED = {("turns", "post"), ("import-undo", "post")}
 OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters and route.name not in NOBODYS]
 COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
 
@@ -135,7 +144,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.post("/memory/long-term", json={**MEMORY, "key": f"key {SECRET}"}).status_code == 201
     assert bob.post("/memory/atomic", json={"content": SECRET}).status_code == 201
     assert dump(alice.user) == before
-    assert alice.get("/chat/sessions").json()["count"] == 1
+    assert alice.get("/chat/sessions").json()["count"] == 2
     assert alice.get("/memory/atomic?status=all").json()["count"] == 2
     assert len(alice.get("/memory/atomic/search", params={"q": SECRET}).json()["results"]) == 1
     assert SECRET in alice.post("/memory/conversations/search", json=EVERYTHING).text
@@ -159,6 +168,8 @@ def test_the_tests_above_cover_every_endpoint():
         ("atomic-accept", "post"),
         ("atomic-reject", "post"),
         ("forget-candidate", "post"),
+        ("stop", "post"),
+        ("undo-edit", "post"),
     }
     assert {
         ("sessions", "get"),

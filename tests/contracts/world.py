@@ -49,7 +49,8 @@ SECRET = "紫罗兰 violet"
 
 @dataclass(frozen=True)
 class World:
-    """The IDs of what a person has. `failed` is a message that can be retried, `pending` a memory to accept.
+    """The IDs of what a person has. `failed` is a message that can be retried, `edited` one that was edited, `pending` a memory
+    to accept.
 
     `operation` is what made that memory, `proposal` one of the profile.
     """
@@ -57,6 +58,7 @@ class World:
     session: str
     reply: str
     failed: str
+    edited: str
     pending: str
     operation: str
     context: str
@@ -87,6 +89,8 @@ class World:
     def values(self, route: Route) -> dict[str, str]:
         """What to fill into the route's path, so that its owner is served."""
         known = self.ids | ({"message_id": self.reply} if route.name in ("turn", "forget-candidate") else {})
+        if route.name in ("regenerate", "undo-edit"):
+            known["message_id"] = self.edited
         if route.name in ("atomic-accept", "atomic-reject"):
             known["atomic_id"] = self.pending_atomic
         return {name: known[name] for name in route.parameters}
@@ -142,6 +146,8 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     update_settings(user=user, changes={"memory.timezone": "Asia/Shanghai"})
     # What it brings is known already: nothing else is there because of it.
     file = io.BytesIO(json.dumps({"memory": secret}).encode())
+    said = client.say(client.new_session(), secret).raise_for_status().json()["user_message"]["id"]
+    edited = client.post(f"/chat/messages/{said}/edit", json={"content": secret}).raise_for_status().json()
     past_import = create_import(user=user, file=file, name=secret, now=now)
     while run_imports(token="world"):
         pass
@@ -149,6 +155,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         session=str(session.id),
         reply=reply,
         failed=str(opened.message_id),
+        edited=edited["user_message"]["id"],
         pending=str(update.id),
         operation=str(Change.objects.get(object_id=update.id).operation),
         context=str(context.id),
