@@ -49,8 +49,8 @@ SECRET = "紫罗兰 violet"
 
 @dataclass(frozen=True)
 class World:
-    """The IDs of what a person has. `failed` is a message that can be retried, `edited` one that was edited, `pending` a
-    memory to accept.
+    """The IDs of what a person has. `failed` is a message that can be retried, `edited` one that was edited, `pending`
+    a memory to accept.
 
     `operation` is what made that memory, `proposal` one of the profile.
     """
