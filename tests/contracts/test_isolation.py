@@ -259,6 +259,7 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
     assert {name for name, rows in dump(alice.user).items() if rows} == {
         "accounts.ApiToken.user",
         "accounts.Setting.user",
+        "chat.Edit.user",
         "chat.Turn.user",
         "conversations.Message.user",
         "conversations.Session.user",
