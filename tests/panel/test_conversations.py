@@ -54,7 +54,7 @@ def test_renaming_a_session_overwrites_nothing_that_a_turn_wrote_meanwhile(
 
 def test_a_session_is_deleted_whole(client: Client, message: Message) -> None:
     url = reverse("admin:conversations_session_delete", args=[message.session_id])
-    assert client.post(url, {"confirm": message.user.get_username()}).status_code == 200
+    assert client.post(url, {"post": "yes"}).status_code == 302
     assert (Session.objects.count(), Message.objects.count()) == (0, 0)
 
 
@@ -68,7 +68,7 @@ def test_selected_sessions_are_deleted_whole(client: Client, message: Message) -
 
 def test_an_account_is_deleted_with_its_sessions(client: Client, message: Message) -> None:
     url = reverse("admin:accounts_user_delete", args=[message.user_id])
-    assert client.post(url, {"post": "yes"}).status_code == 302
+    assert client.post(url, {"confirm": message.user.get_username()}).status_code == 200
     assert (Session.objects.count(), Message.objects.count()) == (0, 0)
 
 
