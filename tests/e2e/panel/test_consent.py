@@ -4,53 +4,78 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.gateway.models import ConnectedApp
 from tests.support.http_server import HttpServer
-from tests.support.oauth import CALLBACK, App
+from tests.support.oauth import App
 
 pytestmark = pytest.mark.spec("T2", "M7")
 
 
+class Callback(ThreadingHTTPServer):
+    """The application's own little server, to which the browser is sent back, as real ones have."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.address = f"http://localhost:{self.server_port}/callback"
+        self.received: list[str] = []
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: Callback
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/callback"):
+            self.server.received.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.end_headers()
+        self.wfile.write(b"connected")
+
+    def log_message(self, *_args: Any) -> None:
+        """Say nothing."""
+
+
 @pytest.fixture
-def app(http_server: HttpServer) -> Iterator[App]:
+def callback() -> Iterator[Callback]:
+    """Where the application listens."""
+    with Callback() as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def app(http_server: HttpServer, callback: Callback) -> Iterator[App]:
     """An application that has registered."""
     with httpx2.Client(base_url=http_server.url, timeout=30) as client:
         app = App(client)
-        app.register(client_name="Claude Code").raise_for_status()
+        app.register(client_name="Claude Code", redirect_uris=[callback.address]).raise_for_status()
         yield app
-
-
-def receive(page: Page) -> list[str]:
-    """Be the application to which the browser is sent back; returns the addresses that it was sent to."""
-    received: list[str] = []
-
-    def answer(route: Route) -> None:
-        received.append(route.request.url)
-        route.fulfill(body="connected", content_type="text/plain")
-
-    page.route(re.compile(re.escape(CALLBACK)), answer)
-    return received
 
 
 def test_a_person_lets_an_application_in_and_out_again(
     app: App,
+    callback: Callback,
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],
     mei: User,
     look: dict[str, Any],
 ) -> None:
-    page = open_panel(mei, app.authorization(), **look)
-    received = receive(page)
+    page = open_panel(mei, app.authorization(redirect_uri=callback.address), **look)
     chinese = look["language"] == "zh-CN"
     expect(page.get_by_role("heading")).to_contain_text("Claude Code")
-    expect(page.locator(".consent-target")).to_contain_text("localhost:33418")
+    expect(page.locator(".consent-target")).to_contain_text(f"localhost:{callback.server_port}")
     inspect(page, "consent")
     page.get_by_role("radio").first.focus()
     page.keyboard.press("ArrowDown")  # the second choice: read only
@@ -58,10 +83,10 @@ def test_a_person_lets_an_application_in_and_out_again(
     inspect(page, "consent-read-only")
     page.get_by_role("button", name="允许" if chinese else "Allow").click()
     expect(page.get_by_text("connected")).to_be_visible()
-    (address,) = received
+    (address,) = callback.received
     code = re.search(r"code=([^&]+)", address)
     assert code is not None
-    assert app.redeem(code[1]).json()["scope"] == "read"
+    assert app.redeem(code[1], redirect_uri=callback.address).json()["scope"] == "read"
 
     page.goto("/admin/gateway/connectedapp/")
     expect(
@@ -72,13 +97,12 @@ def test_a_person_lets_an_application_in_and_out_again(
 
 
 def test_cancelling_and_errors(
-    app: App, open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
+    app: App, callback: Callback, open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
 ) -> None:
-    page = open_panel(mei, app.authorization(), language="en-US")
-    received = receive(page)
+    page = open_panel(mei, app.authorization(redirect_uri=callback.address), language="en-US")
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_text("connected")).to_be_visible()
-    assert "error=access_denied" in received[0]
+    assert "error=access_denied" in callback.received[0]
     page.goto(app.authorization(client_id="nobody"))
     expect(page.get_by_role("heading", name="This request cannot be answered")).to_be_visible()
     inspect(page, "error")
