@@ -45,7 +45,7 @@ class Role(models.TextChoices):
 
 
 class MessageStatus(models.TextChoices):
-    """`REPLACED`: edited, or answered anew, by a client that manages its own history (T3). Kept, and shown nowhere."""
+    """`REPLACED`: edited, or answered again. Kept, and shown in the panel alone."""
 
     PENDING = "pending", _("pending")
     COMPLETE = "complete", _("complete")
