@@ -17,7 +17,7 @@ from django.urls import get_resolver  # noqa: E402
 
 from apps.chat.services import stop_turns  # noqa: E402
 from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
-from apps.core.llm.client import get_chat_model  # noqa: E402
+from apps.core.llm.client import get_environment_model  # noqa: E402
 from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
 from apps.core.text.fold import warm_up as warm_up_scripts  # noqa: E402
 from apps.core.text.segment import warm_up as warm_up_words  # noqa: E402
@@ -26,7 +26,7 @@ get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
 warm_up_scripts()
 warm_up_words()
 warm_up_embedder()
-get_chat_model()
+get_environment_model()
 
 # The dictionaries stay for good: the garbage collector need not walk their million objects again and again.
 gc.collect()

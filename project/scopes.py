@@ -15,6 +15,7 @@ READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 
 SCOPES: dict[str, Mapping[str, Scope]] = {
     # Conversations
+    "models": {"get": READ},
     "sessions": {"get": READ, "post": WRITE},
     "session": {"get": READ, "patch": WRITE, "delete": WRITE},
     "messages": {"get": READ, "post": WRITE},

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "django_prometheus",
     "apps.core",
     "apps.embedded",
+    "apps.connections",
     "apps.accounts",
     "apps.conversations",
     "apps.memory",
@@ -272,6 +273,9 @@ BACKGROUND_MAX_TOKENS = env.int("BACKGROUND_MAX_TOKENS", default=2_000) or None
 OFFLINE_CHAT_MODEL = "apps.offline.model.OfflineModel"
 """What answers when no model is connected: a class that makes a `apps.core.llm.types.ChatModel`."""
 
+MODEL_DIRECTORY = "apps.connections.selectors.find_endpoints"
+"""What finds the models that were connected in the panel: a `apps.core.llm.endpoints.Directory`."""
+
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
 EMBEDDING_BASE_URL = env.str("EMBEDDING_BASE_URL", default="")
 
@@ -315,6 +319,7 @@ CELERY_TASK_ROUTES = {
     "apps.pipeline.tasks.extract": {"queue": "model"},
     "apps.pipeline.tasks.summarize": {"queue": "model"},
     "apps.memory.tasks.embed_memories": {"queue": "embedding"},
+    "apps.memory.tasks.change_embedding_model": {"queue": "embedding"},
 }
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000
@@ -340,6 +345,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.chat.tasks.fail_abandoned_turns", 30),
         ("apps.memory.tasks.expire_working_memory", 60),
         ("apps.memory.tasks.embed_memories", 30),
+        ("apps.memory.tasks.change_embedding_model", 10),
         ("apps.memory.tasks.evict_memories", 600),
         ("apps.memory.tasks.index_large_collections", 600),
         ("apps.memory.tasks.apply_retention", 86_400),

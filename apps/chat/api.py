@@ -20,12 +20,13 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.models import Edit, Turn
-from apps.chat.selectors import list_turn_figures
+from apps.chat.selectors import list_models, list_turn_figures
 from apps.chat.serializers import (
     EditRequest,
     EditSerializer,
     FormRequest,
     MessageRequest,
+    ModelChoiceSerializer,
     PromptSerializer,
     RecordingRequest,
     RestoredSerializer,
@@ -47,6 +48,7 @@ from apps.conversations.services import (
     delete_session,
     rename_session,
     set_collected,
+    set_session_model,
 )
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
@@ -63,6 +65,13 @@ MAX_KEY_CHARS = 255
 # Sessions
 
 
+class ModelsView(APIView):
+    """The chat models that a session can be set to."""
+
+    def get(self, request: Request) -> Response:
+        return Response({"results": ModelChoiceSerializer(list_models(), many=True).data})
+
+
 class SessionsView(generics.ListCreateAPIView[Session]):
     """The user's sessions, most recently active first."""
 
@@ -73,6 +82,7 @@ class SessionsView(generics.ListCreateAPIView[Session]):
         return list_sessions(get_user(self.request))
 
     def perform_create(self, serializer: BaseSerializer[Session]) -> None:
+        _check_model(serializer.validated_data.get("model", ""))
         serializer.instance = create_session(user=get_user(self.request), **serializer.validated_data)
 
 
@@ -85,12 +95,24 @@ class SessionView(APIView):
     def patch(self, request: Request, session_id: str) -> Response:
         body = SessionChangeRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        session = rename_session(user=get_user(request), session_id=read_uuid(session_id), **body.validated_data)
+        changes = body.validated_data
+        user, key = get_user(request), read_uuid(session_id)
+        _check_model(changes.get("model", ""))
+        session = get_session(user, key)
+        if "title" in changes:
+            session = rename_session(user=user, session_id=key, title=changes["title"])
+        if "model" in changes:
+            session = set_session_model(user=user, session_id=key, model=changes["model"])
         return Response(SessionSerializer(session).data)
 
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
+
+
+def _check_model(name: str) -> None:
+    if name and all(choice.name != name for choice in list_models()):
+        raise InvalidInput("This model is not connected.", fields={"model": ["This model is not connected."]})
 
 
 class ContextView(APIView):

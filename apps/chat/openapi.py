@@ -13,6 +13,7 @@ from apps.chat.serializers import (
     FormReplySerializer,
     FormRequest,
     MessageRequest,
+    ModelChoicesSerializer,
     PromptSerializer,
     RecordingReportSerializer,
     RecordingRequest,
@@ -59,7 +60,9 @@ SESSION = {
     "created_at": "2026-11-20T18:02:11.402913Z",
     "last_active_at": "2026-11-20T18:05:47.118204Z",
     "temporary": False,
+    "model": "",
 }
+MODEL = {"name": "deepseek-chat", "server": "DeepSeek", "default": True}
 MESSAGE = {
     "id": MESSAGE_ID,
     "session_id": SESSION_ID,
@@ -234,6 +237,14 @@ def _too_long(name: str) -> Problem:
 
 
 OPERATIONS = {
+    "GET /chat/models": Operation(
+        id="list_models",
+        summary="List the chat models",
+        tag=TAG,
+        description="The models that a session can be set to: what administrators connected, and the model of the "
+        "environment. The default one comes first; it answers in every session whose `model` is empty.",
+        answers={200: Answer(ModelChoicesSerializer, {"results": [MODEL]})},
+    ),
     "GET /chat/sessions": Operation(
         id="list_sessions",
         summary="List sessions",
@@ -258,7 +269,8 @@ OPERATIONS = {
     ),
     "PATCH /chat/sessions/{session_id}": Operation(
         id="update_session",
-        summary="Rename a session",
+        summary="Change a session",
+        description="What is left out stays as it is.",
         tag=TAG,
         parameters=[SESSION_PATH],
         body=Body(SessionChangeRequest, {"title": "Dinner for Anna"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
@@ -12,10 +13,12 @@ from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
 from apps.chat.models import Turn
 from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.connections.selectors import list_chat_models
 from apps.conversations.models import MessageStatus
 from apps.conversations.selectors import get_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
+from apps.core.llm.client import get_environment_name
 
 # Written by hand: the ORM takes 2 ms to compose this union, PostgreSQL a tenth of one to answer it.
 CONFIGURATION = """
@@ -37,6 +40,24 @@ def get_turn_configuration(user: User) -> tuple[MemorySettings, StrategyTable]:
     rows = [(kind, key, json.loads(value)) for kind, key, value in found]
     table = {key: ReplyStrategy(**value) for kind, key, value in rows if kind == "strategy"}
     return resolve_settings((key, value) for kind, key, value in rows if kind != "strategy"), table
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A chat model that one may choose for a session. `server`: where it is connected; "" for the environment's."""
+
+    name: str
+    server: str
+    default: bool
+
+
+def list_models() -> list[ModelChoice]:
+    """Return the chat models there are: the default one first, the others by name. One query."""
+    connected = [ModelChoice(row.name, row.server.name, row.is_default) for row in list_chat_models()]
+    here = get_environment_name()
+    if all(choice.name != here for choice in connected):
+        connected.append(ModelChoice(here, "", default=not any(choice.default for choice in connected)))
+    return sorted(connected, key=lambda choice: (not choice.default, choice.name))
 
 
 def list_turn_figures(user: User, session_id: uuid.UUID) -> QuerySet[Turn]:

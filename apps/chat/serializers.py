@@ -45,6 +45,20 @@ class MessageRequest(KnownFieldsSerializer):
         return check_content(content)
 
 
+class ModelChoiceSerializer(serializers.Serializer[Any]):
+    """A chat model that a session can be set to."""
+
+    name = serializers.CharField(help_text="What a session's `model` is set to.")
+    server = serializers.CharField(help_text="Where it is connected; empty for the model of the environment.")
+    default = serializers.BooleanField(help_text="Whether it answers where no model is chosen.")
+
+
+class ModelChoicesSerializer(serializers.Serializer[Any]):
+    """All models that a session can be set to."""
+
+    results = ModelChoiceSerializer(many=True)
+
+
 class RetryRequest(KnownFieldsSerializer):
     """How to answer."""
 

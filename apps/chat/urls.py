@@ -5,6 +5,7 @@ from django.urls import path
 from apps.chat import api
 
 urlpatterns = [
+    path("models", api.ModelsView.as_view(), name="models"),
     path("sessions", api.SessionsView.as_view(), name="sessions"),
     path("sessions/<str:session_id>", api.SessionView.as_view(), name="session"),
     path("sessions/<str:session_id>/messages", api.MessagesView.as_view(), name="messages"),

@@ -10,9 +10,14 @@ from django.db.models.functions import MD5
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from apps.conversations.types import MAX_MODEL_CHARS
+
 
 class Session(models.Model):
-    """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7)."""
+    """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7).
+
+    `model`: the name of the chat model that its owner chose for it; "" leaves it to the default one.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(
@@ -20,6 +25,7 @@ class Session(models.Model):
     )
     title = models.CharField(_("title"), max_length=200, blank=True, default="")
     temporary = models.BooleanField(_("temporary"), default=False)
+    model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     last_active_at = models.DateTimeField(_("last active at"), default=timezone.now, editable=False)
     last_position = models.PositiveIntegerField(default=0, editable=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_shown_status
-from apps.conversations.types import MAX_TITLE_CHARS
+from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.fields import StrictBooleanField, StrictCharField
 from apps.core.serializers import KnownFieldsSerializer
 
@@ -21,16 +23,30 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
         required=False, default=False, help_text="Reads and writes no memory, and is deleted after it has been idle."
     )
 
+    model = StrictCharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_MODEL_CHARS,
+        default="",
+        help_text="Chat model that answers here, as `GET /chat/models` names it; empty for the default one.",
+    )
+
     class Meta:
         model = Session
-        fields = ("id", "title", "created_at", "last_active_at", "temporary")
+        fields = ("id", "title", "created_at", "last_active_at", "temporary", "model")
         read_only_fields = ("id", "created_at", "last_active_at")
 
 
 class SessionChangeRequest(KnownFieldsSerializer):
-    """A new title for a session."""
+    """What a person can change of a session; what is left out stays as it is."""
 
-    title = StrictCharField(allow_blank=True, max_length=MAX_TITLE_CHARS)
+    title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
+    model = StrictCharField(required=False, allow_blank=True, max_length=MAX_MODEL_CHARS)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("One of the fields is required.")
+        return attrs
 
 
 class MessageSerializer(serializers.ModelSerializer[Message]):

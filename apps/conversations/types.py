@@ -8,6 +8,7 @@ from datetime import datetime
 
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
+MAX_MODEL_CHARS = 200
 MAX_AUTO_TITLE_CHARS = 60
 """Of a title that an untitled session takes from its first message."""
 
@@ -19,7 +20,7 @@ class OpenRound:
     `position` is the message's; the reply's place right after it is reserved. `attempt` is the fencing token of
     this run: only the run that holds the newest one may store a reply. `data_epoch` is its owner's: a reply to
     something erased meanwhile is not stored (R3). `alternates`: a reply that came meanwhile gives way to this run's.
-    `learned`: the message was left to be learned from before.
+    `model`: the chat model that the session is set to. `learned`: the message was left to be learned from before.
     """
 
     message_id: uuid.UUID
@@ -32,6 +33,7 @@ class OpenRound:
     is_collected: bool
     temporary: bool
     data_epoch: int
+    model: str = ""
     alternates: bool = False
     learned: bool = False
 

@@ -24,6 +24,7 @@ from apps.memory.commands import (
 )
 from apps.memory.copies import CopyHolder, MemoryCopy, register_copy_holder
 from apps.memory.embeddings.messages import forget_embeddings, prepare_embeddings, store_embeddings
+from apps.memory.embeddings.reembedding import begin_reembedding
 from apps.memory.history.authorship import changed_by, collect_operations
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
@@ -76,6 +77,7 @@ __all__ = [
     "append_entry",
     "apply_recorded_commands",
     "archive_working_memory",
+    "begin_reembedding",
     "bring_back_atomic_memory",
     "bring_back_memory",
     "changed_by",

@@ -9,6 +9,10 @@ from apps.memory import archive, life_cycle
 from apps.memory.embeddings import retention
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.embeddings.indexing import index_large_collections as put_into_index
+from apps.memory.embeddings.reembedding import continue_reembedding
+
+SECONDS_AT_ONCE = 20.0
+"""How long changing the embedding model keeps a worker before what waits gets its turn."""
 
 
 @shared_task
@@ -21,6 +25,15 @@ def expire_working_memory() -> int:
 def embed_memories() -> int:
     """Make the vectors that memories lack (V2)."""
     return fill_missing()
+
+
+@shared_task
+def change_embedding_model() -> bool:
+    """Go on with the change to another embedding model that was decided in the panel (V2); again while some is left."""
+    is_left = continue_reembedding(seconds=SECONDS_AT_ONCE)
+    if is_left:
+        change_embedding_model.delay()
+    return is_left
 
 
 @shared_task

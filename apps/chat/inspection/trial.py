@@ -19,6 +19,7 @@ from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.types import Window
+from apps.core.llm.client import choose_chat_model
 from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory
 from apps.memory.working.types import Variables
 
@@ -27,8 +28,8 @@ from apps.memory.working.types import Variables
 class Stage:
     """Where a message would be said. `session_id` None: in a session that does not exist yet.
 
-    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `said`: what was said there before,
-    oldest first.
+    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `model`: what the session is set
+    to. `said`: what was said there before, oldest first.
     """
 
     session_id: uuid.UUID | None
@@ -37,6 +38,7 @@ class Stage:
     strategy: ReplyStrategy | None
     working: WorkingMemorySnapshot | None
     recalls: bool
+    model: str = ""
     said: Sequence[str] = ()
 
 
@@ -46,10 +48,11 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
     Raises `NotFound` for a session that is not theirs.
     """
     settings, table = get_turn_configuration(user)
-    working, recalls, said = None, True, list[str]()
+    working, recalls, said, model = None, True, list[str](), ""
     if session_id is not None:
         said = list_said(get_window(user, session_id, limit=settings.context_limit))
-        recalls = not get_session(user, session_id).temporary
+        session = get_session(user, session_id)
+        recalls, model = not session.temporary, session.model
         working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
     strategy = None
     if django_settings.USE_MEMORY_EMOTION_SYSTEM:
@@ -63,6 +66,7 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
         strategy=strategy,
         working=working,
         recalls=recalls,
+        model=model,
         said=said,
     )
 
@@ -99,5 +103,11 @@ def try_context(
         now=now,
         recalls=stage.recalls,
         recalled=recalled,
-        tools=offer_tools(settings=settings, strategy=stage.strategy, reads=stage.recalls, writes=stage.recalls),
+        tools=offer_tools(
+            settings=settings,
+            strategy=stage.strategy,
+            reads=stage.recalls,
+            writes=stage.recalls,
+            chosen=choose_chat_model(preferred=stage.model),
+        ),
     )

@@ -34,7 +34,6 @@ from apps.conversations.services import fail_round
 from apps.conversations.services.client_histories import ClientHistory
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
-from apps.core.llm.client import get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
@@ -174,11 +173,12 @@ class TurnRun:
 
         The end of the answer is held back until the reply is stored: the client's next request continues from it.
         """
-        model, start = get_chat_model(), time.perf_counter()
+        model, start = turn.chosen.model, time.perf_counter()
         answer, held = RelayedAnswer(), list[dict[str, Any]]()
         system, *earlier, _message = turn.context.messages
         new_only = turn.client is not None and turn.client.given.is_new_only
-        sent = add_layers(body, system.content, earlier=earlier if new_only else [])
+        asked = {**body, "model": turn.chosen.other}
+        sent = add_layers(asked, system.content, earlier=earlier if new_only else [])
         async for event in relay(model, sent):
             answer.see(event)
             timings.setdefault("first_token_ms", milliseconds_since(start))
@@ -192,7 +192,7 @@ class TurnRun:
             await in_database(keep_for_tools, turn, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
-            said = Answer(reply=answer.text, analysis=None, model=answer.model or model.name)
+            said = Answer(reply=answer.text, analysis=None, model=answer.model or turn.chosen.name)
             result = await self._store(turn, said, timings=timings)
         for event in held:
             self._events.put_nowait(Relayed(event))
@@ -200,11 +200,11 @@ class TurnRun:
 
     async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> Answer:
         """Return the model's answer, whose reply was sent as it came."""
-        model = get_chat_model()
+        model = turn.chosen.model
         start = time.perf_counter()
         answer = await self._stream(turn, model=model, start=start, timings=timings)
         timings["model_ms"] = milliseconds_since(start)
-        return replace(answer, model=model.name)
+        return replace(answer, model=turn.chosen.name)
 
     async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
         """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
@@ -226,7 +226,7 @@ class TurnRun:
         if client.max_tokens is not None:
             limit = min(client.max_tokens + ANALYSIS_TOKENS, limit or client.max_tokens + ANALYSIS_TOKENS)
         request = ModelRequest(
-            messages=turn.context.messages, max_tokens=limit, model=client.model, options=client.options
+            messages=turn.context.messages, max_tokens=limit, model=turn.chosen.other, options=client.options
         )
         runner = ToolRunner(turn)
         try:

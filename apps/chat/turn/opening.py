@@ -28,6 +28,7 @@ from apps.conversations.services import create_session, fail_round, open_round, 
 from apps.conversations.services.client_histories import find_session, open_client_round, open_round_again
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
+from apps.core.llm.client import ChosenModel, choose_chat_model
 from apps.core.text.commands import is_only_list
 from apps.memory.selectors import (
     QueryEmbedding,
@@ -143,6 +144,7 @@ def open_form_turn(
         archive_working_memory(user=user, session_id=session_id, now=now)
     working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now)
     strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    chosen = choose_chat_model(preferred=session.model)
     reading = time.perf_counter()
     context = read_context(
         user,
@@ -157,7 +159,9 @@ def open_form_turn(
         recalls=not session.temporary,
         submitted=Form(title=title, fields=fields),
         # The reply to a form learns nothing, so it writes nothing either.
-        tools=offer_tools(settings=settings, strategy=strategy, reads=not session.temporary, writes=False),
+        tools=offer_tools(
+            settings=settings, strategy=strategy, reads=not session.temporary, writes=False, chosen=chosen
+        ),
     )
     return OpenTurn(
         user=user,
@@ -168,6 +172,7 @@ def open_form_turn(
         strategy=strategy,
         working=working,
         context=context,
+        chosen=chosen,
         remembers=False,
         opened_at=now,
         opening=_measure(start, reading=reading),
@@ -233,6 +238,7 @@ def _open_unstored(
 ) -> OpenTurn:
     """Prepare a reply that leaves nothing behind: memories are read, and nothing is stored, counted or learned."""
     strategy = get_strategy(None, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
+    chosen = choose_chat_model(asked=request.model)
     session_id, reading = uuid.uuid4(), time.perf_counter()
     context = read_context(
         user,
@@ -246,7 +252,7 @@ def _open_unstored(
         now=now,
         recalls=True,
         client=_make_prompt(request, lines=()),
-        tools=_offer(request, settings=settings, strategy=strategy, reads=True, writes=False),
+        tools=_offer(request, settings=settings, strategy=strategy, reads=True, writes=False, chosen=chosen),
     )
     return OpenTurn(
         user=user,
@@ -257,6 +263,7 @@ def _open_unstored(
         strategy=strategy if request.relayed is None else None,
         working=None,
         context=context,
+        chosen=chosen,
         remembers=False,
         opened_at=now,
         opening=_measure(start, reading=reading),
@@ -283,12 +290,12 @@ def _offer(
     strategy: ReplyStrategy | None,
     reads: bool,
     writes: bool,
+    chosen: ChosenModel,
 ) -> tuple[str, ...]:
     """The tools that the model may call; none where a client's own request is passed on (T3)."""
     if request is not None and request.relayed is not None:
         return ()
-    model = request.model if request else ""
-    return offer_tools(settings=settings, strategy=strategy, reads=reads, writes=writes, model=model)
+    return offer_tools(settings=settings, strategy=strategy, reads=reads, writes=writes, chosen=chosen)
 
 
 def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
@@ -311,7 +318,11 @@ def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: dat
         now=now,
         recalls=not session.temporary,
         tools=offer_tools(
-            settings=settings, strategy=strategy, reads=not session.temporary, writes=not session.temporary
+            settings=settings,
+            strategy=strategy,
+            reads=not session.temporary,
+            writes=not session.temporary,
+            chosen=choose_chat_model(preferred=session.model),
         ),
     )
 
@@ -333,6 +344,7 @@ def _prepare(
     relayed = request is not None and request.relayed is not None
     strategy = get_strategy(working.last_emotion, table=table) if working else None
     try:
+        chosen = choose_chat_model(asked=request.model if request else "", preferred=opened.model)
         # Before the prompt is built: it says what was done, and recalls what was just stored (L9).
         obeys = strategy is not None and not opened.temporary
         commands = obey_message(user=user, opened=opened, settings=settings, now=now) if obeys else []
@@ -363,6 +375,7 @@ def _prepare(
                     strategy=strategy,
                     reads=not opened.temporary,
                     writes=not opened.temporary,
+                    chosen=chosen,
                 ),
             )
     except Exception:
@@ -377,6 +390,7 @@ def _prepare(
         strategy=None if relayed else strategy,
         working=working,
         context=context,
+        chosen=chosen,
         remembers=not opened.temporary,
         opened_at=now,
         opening=_measure(start, reading=reading),

@@ -15,6 +15,7 @@ from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
+from apps.core.llm.client import ChosenModel
 from apps.memory.selectors import WorkingMemorySnapshot
 from apps.memory.services import CommandResult
 
@@ -82,11 +83,11 @@ class ClientRequest:
 class OpenTurn:
     """A turn whose message is stored and whose prompt is ready: all that is needed without the database.
 
-    `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off (E6).
-    `remembers`: whether what the model learned may be stored (not in a temporary session, C7). `opened_at`: when what
-    is remembered was read; `opening`: the milliseconds that took, by phase. `commands`: what the message told the
-    memory to do, and what was done (L9). `reply`: the reply, where the turn composed it itself and asks no model.
-    `client`: what an OpenAI client asked for besides (T3).
+    `round` is None for the reply to a form (H1). `strategy` and `working` are None when the memory system is off
+    (E6). `chosen`: the model that answers. `remembers`: whether what the model learned may be stored (not in a
+    temporary session, C7). `opened_at`: when what is remembered was read; `opening`: the milliseconds that took, by
+    phase. `commands`: what the message told the memory to do, and what was done (L9). `reply`: the reply, where the
+    turn composed it itself and asks no model. `client`: what an OpenAI client asked for besides (T3).
     """
 
     user: User
@@ -97,6 +98,7 @@ class OpenTurn:
     strategy: ReplyStrategy | None
     working: WorkingMemorySnapshot | None
     context: Context
+    chosen: ChosenModel
     remembers: bool
     opened_at: datetime
     opening: Mapping[str, float]

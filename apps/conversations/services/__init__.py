@@ -33,7 +33,7 @@ WITH opened AS (
         last_active_at = GREATEST(last_active_at, %(now)s),
         title = CASE WHEN title = '' THEN %(title)s ELSE title END
     WHERE id = %(session)s AND user_id = %(user)s
-    RETURNING id, user_id, last_position, temporary
+    RETURNING id, user_id, last_position, temporary, model
 ), said AS (
     INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position,
                               idempotency_key, attempt, lease_until)
@@ -56,7 +56,7 @@ WITH opened AS (
     ORDER BY position DESC
     LIMIT 1
 )
-SELECT said.position, opened.temporary, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
+SELECT said.position, opened.temporary, opened.model, (SELECT data_epoch FROM accounts_user WHERE id = %(user)s),
        (SELECT jsonb_agg(jsonb_build_array(id, role, content, reply_to_id) ORDER BY position)
         FROM (SELECT * FROM earlier UNION ALL SELECT * FROM summary) AS before)
 FROM said, opened
@@ -95,9 +95,9 @@ class AlreadySent(Conflict):
     """A message with the same idempotency key is there: its outcome is the answer to this one too (C6)."""
 
 
-def create_session(*, user: User, title: str = "", temporary: bool = False) -> Session:
+def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
     """Start a conversation with a new unique ID and an empty window (C2)."""
-    return Session.objects.create(user=user, title=title, temporary=temporary)
+    return Session.objects.create(user=user, title=title, temporary=temporary, model=model)
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
@@ -125,6 +125,12 @@ def keep_sessions(user: User) -> None:
 def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
     """Give the session another title."""
     Session.objects.filter(user=user, id=session_id).update(title=title)
+    return get_session(user, session_id)
+
+
+def set_session_model(*, user: User, session_id: uuid.UUID, model: str) -> Session:
+    """Have another chat model answer in the session from now on; "" is the default one."""
+    Session.objects.filter(user=user, id=session_id).update(model=model)
     return get_session(user, session_id)
 
 
@@ -199,7 +205,7 @@ def open_round(
         raise
     if not rows:
         raise NotFound("This session does not exist.")
-    ((position, temporary, data_epoch, earlier),) = rows
+    ((position, temporary, model, data_epoch, earlier),) = rows
     window = make_window(
         (
             (uuid.UUID(key), role, text, reply_to and uuid.UUID(reply_to))
@@ -218,6 +224,7 @@ def open_round(
         is_collected=False,
         temporary=temporary,
         data_epoch=data_epoch,
+        model=model,
     )
     return opened, window
 
@@ -252,6 +259,7 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
         is_collected=message.is_collected,
         temporary=session.temporary,
         data_epoch=user.data_epoch,
+        model=session.model,
     )
 
 

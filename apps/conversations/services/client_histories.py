@@ -345,6 +345,7 @@ def _take_up(user: User, session: Session, message_id: uuid.UUID, *, now: dateti
         is_collected=message.is_collected,
         temporary=session.temporary,
         data_epoch=user.data_epoch,
+        model=session.model,
         alternates=True,
         learned=message.status == MessageStatus.COMPLETE,
     )

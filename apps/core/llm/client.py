@@ -1,9 +1,9 @@
-"""The chat model that the settings select."""
+"""The chat model that answers: one that was connected in the panel, or the one that the environment selects."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,12 +11,53 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.endpoints import CONNECTED, DEFAULT, Endpoint, find_endpoints
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.types import ChatModel, ModelRequest
 
+OFFLINE = "offline"
+FROM_ENVIRONMENT = "environment"
+"""What the environment's model is called while nothing names it: its server lists it when it is first asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """Who answers a turn. `other`: another model of the same server, as `ModelRequest.model`; "" for `model` itself."""
+
+    model: ChatModel
+    other: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name that is asked for; "" where the server has not been asked yet what it has."""
+        return self.other or self.model.name
+
 
 def get_chat_model() -> ChatModel:
-    """Return the model that answers: the remote one if there is a key or a base URL, else the offline rules.
+    """Return the default model: the connected one, else that of the environment. One query; not from an event loop."""
+    return choose_chat_model().model
+
+
+def choose_chat_model(*, asked: str = "", preferred: str = "") -> ChosenModel:
+    """Return the model for a turn. One query; not from an event loop.
+
+    `asked`: as a client named it; a name that nobody knows here is one of the default model's server. `preferred`: what
+    the session is set to, where a client names none; one that is no longer there counts as none.
+    """
+    found = find_endpoints("chat", asked, preferred)
+    for name in filter(None, (asked, preferred)):
+        if name in found:
+            return ChosenModel(_connect(found[name]))
+        if name == get_environment_name():
+            return ChosenModel(get_environment_model())
+        if name == asked:
+            break
+    default = _connect(found[DEFAULT]) if DEFAULT in found else get_environment_model()
+    return ChosenModel(default, other=asked if asked != default.name else "")
+
+
+def get_environment_model() -> ChatModel:
+    """Return the model that the environment selects: the remote one if there is a key or a base URL, else the rules.
 
     Reads ``OPENAI_API_KEY``, ``OPENAI_BASE_URL`` and ``CHAT_MODEL``; empty counts as none (SPEC, environment). The
     same settings give the same object, which keeps its connections. A server calls this once while it starts, so that
@@ -29,6 +70,13 @@ def get_chat_model() -> ChatModel:
     )
 
 
+def get_environment_name() -> str:
+    """Return what the environment's model is called where one chooses among models."""
+    if not settings.OPENAI_BASE_URL.strip() and not settings.OPENAI_API_KEY.strip():
+        return OFFLINE
+    return settings.CHAT_MODEL.strip() or FROM_ENVIRONMENT
+
+
 def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     """Return the JSON object that the model answers `request` with: for background work, outside any event loop.
 
@@ -37,9 +85,10 @@ def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     reason ``cut_off`` where that was not enough either, and with ``bad_answer`` for anything but valid JSON: what had
     to be guessed must not be remembered (E5).
     """
+    model = get_chat_model()
     limit = request.max_tokens or settings.BACKGROUND_MAX_TOKENS
     for tokens in (limit, limit and limit * 2):
-        text, cut_off = asyncio.run(_complete(replace(request, max_tokens=tokens, whole=True)))
+        text, cut_off = asyncio.run(_complete(model, replace(request, max_tokens=tokens, whole=True)))
         result = read_json_object(text)
         if result.value is not None and not result.repaired:
             return result.value
@@ -49,17 +98,28 @@ def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     raise cut_off
 
 
-async def _complete(request: ModelRequest) -> tuple[str, ModelUnavailable | None]:
+async def _complete(model: ChatModel, request: ModelRequest) -> tuple[str, ModelUnavailable | None]:
     """Return the answer and, where it reached its limit, the error that says so."""
     pieces: list[str] = []
     try:
-        async for piece in get_chat_model().stream(request):
+        async for piece in model.stream(request):
             pieces.append(piece)  # noqa: PERF401 - what came before an error is wanted, too
     except ModelUnavailable as error:
         if error.fields.get("reason") != "cut_off":
             raise
         return "".join(pieces), error
     return "".join(pieces), None
+
+
+def _connect(endpoint: Endpoint) -> ChatModel:
+    return _connect_chat_model(base_url=endpoint.base_url, api_key=endpoint.api_key, model=endpoint.model)
+
+
+@lru_cache(maxsize=64)
+def _connect_chat_model(*, base_url: str, api_key: str, model: str) -> ChatModel:
+    from apps.core.llm.openai import OpenAIChatModel
+
+    return OpenAIChatModel(base_url=base_url, api_key=api_key, model=model, blame=CONNECTED)
 
 
 @lru_cache(maxsize=8)

@@ -41,8 +41,8 @@ _TOOLS_UNAVAILABLE = re.compile(r"--jinja|tools? param|constraints with tools", 
 """How llama.cpp says with a status of its own failures that it was not set up for tools."""
 
 _HINTS = {
-    401: " Check OPENAI_API_KEY.",
-    403: " Check OPENAI_API_KEY.",
+    401: " Check {key}.",
+    403: " Check {key}.",
     404: " Check {address} and {model}.",
     429: " Try again later.",
 }
@@ -53,6 +53,7 @@ class Blame:
     """What somebody who reads about a failure can change, and what was expected."""
 
     address: str = "OPENAI_BASE_URL"
+    key: str = "OPENAI_API_KEY"
     model: str = "CHAT_MODEL"
     answer: str = "chat completion"
 
@@ -111,7 +112,7 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
     if isinstance(cause, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
         return Failure("unreachable", f"{blame.address} is no usable address: {server}")
     if isinstance(cause, httpx2.LocalProtocolError | UnicodeEncodeError):
-        return Failure("refused", "OPENAI_API_KEY contains characters that cannot be sent.")
+        return Failure("refused", f"{blame.key[:1].upper()}{blame.key[1:]} contains characters that cannot be sent.")
     if isinstance(error, openai.APIConnectionError):
         return Failure("dropped", f"The model server at {server} dropped the connection.", transient=True)
     if isinstance(error, openai.APIError):  # an error event in the stream
@@ -124,7 +125,7 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
 def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, blame: Blame) -> Failure:
     status = error.status_code
     detail = _shorten(error.message, secret=secret)
-    hint = _HINTS.get(status, "").format(address=blame.address, model=blame.model)
+    hint = _HINTS.get(status, "").format(address=blame.address, key=blame.key, model=blame.model)
     reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
     if status in {408, 409}:
         reason = "server_error"

@@ -19,7 +19,7 @@ import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.failures import Failure, describe_failure
+from apps.core.llm.failures import CHAT, Blame, Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
 from apps.core.llm.tool_calls import CallAssembler
 from apps.core.llm.types import ModelRequest, ToolCall
@@ -81,8 +81,8 @@ class Retries:
 class OpenAIChatModel:
     """A chat model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept per event loop.
 
-    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: "" takes the first the server lists. `sleep`: waits between
-    attempts.
+    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: "" takes the first the server lists. `blame`: what an error
+    tells to check. `sleep`: waits between attempts.
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class OpenAIChatModel:
         base_url: str = "",
         api_key: str = "",
         model: str = "",
+        blame: Blame = CHAT,
         timeouts: Timeouts = Timeouts(),
         retries: Retries = Retries(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -98,6 +99,7 @@ class OpenAIChatModel:
         self.name = model
         self._base_url = base_url or DEFAULT_BASE_URL
         self._api_key = api_key
+        self._blame = blame
         self._timeouts = timeouts
         self._retries = retries
         self._sleep = sleep
@@ -312,7 +314,7 @@ class OpenAIChatModel:
         return asyncio.timeout_at(min(asyncio.get_running_loop().time() + seconds, deadline))
 
     def _describe(self, error: Exception) -> Failure:
-        return describe_failure(error, server=self.server, secret=self._api_key)
+        return describe_failure(error, server=self.server, secret=self._api_key, blame=self._blame)
 
     def _ask_for_less(self, asked: _Asked, failure: Failure, *, request: ModelRequest, model: str) -> _Asked | None:
         """Return the form of the request that might be accepted instead; None if the form is not to blame.

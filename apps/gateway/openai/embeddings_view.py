@@ -8,6 +8,7 @@ import structlog
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.gateway.openai.base import OpenAIView
@@ -21,9 +22,9 @@ class EmbeddingsView(OpenAIView):
 
     async def post(self, request: Request) -> Response:
         """Embed the texts of ``input``."""
-        given = read_embedding_request(request.data, active=get_embedder_name())
+        given = read_embedding_request(request.data, active=await in_database(get_embedder_name))
         try:
-            embedder = get_embedder()
+            embedder = await in_database(get_embedder)
             vectors = await asyncio.to_thread(embed_texts, given, embedder)
         except ModelUnavailable as error:
             # What its server said is for who runs this, as in a turn.

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from django.conf import settings
-
+from apps.chat.selectors import list_models as list_choices
+from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.client import get_chat_model
+from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model
 from apps.core.llm.embedding.client import get_embedder_name
+from apps.core.llm.types import ChatModel
 
 DEFAULT_MODEL = "jiyi"
-"""A name that stands for the configured model, whatever it is."""
-
-
-def name_default_models() -> frozenset[str]:
-    """Return the names that stand for the configured model: without a server every name does."""
-    return frozenset({"", DEFAULT_MODEL, get_chat_model().name})
+"""A name that stands for the default model, whatever it is."""
 
 
 async def list_models() -> list[str]:
-    """Return the names: the configured model's first, that of the embedding model last.
+    """Return the names: the default model's first, then what one may choose, what its server has, the embedding model.
 
     A server that lists none is no reason to list nothing.
     """
-    model = get_chat_model()
-    configured = settings.CHAT_MODEL.strip() or model.name
+    model, choices, embedder = await in_database(_read_names)
+    configured = model.name
     found: list[str] = []
     if hasattr(model, "list_models"):
         try:
@@ -31,4 +27,9 @@ async def list_models() -> list[str]:
         except ModelUnavailable:
             if not configured:
                 raise
-    return list(dict.fromkeys(filter(None, [configured, *found, DEFAULT_MODEL, get_embedder_name()])))
+    return list(dict.fromkeys(filter(None, [configured, *choices, *found, DEFAULT_MODEL, embedder])))
+
+
+def _read_names() -> tuple[ChatModel, list[str], str]:
+    choices = [choice.name for choice in list_choices() if choice.name != FROM_ENVIRONMENT]
+    return get_chat_model(), choices, get_embedder_name()

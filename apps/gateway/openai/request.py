@@ -10,6 +10,7 @@ from apps.chat.services import ClientRequest, read_instructions
 from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import RecordedMessage
 from apps.gateway.openai.errors import refuse
+from apps.gateway.openai.models import DEFAULT_MODEL
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _SYSTEM = frozenset({"system", "developer"})
@@ -50,10 +51,10 @@ def without_ours(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if name not in _ADDRESSED_TO_US}
 
 
-def read_chat_request(body: Any, *, default_models: frozenset[str], whole: bool) -> ChatRequest:
+def read_chat_request(body: Any, *, whole: bool) -> ChatRequest:
     """Return what `body` asks for. Raises `InvalidInput` naming the parameter in ``fields``.
 
-    `default_models`: names that stand for the configured model. `whole`: the client always sends all of a conversation.
+    `whole`: the client always sends all of a conversation.
     """
     if not isinstance(body, Mapping):
         refuse("The body must be a JSON object.", "body")
@@ -66,7 +67,7 @@ def read_chat_request(body: Any, *, default_models: frozenset[str], whole: bool)
     model = body.get("model") or ""
     if not isinstance(model, str):
         refuse("model must be a string.", "model")
-    kept = {**body, "model": "" if model in default_models else model}
+    kept = {**body, "model": "" if model == DEFAULT_MODEL else model}
     return ChatRequest(
         body=kept,
         stream=stream,

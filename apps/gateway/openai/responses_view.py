@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework.request import Request
@@ -23,7 +22,7 @@ from apps.conversations.models import MessageStatus
 from apps.conversations.selectors import get_shown_status
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound
-from apps.core.llm.client import get_chat_model
+from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
 from apps.core.sse import encode_event, stream_frames
@@ -32,7 +31,7 @@ from apps.gateway.housekeeping import read_task
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import count_usage, describe_turn
 from apps.gateway.openai.errors import PreviousResponseNotFound, describe_error, refuse
-from apps.gateway.openai.models import DEFAULT_MODEL, name_default_models
+from apps.gateway.openai.models import DEFAULT_MODEL
 from apps.gateway.openai.request import ChatRequest, render_content
 from apps.gateway.openai.responses.answer import Event, ResponseBuilder, render_stored
 from apps.gateway.openai.responses.continuing import Place, continue_response
@@ -56,11 +55,12 @@ class ResponsesView(OpenAIView):
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the input. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
-        base_url = settings.OPENAI_BASE_URL.strip() or DEFAULT_BASE_URL
-        given = read_response_request(request.data, limit_name=name_token_limit(base_url))
+        default = await in_database(get_chat_model)
+        limit_name = name_token_limit(getattr(default, "server", DEFAULT_BASE_URL))
+        given = read_response_request(request.data, limit_name=limit_name)
         place = await in_database(_find_place, user, given)
         whole = place.is_branch or sends_whole_chat(request.headers)
-        chat = given.to_chat(place.messages, default_models=name_default_models(), whole=whole)
+        chat = given.to_chat(place.messages, whole=whole)
         if place.session_id is not None and chat.conversation is None:
             refuse("input must have a message of the user or results of calls.", "input")
         # Before the session: clients ask for search queries and the like before a chat's first message.
@@ -75,7 +75,7 @@ class ResponsesView(OpenAIView):
             id=uuid.uuid4(),
             previous=read_response_name(given.previous or ""),
             after=place.after,
-            model=conversation.model or get_chat_model().name,
+            model=conversation.model or default.name,
             metadata=given.metadata,
         )
         opening = partial(
@@ -86,7 +86,7 @@ class ResponsesView(OpenAIView):
             response=response,
             now=timezone.now(),
         )
-        return await _answer_turn(given, opening, user=user, key=response.id, model=response.model)
+        return await _answer_turn(given, opening, user=user, key=response.id)
 
 
 class ResponseView(OpenAIView):
@@ -149,12 +149,12 @@ def _find_session(user: User, place: Place, headers: Mapping[str, str]) -> uuid.
 
 
 async def _answer_turn(
-    given: ResponseRequest, opening: Callable[[], OpenTurn], *, user: User, key: uuid.UUID, model: str
+    given: ResponseRequest, opening: Callable[[], OpenTurn], *, user: User, key: uuid.UUID
 ) -> HttpResponseBase:
     run = services.start_turn(opening)
     turn = await run.opened()
     headers = {SESSION_HEADER: str(turn.session_id)} if given.stored else {}
-    builder = _begin(given, key=key, model=model)
+    builder = _begin(given, key=key, model=turn.chosen.name)
     if not given.stream:
         return Response(await _collect(_build(run.events(), run, turn, builder, user=user)), headers=headers)
     first, events = await peek(run.events())
@@ -219,8 +219,9 @@ def _begin(given: ResponseRequest, *, key: uuid.UUID, model: str) -> ResponseBui
 
 async def _answer_plainly(given: ResponseRequest, chat: ChatRequest) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
-    answer = relay(get_chat_model(), chat.relayed_body)
-    builder = _begin(given, key=uuid.uuid4(), model=chat.body["model"] or get_chat_model().name)
+    chosen = await in_database(choose_chat_model, asked=chat.body["model"])
+    answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other})
+    builder = _begin(given, key=uuid.uuid4(), model=chosen.name)
     first = await anext(answer)  # a refusal has a status of its own
 
     async def build() -> AsyncIterator[Event]:

@@ -19,14 +19,14 @@ from apps.chat import services
 from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.core.db import in_database
 from apps.core.errors import JiyiError
-from apps.core.llm.client import get_chat_model
+from apps.core.llm.client import choose_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import Completion, as_chunk, count_usage, describe_turn
 from apps.gateway.openai.errors import ModelNotFound, describe_error
-from apps.gateway.openai.models import DEFAULT_MODEL, list_models, name_default_models
+from apps.gateway.openai.models import DEFAULT_MODEL, list_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 
@@ -40,7 +40,7 @@ class ChatCompletionsView(OpenAIView):
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
         whole = sends_whole_chat(request.headers)
-        chat = read_chat_request(request.data, default_models=name_default_models(), whole=whole)
+        chat = read_chat_request(request.data, whole=whole)
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat)
@@ -159,11 +159,8 @@ async def _encode_relayed(events: AsyncIterator[TurnEvent]) -> AsyncIterator[byt
 
 
 def _begin(turn: OpenTurn) -> Completion:
-    asked = turn.client.model if turn.client else ""
     name = secrets.token_hex(12) if turn.round is None else turn.round.message_id.hex
-    return Completion(
-        id=f"chatcmpl-{name}", model=asked or get_chat_model().name or DEFAULT_MODEL, created=int(time.time())
-    )
+    return Completion(id=f"chatcmpl-{name}", model=turn.chosen.name or DEFAULT_MODEL, created=int(time.time()))
 
 
 def _name_session(turn: OpenTurn) -> str | None:
@@ -175,7 +172,8 @@ def _name_session(turn: OpenTurn) -> str | None:
 
 async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
-    answer = relay(get_chat_model(), {**chat.relayed_body, "stream": chat.stream})
+    chosen = await in_database(choose_chat_model, asked=chat.body["model"])
+    answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other, "stream": chat.stream})
     if not chat.stream:
         return Response(await anext(answer))
     first = await anext(answer)  # a refusal has a status of its own

@@ -16,7 +16,7 @@ import structlog
 
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
-from apps.core.llm.embedding.types import Vector
+from apps.core.llm.embedding.types import Embedder, Vector
 from apps.core.text.text_cache import register_cache
 from apps.memory.embeddings.active import ModelInUse, find_active_model
 from apps.memory.embeddings.vectors import embed_whole, to_sql
@@ -82,11 +82,16 @@ def start_embedding(
     model = find_active_model()
     if model is None or not text.strip():
         return lambda: None
-    pending = _get_pool().submit(_embed_parts, model.name, text, earlier)
-    return partial(_wait_for, pending, model=model, until=time.monotonic() + deadline)
+    try:
+        embedder = get_embedder(model.name)  # here, as the threads of the pool have no database
+    except JiyiError as error:
+        logger.warning("query_embedding_failed", model=model.name, reason=error.fields.get("reason"))
+        return lambda: None
+    pending = _get_pool().submit(_embed_parts, embedder, text, earlier)
+    return partial(_wait_for, pending, model=model, embedder=embedder, until=time.monotonic() + deadline)
 
 
-def _embed_parts(model_name: str, text: str, earlier: str) -> dict[str, Vector]:
+def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vector]:
     """The vectors of a query by the names that `QueryEmbedding` has for them, made in one call of the model."""
     parts = {"vector": text}
     lines = [line for line in text.splitlines() if line.strip()]
@@ -94,13 +99,15 @@ def _embed_parts(model_name: str, text: str, earlier: str) -> dict[str, Vector]:
         parts["last_vector"] = lines[-1]
     if earlier.strip():
         parts["earlier_vector"] = earlier
-    return dict(zip(parts, _embed(model_name, list(parts.values())), strict=True))
+    return dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
 
 
-def _wait_for(pending: Future[dict[str, Vector]], *, model: ModelInUse, until: float) -> QueryEmbedding | None:
+def _wait_for(
+    pending: Future[dict[str, Vector]], *, model: ModelInUse, embedder: Embedder, until: float
+) -> QueryEmbedding | None:
     try:
         vectors = pending.result(max(until - time.monotonic(), 0))
-        return QueryEmbedding(model_id=model.id, min_similarity=get_embedder(model.name).min_similarity, **vectors)
+        return QueryEmbedding(model_id=model.id, min_similarity=embedder.min_similarity, **vectors)
     except FutureTimeoutError:
         pending.cancel()
         logger.info("query_embedding_late", model=model.name)
@@ -114,7 +121,7 @@ def embed_search(text: str, *, model: ModelInUse) -> Vector:
 
     Raises `ModelUnavailable` when the model cannot be asked or refuses the text.
     """
-    (vector,) = _embed(model.name, [text])
+    (vector,) = _embed(get_embedder(model.name), [text])
     return vector
 
 
@@ -172,12 +179,11 @@ _remembered = _Remembered(REMEMBERED)
 register_cache(_remembered.clear)
 
 
-def _embed(model_name: str, texts: Sequence[str]) -> list[Vector]:
-    keys = [(model_name, sha256(text.encode()).digest()) for text in texts]
+def _embed(embedder: Embedder, texts: Sequence[str]) -> list[Vector]:
+    keys = [(embedder.name, sha256(text.encode()).digest()) for text in texts]
     vectors = [_remembered.find(key) for key in keys]
     missing = [number for number, vector in enumerate(vectors) if vector is None]
     if missing:
-        embedder = get_embedder(model_name)
         made = embed_whole(embedder, [texts[number] for number in missing], seconds=PATIENCE_SECONDS)
         for number, vector in zip(missing, made, strict=True):
             if vector is None:

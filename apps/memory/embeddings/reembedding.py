@@ -9,6 +9,7 @@ What is embedded anew is what has a vector: a message whose vector its owner's r
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.conversations.models import Message
 from apps.core.errors import Conflict
-from apps.core.llm.embedding.client import get_embedder
+from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.embedding.types import Embedder
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.filling import NIL, count_missing, fill_batch, has_missing, list_missing
@@ -103,6 +104,49 @@ def reembed(*, name: str, batch: int = BATCH) -> Iterator[Progress]:
         if _switch(active=active, building=building, unfilled=unfilled):
             break
     yield from _delete_retired()
+
+
+@transaction.atomic
+def begin_reembedding(name: str) -> bool:
+    """Decide that the model `name` is to take the active one's place; workers do the rest (`continue_reembedding`).
+
+    False where nothing was ever embedded, or all is of this model: there is nothing to do then. Raises `Conflict` while
+    the vectors of an earlier model are being deleted.
+    """
+    states = dict(EmbeddingModel.objects.select_for_update().order_by("id").values_list("name", "state"))
+    if State.RETIRED in states.values():
+        raise Conflict("The old embeddings are still being deleted. Try again in a few minutes.")
+    if State.ACTIVE not in states.values():
+        return False
+    if states.get(name) == State.ACTIVE:
+        _retire_building()
+        return State.BUILDING in states.values()
+    _begin(name)
+    return True
+
+
+def continue_reembedding(*, seconds: float) -> bool:
+    """Go on with a change of models that was decided, for about so long; whether something is left to do.
+
+    Only with a change to the model that is configured or was chosen: another one was begun by hand, and is ended by
+    hand. Raises `ModelUnavailable` when the model does not answer; what is done is kept.
+    """
+    name = get_embedder_name()
+    states = dict(EmbeddingModel.objects.values_list("state", "name"))
+    is_begun = states.get(State.BUILDING) == name
+    is_over = states.get(State.ACTIVE) == name and State.RETIRED in states and State.BUILDING not in states
+    if not is_begun and not is_over:
+        return False
+    until = time.monotonic() + seconds
+    try:
+        with hold_reembedding() as keep:
+            for _progress in reembed(name=name):
+                keep()
+                if time.monotonic() >= until:
+                    return True
+    except Conflict:  # somebody is at it
+        return False
+    return False
 
 
 def _begin(name: str) -> ModelInUse:

@@ -33,8 +33,9 @@ logger = structlog.get_logger(__name__)
 class OpenAIEmbedder:
     """An embedding model behind an OpenAI-compatible HTTP interface. Cheap to make; connections are kept.
 
-    `base_url`: with its ``/v1``; "" is OpenAI's. `seconds`: for one call with all its requests and attempts.
-    `sleep`: waits between attempts.
+    `base_url`: with its ``/v1``; "" is OpenAI's. `model`: what its vectors are stored under; `asks_for`: what the
+    server calls it, if not that. `blame`: what an error tells to check. `seconds`: for one call with all its
+    requests and attempts. `sleep`: waits between attempts.
     """
 
     local = False
@@ -48,11 +49,15 @@ class OpenAIEmbedder:
         model: str,
         base_url: str = "",
         api_key: str = "",
+        asks_for: str = "",
+        blame: Blame = BLAME,
         seconds: float = 120.0,
         retries: Retries = RETRIES,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.name = model
+        self._model = asks_for or model
+        self._blame = blame
         self._base_url = base_url or DEFAULT_BASE_URL
         self._api_key = api_key
         self._seconds = seconds
@@ -110,18 +115,18 @@ class OpenAIEmbedder:
             attempt += 1
 
     def _post(self, texts: list[str], deadline: float) -> object:
-        body: dict[str, Any] = {"model": self.name, "input": texts, "encoding_format": "float"}
-        if self.name.startswith("text-embedding-3"):
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._model.startswith("text-embedding-3"):
             body["dimensions"] = DIMENSIONS  # the large one has more than can be stored
         seconds = deadline - time.monotonic()
         if seconds <= 0:
-            raise describe_failure(TimeoutError(), server=self.server, secret=self._api_key, blame=BLAME)
+            raise describe_failure(TimeoutError(), server=self.server, secret=self._api_key, blame=self._blame)
         timeout = httpx2.Timeout(seconds, connect=min(seconds, 5.0))
         try:
             # Not embeddings.create: it asks for base64 and makes a model object of every vector.
             return self._client.post("/embeddings", cast_to=object, body=body, options={"timeout": timeout})
         except Exception as error:
-            raise describe_failure(error, server=self.server, secret=self._api_key, blame=BLAME) from None
+            raise describe_failure(error, server=self.server, secret=self._api_key, blame=self._blame) from None
 
     def _read(self, answer: object, *, count: int) -> list[Vector | None]:
         """Return the vectors of an answer in the order of the texts; None for one that is none, if others are."""
@@ -129,7 +134,9 @@ class OpenAIEmbedder:
             by_index = {row["index"]: row["embedding"] for row in answer["data"]}  # type: ignore[index]
             rows = [by_index[index] for index in range(count)]
         except (TypeError, KeyError):
-            message = f"What the server at {self.server} sent is no list of {count} embeddings. Check {BLAME.address}."
+            message = (
+                f"What the server at {self.server} sent is no list of {count} embeddings. Check {self._blame.address}."
+            )
             raise Failure("bad_answer", message) from None
         vectors: list[Vector | None] = []
         problem = ""

@@ -62,14 +62,12 @@ class ResponseRequest:
         """IDs of stored items that the input refers to."""
         return list_references(self.items)
 
-    def to_chat(
-        self, messages: Sequence[Mapping[str, Any]], *, default_models: frozenset[str], whole: bool
-    ) -> ChatRequest:
+    def to_chat(self, messages: Sequence[Mapping[str, Any]], *, whole: bool) -> ChatRequest:
         """Return the chat completion request with these messages; see `read_chat_request`."""
         system = [{"role": "system", "content": self.instructions}] if self.instructions else []
         body = {**self.parameters, "messages": [*system, *messages]}
         try:
-            return read_chat_request(body, default_models=default_models, whole=whole)
+            return read_chat_request(body, whole=whole)
         except InvalidInput as error:
             fields = {_CHAT_PARAMETERS.get(name, name): reasons for name, reasons in error.fields.items()}
             message = re.sub(r"\bmessages\b", "input", error.message)

@@ -55,13 +55,23 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A conversation. A temporary one reads and writes no memory (C7)."""
+    """A conversation. A temporary one reads and writes no memory (C7). `model`: "" for the default one."""
 
     id: str
     title: str
     created_at: datetime
     last_active_at: datetime
     temporary: bool
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A chat model that a session can be set to. `server`: "" for the model of the environment."""
+
+    name: str
+    server: str
+    default: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

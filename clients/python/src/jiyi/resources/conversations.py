@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -28,6 +29,7 @@ from jiyi.types import (
     Edit,
     FormReply,
     Message,
+    ModelChoice,
     Page,
     Restored,
     Session,
@@ -55,9 +57,11 @@ class Sessions(Resource[Transport]):
     """Conversations, and what is said in them."""
 
     @call
-    def create(self, *, title: str | None = None, temporary: bool | None = None) -> Request[Session]:
-        """Start a session. A temporary one reads and writes no memory."""
-        body = {"title": unless_none(title), "temporary": unless_none(temporary)}
+    def create(
+        self, *, title: str | None = None, temporary: bool | None = None, model: str | None = None
+    ) -> Request[Session]:
+        """Start a session. A temporary one reads and writes no memory. `model`: one of `models`."""
+        body = {"title": unless_none(title), "temporary": unless_none(temporary), "model": unless_none(model)}
         return post("/chat/sessions", Into(Session), body=body)
 
     @call
@@ -76,6 +80,16 @@ class Sessions(Resource[Transport]):
     def rename(self, session_id: str, *, title: str) -> Request[Session]:
         """Give a session another title."""
         return patch("/chat/sessions/{session_id}", Into(Session), body={"title": title}, session_id=session_id)
+
+    @call
+    def set_model(self, session_id: str, *, model: str) -> Request[Session]:
+        """Have another chat model answer in the session, one of `models`; "" is the default one."""
+        return patch("/chat/sessions/{session_id}", Into(Session), body={"model": model}, session_id=session_id)
+
+    @call
+    def models(self) -> Request[builtins.list[ModelChoice]]:
+        """Return the chat models that a session can be set to, the default one first."""
+        return get("/chat/models", ListOf(ModelChoice))
 
     @call
     def delete(self, session_id: str) -> Request[int]:
