@@ -238,7 +238,7 @@ def _too_long(name: str) -> Problem:
 
 OPERATIONS = {
     "GET /chat/models": Operation(
-        id="list_models",
+        id="list_chat_models",
         summary="List the chat models",
         tag=TAG,
         description="The models that a session can be set to: what administrators connected, and the model of the "

@@ -108,7 +108,7 @@ def _set_models(server: ModelServer, kind: ModelKind, wanted: Iterable[str], *, 
         if model in wanted:
             continue
         if row.name in kept:
-            raise Conflict(f'Stored embeddings are of "{row.name}". Choose another embedding model first.')
+            raise Conflict("Stored embeddings are of a model of this server. Choose another embedding model first.")
         row.delete()
     taken = set(ConnectedModel.objects.filter(kind=kind).values_list("name", flat=True))
     for model in wanted:

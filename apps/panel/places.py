@@ -26,6 +26,7 @@ from apps.memory.models import (
     WorkingMemory,
 )
 from apps.panel.accounts.end_users import sees_services
+from apps.panel.model_servers.pages import may_connect
 from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.summaries.models import SessionSummary
@@ -77,6 +78,11 @@ def make_services() -> Place:
     return Place(_("Services"), "apps", address, sees_services)
 
 
+def make_models() -> Place:
+    """The models that answer; for who may connect them."""
+    return Place(_("Models"), "smart_toy", reverse("admin:models"), may_connect)
+
+
 def list_entries(request: HttpRequest) -> list[Entry]:
     """The entries that everybody has."""
     own_profile = make_page(_("Profile"), "account_box", "profile")
@@ -113,6 +119,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "tune",
             (
                 make_page(_("Settings"), "tune", "settings"),
+                make_models(),
                 make_page(_("Import and export"), "swap_vert", "transfer"),
                 make_table(ApiToken, "key"),
                 make_table(ConnectedApp, "extension"),

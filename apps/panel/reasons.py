@@ -30,6 +30,10 @@ _REASONS = (
     gettext_noop("Must have 32 to 1,000 bytes."),
     gettext_noop("An end user of a service cannot be a service."),
     gettext_noop("You cannot deactivate or delete your own account."),
+    gettext_noop("Another server has this name."),
+    gettext_noop("Choose at least one model."),
+    gettext_noop("Stored embeddings are of a model of this server. Choose another embedding model first."),
+    gettext_noop("The old embeddings are still being deleted. Try again in a few minutes."),
     gettext_noop("The last superuser cannot be deactivated or deleted."),
 )
 

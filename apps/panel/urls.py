@@ -7,6 +7,14 @@ from django.urls import URLPattern, path
 
 from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
+from apps.panel.model_servers.pages import (
+    DefaultPage,
+    ModelsPage,
+    RemovePage,
+    ServerPage,
+    TestPage,
+    TryModelPage,
+)
 from apps.panel.pages import PanelPage
 from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
@@ -39,6 +47,12 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("erasure/", ErasurePage, "erasure"),
     ("erasure/export/", ExportPage, "erasure_export"),
     ("settings/", SettingsPage, "settings"),
+    ("models/", ModelsPage, "models"),
+    ("models/server/", ServerPage, "models_server"),
+    ("models/test/", TestPage, "models_test"),
+    ("models/try/", TryModelPage, "models_try"),
+    ("models/default/", DefaultPage, "models_default"),
+    ("models/remove/", RemovePage, "models_remove"),
     ("work/progress/", ProgressPage, "work_progress"),
     ("work/replay/", ReplayPage, "work_replay"),
 )

@@ -44,7 +44,8 @@ def explain_error(error: str) -> Explanation | None:
 def _explain_model(reason: str, status: str) -> Explanation:
     if status in ("401", "403"):
         return Explanation(
-            _("The model server rejected the API key."), _("Check OPENAI_API_KEY, restart, then try again.")
+            _("The model server rejected the API key."),
+            _("Check the API key in Settings › Models, or OPENAI_API_KEY, then try again."),
         )
     if status == "402":
         return Explanation(
@@ -53,12 +54,13 @@ def _explain_model(reason: str, status: str) -> Explanation:
     if status == "404" or reason == "no_model":
         return Explanation(
             _("The model server does not know this model or URL."),
-            _("Check OPENAI_BASE_URL and CHAT_MODEL, restart, then try again."),
+            _("Check the model in Settings › Models, or OPENAI_BASE_URL and CHAT_MODEL, then try again."),
         )
     match reason:
         case "unreachable":
             return Explanation(
-                _("The model server could not be reached."), _("Start it or check OPENAI_BASE_URL, then try again.")
+                _("The model server could not be reached."),
+                _("Start it, or check its URL in Settings › Models or OPENAI_BASE_URL, then try again."),
             )
         case "rate_limited":
             return Explanation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_django.fixtures import Settings
 
-from apps.core.llm.client import get_chat_model
+from apps.core.llm.client import get_environment_model
 from apps.core.llm.openai import OpenAIChatModel
 from apps.core.llm.types import ModelRequest, PromptMessage
 from apps.offline.model import OfflineModel
@@ -26,12 +26,12 @@ def test_without_key_and_address_the_offline_model_answers(select: Settings, mod
     select.OPENAI_API_KEY = "  "
     select.CHAT_MODEL = model
 
-    assert isinstance(get_chat_model(), OfflineModel)
+    assert isinstance(get_environment_model(), OfflineModel)
 
 
 async def test_an_address_alone_selects_the_remote_model(select: Settings, scripted_model: ScriptedModel) -> None:
     select.OPENAI_BASE_URL = scripted_model.base_url
-    model = get_chat_model()
+    model = get_environment_model()
 
     assert isinstance(model, OpenAIChatModel)
     assert await model.complete(REQUEST) == TURN_ANSWER
@@ -44,7 +44,7 @@ async def test_name_and_key_are_sent_without_white_space_around_them(
     select.OPENAI_BASE_URL = f" {scripted_model.base_url}\n"
     select.OPENAI_API_KEY = "sk-1\n"
     select.CHAT_MODEL = "gpt-x"
-    model = get_chat_model()
+    model = get_environment_model()
 
     assert model.name == "gpt-x"
     assert isinstance(model, OpenAIChatModel)
@@ -55,7 +55,7 @@ async def test_name_and_key_are_sent_without_white_space_around_them(
 
 def test_a_key_alone_selects_openai(select: Settings) -> None:
     select.OPENAI_API_KEY = "sk-1"
-    model = get_chat_model()
+    model = get_environment_model()
 
     assert isinstance(model, OpenAIChatModel)
     assert model.server == "https://api.openai.com/v1"
@@ -63,10 +63,10 @@ def test_a_key_alone_selects_openai(select: Settings) -> None:
 
 def test_the_same_settings_give_the_same_object_and_others_another(select: Settings) -> None:
     select.OPENAI_BASE_URL = "http://127.0.0.1:1/v1"
-    first = get_chat_model()
+    first = get_environment_model()
     select.CHAT_MODEL = "other"
-    second = get_chat_model()
+    second = get_environment_model()
     select.CHAT_MODEL = ""
 
     assert second is not first
-    assert get_chat_model() is first
+    assert get_environment_model() is first

@@ -6,7 +6,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.llm.embedding.client import get_embedder, get_environment_embedder_name
 from apps.core.llm.embedding.local import LocalEmbedder
 from apps.core.llm.embedding.openai import OpenAIEmbedder
 
@@ -40,7 +40,7 @@ def test_the_configured_name(select: Settings, given: dict[str, str], name: str)
     for variable, value in given.items():
         setattr(select, variable, value)
 
-    assert get_embedder_name() == name
+    assert get_environment_embedder_name() == name
     assert get_embedder().name == name
 
 
