@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from apps.connections.models import ModelKind, ModelServer
@@ -52,30 +53,23 @@ class ServerForm(forms.Form):
 
     def clean_chat(self) -> list[str]:
         """The ticked names; the field holds one or several."""
-        return [name.strip() for name in self.data.getlist("chat") if name.strip()]
+        names = cast(QueryDict, self.data).getlist("chat")
+        return [name.strip() for name in names if name.strip()]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        names = [
-            *cleaned.get("chat", []),
-            *(line.strip() for line in cleaned.get("more", "").replace(",", "\n").split("\n")),
-        ]
+        more = cleaned.get("more", "").replace(",", "\n").split("\n")
+        names = [*cleaned.get("chat", []), *(line.strip() for line in more)]
         cleaned["chat"] = list(dict.fromkeys(filter(None, names)))
         if any(len(name) > MAX_MODEL_CHARS for name in cleaned["chat"]):
             self.add_error("more", _("The name of a model is too long."))
         if len(cleaned["chat"]) >= MAX_MODELS:
             self.add_error("more", _("That is too many models."))
-        url = cleaned.get("base_url", "")
-        if (
-            self.server
-            and self.server.encrypted_key
-            and url
-            and not cleaned.get("api_key")
-            and not cleaned["remove_key"]
-        ):
-            # A key that is never shown must not be sent to whatever address somebody enters.
-            if _origin(url) != _origin(self.server.base_url):
-                self.add_error("api_key", _("Enter the key again, because the server is another one now."))
+        # A key that is never shown must not be sent to whatever address somebody enters.
+        keeps = self.server is not None and self.server.encrypted_key and self.new_key is None
+        url = cleaned.get("base_url")
+        if self.server is not None and keeps and url and _origin(url) != _origin(self.server.base_url):
+            self.add_error("api_key", _("Enter the key again, because the server is another one now."))
         return cleaned
 
     @property
@@ -83,7 +77,7 @@ class ServerForm(forms.Form):
         """The key to store; None leaves the stored one as it is."""
         if self.cleaned_data["remove_key"]:
             return ""
-        return self.cleaned_data["api_key"] or None
+        return self.cleaned_data.get("api_key") or None
 
 
 def fill_form(server: ModelServer) -> dict[str, Any]:

@@ -154,20 +154,16 @@ class TestPage(ModelServersPage):
             chosen = {"chat": form.cleaned_data.get("chat", []), "embedding": request.POST.get("embedding", "")}
             return self._answer(request, chosen, problems=[*form.errors.items()])
         chosen, url = form.cleaned_data, form.cleaned_data["base_url"]
+        key, served = "", list[str]()
         try:
             key = read_key(server) if server and form.new_key is None else form.new_key or ""
             served = list_served(base_url=url, api_key=key)
-        except ModelUnavailable as error:
+        except ModelUnavailable as failure:
             # Some servers list nothing and answer all the same; what was entered by hand is asked.
-            served, failure = [], error
-        else:
-            failure = None
-        if failure and not chosen["chat"]:
-            return self._answer(request, chosen, attempts=[_word(Outcome(0, failure=failure), model=url)])
-        attempts = [
-            _word(try_chat_model(base_url=url, api_key=key, model=model), model=model)
-            for model in chosen["chat"][:TRIED]
-        ]
+            if not chosen["chat"]:
+                return self._answer(request, chosen, attempts=[_word(Outcome(0, failure=failure), model=url)])
+        tried = chosen["chat"][:TRIED]
+        attempts = [_word(try_chat_model(base_url=url, api_key=key, model=model), model=model) for model in tried]
         if embedding := chosen["embedding"]:
             outcome = try_embedding_model(base_url=url, api_key=key, model=embedding)
             attempts.append(_word(outcome, model=embedding))
