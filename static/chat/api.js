@@ -106,6 +106,7 @@ export const api = {
   listSessions: (query) => requestJson("GET", "/chat/sessions", { query }),
   createSession: (body) => requestJson("POST", "/chat/sessions", { body }),
   getSession: (id) => requestJson("GET", `/chat/sessions/${id}`),
+  setSessionModel: (id, model) => requestJson("PATCH", `/chat/sessions/${id}`, { body: { model } }),
   renameSession: (id, title) => requestJson("PATCH", `/chat/sessions/${id}`, { body: { title } }),
   deleteSession: (id) => requestJson("DELETE", `/chat/sessions/${id}`),
 

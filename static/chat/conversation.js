@@ -33,9 +33,10 @@ export class Conversation extends EventTarget {
   #figures = new Map(); // by the ID of the reply
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
-  constructor({ session = null, temporary = false } = {}) {
+  constructor({ session = null, temporary = false, model = "" } = {}) {
     super();
     this.session = session;
+    this.model = session?.model ?? model;
     this.temporary = session?.temporary ?? temporary;
   }
 
@@ -65,6 +66,7 @@ export class Conversation extends EventTarget {
       this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
       this.temporary = this.session.temporary;
+      this.model = this.session.model;
       await this.#loadNewest();
       this.#setState("ready");
       this.#emit("session");
@@ -149,6 +151,20 @@ export class Conversation extends EventTarget {
   async stop() {
     const waiting = this.rows.filter((row) => row.role === "user" && row.id && row.status === "pending");
     await Promise.all(waiting.map((row) => api.stopReply(row.id)));
+  }
+
+  /** Have another model answer from now on; "" is the default one. What the server refuses leaves it as it was. */
+  async setModel(name) {
+    const before = this.model;
+    this.model = name;
+    try {
+      if (this.session) this.session = await api.setSessionModel(this.id, name);
+    } catch (error) {
+      this.model = before;
+      throw error;
+    } finally {
+      this.#emit("session");
+    }
   }
 
   /** Whether this is the newest reply, and nothing is on its way. */
@@ -287,7 +303,7 @@ export class Conversation extends EventTarget {
   #deliver(row) {
     return this.#run(row, async () => {
       if (!this.session) {
-        this.session = await api.createSession({ temporary: this.temporary });
+        this.session = await api.createSession({ temporary: this.temporary, model: this.model });
         this.#emit("session");
       }
       if (row.role === "form") await this.#sendForm(row);

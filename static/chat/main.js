@@ -11,6 +11,7 @@ import { FormDialog } from "./forms.js";
 import { gettext } from "./i18n.js";
 import { ImportDialog } from "./imports.js";
 import { MessagesView } from "./messages.js";
+import { ModelPicker } from "./model_picker.js";
 import { Panels } from "./panels.js";
 import { SessionList } from "./sessions.js";
 import { welcome } from "./welcome.js";
@@ -26,6 +27,7 @@ const running = new Map(); // conversations that a reply is on its way to, by se
 
 const panels = new Panels();
 const composer = new Composer({ onSend: (text) => say(text), onStop: () => run(conversation.stop()) });
+const models = new ModelPicker({ models: page.models, onChoose: (name) => run(conversation.setModel(name)) });
 const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim(), inspectorUrl: page.inspectorUrl });
 const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
 const sessions = new SessionList({
@@ -76,11 +78,11 @@ function navigate(id, { replace = false } = {}) {
   if (matchMedia("(hover: hover)").matches) composer.focus(); // on a phone a keyboard would cover the conversation
 }
 
-function open(id, { temporary = false } = {}) {
+function open(id, { temporary = false, model = "" } = {}) {
   listening?.abort();
   listening = new AbortController();
   const { signal } = listening;
-  conversation = running.get(id) ?? adopt(new Conversation({ session: id ? { id } : null, temporary }));
+  conversation = running.get(id) ?? adopt(new Conversation({ session: id ? { id } : null, temporary, model }));
   const opened = conversation;
   const on = (name, listener) => opened.addEventListener(name, listener, { signal });
   on("state", showState);
@@ -111,7 +113,7 @@ function adopt(adopted) {
   adopted.addEventListener("state", track);
   adopted.addEventListener("session", () => {
     track();
-    sessions.put(adopted.session);
+    if (adopted.session) sessions.put(adopted.session);
     if (adopted === conversation) showSession();
   });
   return adopted;
@@ -133,7 +135,7 @@ function run(promise) {
 
 function showSession() {
   const { id } = conversation;
-  if (location.pathname === "/") {
+  if (id && location.pathname === "/") {
     history.replaceState(null, "", `/s/${id}`);
     composer.rename(id);
   }
@@ -146,6 +148,7 @@ function showHead() {
   byId("title").textContent = title;
   document.title = conversation.id ? `${title} · Jiyi 记忆` : "Jiyi 记忆";
   byId("temporary-badge").hidden = !conversation.temporary;
+  models.show(conversation.model);
 }
 
 function showState() {
@@ -194,7 +197,7 @@ const welcomeActions = {
     composer.focus();
   },
   onTemporary: (temporary) => {
-    open(null, { temporary });
+    open(null, { temporary, model: conversation.model });
     placeholder.querySelector(".switch").focus();
   },
 };
