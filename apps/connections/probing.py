@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.embedding.openai import OpenAIEmbedder
 from apps.core.llm.endpoints import CONNECTED, CONNECTED_EMBEDDER
-from apps.core.llm.openai import OpenAIChatModel, Retries, Timeouts
 from apps.core.llm.types import ModelRequest, PromptMessage
 
-PATIENCE = Timeouts(connect=5.0, first_event=30.0, between_events=15.0, total=40.0)
+if TYPE_CHECKING:
+    from apps.core.llm.openai import OpenAIChatModel
+
+SECONDS = 40.0
 """Somebody sits in front of it; a local model may have to be loaded first."""
 
-ONCE = Retries(count=0)
 GREETING = "Reply with the single word: OK"
 MAX_TOKENS = 300
 """Enough for a model that thinks before it says one word."""
@@ -32,15 +33,12 @@ class Outcome:
 
 def list_served(*, base_url: str, api_key: str) -> list[str]:
     """Return the names of the models that the server lists, in its order. Raises `ModelUnavailable`."""
-    model = OpenAIChatModel(base_url=base_url, api_key=api_key, blame=CONNECTED, timeouts=PATIENCE, retries=ONCE)
-    return asyncio.run(model.list_models())
+    return asyncio.run(_make_client(base_url=base_url, api_key=api_key).list_models())
 
 
 def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     """Ask a chat model for one word."""
-    client = OpenAIChatModel(
-        base_url=base_url, api_key=api_key, model=model, blame=CONNECTED, timeouts=PATIENCE, retries=ONCE
-    )
+    client = _make_client(base_url=base_url, api_key=api_key, model=model)
     request = ModelRequest(messages=(PromptMessage("user", GREETING),), max_tokens=MAX_TOKENS)
     start = time.perf_counter()
     try:
@@ -52,13 +50,15 @@ def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
 
 def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     """Ask an embedding model for one vector."""
+    from apps.core.llm.embedding.openai import OpenAIEmbedder, Retries
+
     embedder = OpenAIEmbedder(
         model=model,
         base_url=base_url,
         api_key=api_key,
         blame=CONNECTED_EMBEDDER,
-        retries=ONCE,
-        seconds=PATIENCE.total,
+        retries=Retries(count=0),
+        seconds=SECONDS,
     )
     start = time.perf_counter()
     try:
@@ -66,3 +66,17 @@ def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     except ModelUnavailable as failure:
         return Outcome(time.perf_counter() - start, failure=failure)
     return Outcome(time.perf_counter() - start)
+
+
+def _make_client(*, base_url: str, api_key: str, model: str = "") -> OpenAIChatModel:
+    # Imported here as OpenAI's library takes long to import, and most processes never test a model.
+    from apps.core.llm.openai import OpenAIChatModel, Retries, Timeouts
+
+    return OpenAIChatModel(
+        base_url=base_url,
+        api_key=api_key,
+        model=model,
+        blame=CONNECTED,
+        timeouts=Timeouts(connect=5.0, first_event=SECONDS, between_events=SECONDS, total=SECONDS),
+        retries=Retries(count=0),
+    )

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, cast
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from apps.core.llm.failures import Blame
+from apps.core.llm.types import Blame
 
 Kind = Literal["chat", "embedding"]
 

@@ -16,6 +16,7 @@ import httpx2
 import openai
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.types import Blame
 
 Reason = Literal[
     "unreachable",  # no connection
@@ -46,16 +47,6 @@ _HINTS = {
     404: " Check {address} and {model}.",
     429: " Try again later.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Blame:
-    """What somebody who reads about a failure can change, and what was expected."""
-
-    address: str = "OPENAI_BASE_URL"
-    key: str = "OPENAI_API_KEY"
-    model: str = "CHAT_MODEL"
-    answer: str = "chat completion"
 
 
 CHAT = Blame()

@@ -19,10 +19,10 @@ import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
-from apps.core.llm.failures import CHAT, Blame, Failure, describe_failure
+from apps.core.llm.failures import CHAT, Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
 from apps.core.llm.tool_calls import CallAssembler
-from apps.core.llm.types import ModelRequest, ToolCall
+from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
     CUT_OFF,
     DEFAULT_BASE_URL,

@@ -15,6 +15,16 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
+class Blame:
+    """What somebody who reads about a failure can change, and what was expected."""
+
+    address: str = "OPENAI_BASE_URL"
+    key: str = "OPENAI_API_KEY"
+    model: str = "CHAT_MODEL"
+    answer: str = "chat completion"
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool that a model may call. ``parameters``: the JSON schema of its arguments, an object."""
 

@@ -11,6 +11,8 @@ from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
 from tests.support.scripted_model import Reply, ScriptedModel, refuse_with
 
+pytestmark = pytest.mark.django_db
+
 REQUEST = ModelRequest(
     messages=(PromptMessage("user", "你好"),), response_format=ResponseFormat(name="test", schema={"type": "object"})
 )

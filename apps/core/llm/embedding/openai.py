@@ -16,8 +16,9 @@ import structlog
 from openai import OpenAI
 
 from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, fit
-from apps.core.llm.failures import Blame, Failure, describe_failure
+from apps.core.llm.failures import Failure, describe_failure
 from apps.core.llm.openai import Retries
+from apps.core.llm.types import Blame
 from apps.core.llm.wire import DEFAULT_BASE_URL
 
 BATCH = 100

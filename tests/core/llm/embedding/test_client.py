@@ -10,6 +10,8 @@ from apps.core.llm.embedding.client import get_embedder, get_environment_embedde
 from apps.core.llm.embedding.local import LocalEmbedder
 from apps.core.llm.embedding.openai import OpenAIEmbedder
 
+pytestmark = pytest.mark.django_db
+
 SERVER = "http://127.0.0.1:1/v1"
 
 

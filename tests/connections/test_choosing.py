@@ -1,0 +1,161 @@
+"""Which model answers: what a client names, what the session is set to, the connected default, the environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.connections.models import ConnectedModel, ModelServer
+from apps.connections.services import remove_server, save_server, set_default
+from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
+from apps.core.llm.client import choose_chat_model, get_chat_model
+from apps.core.llm.embedding.client import get_embedder, get_embedder_name
+from apps.core.llm.openai import OpenAIChatModel
+from apps.offline.model import OfflineModel
+
+pytestmark = pytest.mark.django_db
+
+KEY = "sk-very-secret-0123456789"
+URL = "http://127.0.0.1:9/v1"
+
+
+def connect(name: str = "DeepSeek", *, chat: tuple[str, ...] = ("deepseek-chat",), **changes: Any) -> ModelServer:
+    values = {"base_url": URL, "api_key": KEY, "embedding": ()} | changes
+    return save_server(name=name, chat=chat, **values)
+
+
+def find(name: str) -> ConnectedModel:
+    return ConnectedModel.objects.get(name=name)
+
+
+@pytest.fixture(autouse=True)
+def environment(settings: Any) -> Any:
+    settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = settings.CHAT_MODEL = settings.EMBEDDING_MODEL = ""
+    return settings
+
+
+def test_the_first_model_that_is_connected_answers_at_once() -> None:
+    assert isinstance(get_chat_model(), OfflineModel)
+    connect(chat=("deepseek-chat", "deepseek-reasoner"))
+    model = get_chat_model()
+    assert isinstance(model, OpenAIChatModel)
+    assert (model.name, model.server) == ("deepseek-chat", URL)
+    assert get_chat_model() is model  # with its connections
+
+
+def test_a_second_server_does_not_take_over() -> None:
+    connect()
+    connect("Ollama", chat=("qwen3",))
+    assert get_chat_model().name == "deepseek-chat"
+    set_default(kind="chat", model_id=find("qwen3").pk)
+    assert get_chat_model().name == "qwen3"
+    set_default(kind="chat", model_id=None)
+    assert isinstance(get_chat_model(), OfflineModel)
+
+
+def test_a_session_may_be_set_to_any_of_them_and_to_the_environments() -> None:
+    connect(chat=("one", "two"))
+    assert choose_chat_model(preferred="two").model.name == "two"
+    assert isinstance(choose_chat_model(preferred="offline").model, OfflineModel)
+    assert choose_chat_model(preferred="gone").model.name == "one"
+
+
+def test_what_a_client_names_goes_first_and_may_be_unknown_here() -> None:
+    connect(chat=("one", "two"))
+    chosen = choose_chat_model(asked="two", preferred="one")
+    assert (chosen.model.name, chosen.other, chosen.name) == ("two", "", "two")
+    chosen = choose_chat_model(asked="three", preferred="two")
+    assert (chosen.model.name, chosen.other, chosen.name) == ("one", "three", "three")
+    assert choose_chat_model(asked="one").other == ""
+
+
+def test_two_servers_may_have_a_model_of_one_name() -> None:
+    connect("A", chat=("llama",))
+    connect("B", chat=("llama",), base_url="http://127.0.0.1:8/v1")
+    assert choose_chat_model(preferred="llama").model.name == "llama"
+    chosen = choose_chat_model(preferred="B/llama").model
+    assert chosen.name == "llama"  # what its server calls it
+    assert chosen is not choose_chat_model(preferred="llama").model
+
+
+def test_the_key_is_stored_encrypted_and_in_no_error_and_no_representation() -> None:
+    server = connect()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT row_to_json(model_server)::text FROM model_server")
+        assert KEY not in cursor.fetchone()[0]
+    from apps.connections.selectors import find_endpoints
+
+    endpoint = find_endpoints("chat", [])[""]
+    assert endpoint.api_key == KEY
+    assert KEY not in repr(endpoint) + repr(server) + str(server)
+
+
+def test_another_secret_key_is_told_as_such(environment: Any) -> None:
+    connect()
+    environment.SECRET_KEY = "another"
+    with pytest.raises(ModelUnavailable, match="Enter it again"):
+        get_chat_model()
+
+
+def test_a_change_keeps_what_is_not_named() -> None:
+    server = connect(chat=("one", "two"))
+    two = find("two").pk
+    save_server(server_id=server.pk, name="DS", base_url=URL, api_key=None, chat=["two", "three"], embedding=[])
+    assert {row.name: row.is_default for row in ConnectedModel.objects.all()} == {"two": False, "three": False}
+    assert find("two").pk == two
+    server.refresh_from_db()
+    assert server.name == "DS"
+    set_default(kind="chat", model_id=two)
+    model = get_chat_model()
+    assert isinstance(model, OpenAIChatModel)
+    assert model._api_key == KEY
+
+
+def test_the_environments_model_answers_again_once_all_are_removed() -> None:
+    server = connect()
+    remove_server(server_id=server.pk)
+    assert isinstance(get_chat_model(), OfflineModel)
+    assert not ConnectedModel.objects.exists()
+
+
+def test_an_embedding_model_is_found_by_the_name_its_vectors_are_stored_under() -> None:
+    connect(embedding=("bge-m3",))
+    assert get_embedder_name().startswith("local/")
+    assert get_embedder("bge-m3").name == "bge-m3"
+    set_default(kind="embedding", model_id=find("bge-m3").pk)
+    assert get_embedder_name() == get_embedder().name == "bge-m3"
+    assert get_embedder("local/use-m3-512").local
+
+
+def test_an_embedding_model_whose_vectors_are_stored_cannot_be_given_up() -> None:
+    server = connect(embedding=("bge-m3",))
+    with pytest.raises(Conflict):
+        remove_server(server_id=server.pk, kept={"bge-m3"})
+    with pytest.raises(Conflict):
+        save_server(
+            server_id=server.pk, name="x", base_url=URL, api_key=None, chat=["y"], embedding=[], kept={"bge-m3"}
+        )
+    server.refresh_from_db()
+    assert server.name == "DeepSeek"
+    assert find("bge-m3")
+
+
+def test_what_is_not_there_and_what_is_taken_is_refused() -> None:
+    server = connect()
+    with pytest.raises(InvalidInput):
+        connect()
+    with pytest.raises(NotFound):
+        set_default(kind="embedding", model_id=find("deepseek-chat").pk)
+    remove_server(server_id=server.pk)
+    with pytest.raises(NotFound):
+        remove_server(server_id=server.pk)
+
+
+def test_choosing_takes_one_query(django_assert_num_queries: Any) -> None:
+    connect(chat=("one", "two"))
+    with django_assert_num_queries(1):
+        choose_chat_model(asked="two", preferred="one")
+    with django_assert_num_queries(0):
+        get_embedder("local/use-m3-512")
