@@ -50,7 +50,8 @@ def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
 
 def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     """Ask an embedding model for one vector."""
-    from apps.core.llm.embedding.openai import OpenAIEmbedder, Retries
+    from apps.core.llm.embedding.openai import OpenAIEmbedder
+    from apps.core.llm.openai import Retries
 
     embedder = OpenAIEmbedder(
         model=model,
