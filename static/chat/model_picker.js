@@ -1,6 +1,6 @@
 // Which model answers in this conversation: a choice below the composer, where there is more than one.
 
-import { byId, el } from "./dom.js";
+import { el } from "./dom.js";
 import { gettext } from "./i18n.js";
 
 const NAMES = {
@@ -12,7 +12,7 @@ const NAMES = {
 export class ModelPicker {
   constructor({ models, onChoose }) {
     this.models = models;
-    this.field = byId("model");
+    this.field = document.getElementById("model");
     if (!this.field) return; // there is nothing to choose
     this.field.replaceChildren(...models.map((model) => el("option", { value: model.default ? "" : model.name }, describe(model))));
     this.field.addEventListener("change", () => onChoose(this.field.value));
