@@ -21,6 +21,8 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     "messages": {"get": READ, "post": WRITE},
     "turns": {"get": READ, "post": WRITE},
     "edits": {"get": READ},
+    "attachments": {"get": READ, "post": WRITE},
+    "attachment": {"delete": WRITE},
     "context": {"get": READ},
     "forms": {"post": WRITE},
     "message": {"patch": WRITE},

@@ -11,6 +11,7 @@ from typing import Any
 from django.http import HttpResponseBase
 from django.utils import timezone
 from rest_framework import generics, status
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
@@ -22,6 +23,7 @@ from apps.chat import services
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_models, list_turn_figures
 from apps.chat.serializers import (
+    AttachmentRequest,
     EditRequest,
     EditSerializer,
     FormRequest,
@@ -34,9 +36,17 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
-from apps.conversations.models import Message, Session
-from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
+from apps.conversations.models import Attachment, Message, Session
+from apps.conversations.selectors import (
+    get_message,
+    get_message_by_key,
+    get_session,
+    list_attachments,
+    list_messages,
+    list_sessions,
+)
 from apps.conversations.serializers import (
+    AttachmentSerializer,
     MessageChangeRequest,
     MessageSerializer,
     SessionChangeRequest,
@@ -50,9 +60,10 @@ from apps.conversations.services import (
     set_collected,
     set_session_model,
 )
+from apps.conversations.services.attachments import add_attachment, remove_attachment
 from apps.conversations.services.past_turns import record_turns
-from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
-from apps.core.db import in_database
+from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
+from apps.core.db import in_database, release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.parsing import refuse_forbidden
@@ -157,6 +168,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
                     session_id=session,
                     content=body["content"],
                     idempotency_key=key,
+                    attachments=body.get("attachments", ()),
                     now=timezone.now(),
                 ),
                 stream=body["stream"],
@@ -168,6 +180,38 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
                 fields = {"message_id": str(earlier.id)}
                 raise Conflict("This Idempotency-Key was used for another message.", fields=fields) from None
             return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
+
+
+class AttachmentsView(generics.ListAPIView[Attachment]):
+    """The files of a session, oldest first; posting one keeps its text for a message that is to come."""
+
+    parser_classes = (MultiPartParser,)
+    queryset = Attachment.objects.none()
+    serializer_class = AttachmentSerializer
+
+    def get_queryset(self) -> Any:
+        return list_attachments(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+
+    def post(self, request: Request, session_id: str) -> Response:
+        """Attach a text or PDF file. Only its text is kept."""
+        user, key = get_user(request), read_uuid(session_id)
+        get_session(user, key)
+        file = _read(AttachmentRequest, request)["file"]
+        if file.size > MAX_ATTACHMENT_BYTES:
+            raise TooLarge(f"The file is larger than {MAX_ATTACHMENT_BYTES // 1024**2} MiB.")
+        data = file.read()
+        release_connections()  # reading a PDF takes a while
+        attachment = add_attachment(user=user, session_id=key, name=file.name, data=data, now=timezone.now())
+        return Response(AttachmentSerializer(attachment).data, status=status.HTTP_201_CREATED)
+
+
+class AttachmentView(APIView):
+    """One file."""
+
+    def delete(self, request: Request, attachment_id: str) -> Response:
+        """Delete the file's text: the model does not get it from the next message on."""
+        remove_attachment(user=get_user(request), attachment_id=read_uuid(attachment_id))
+        return Response({"deleted": 1})
 
 
 class TurnsView(generics.ListAPIView[Turn]):

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.chat.serializers import (
+    AttachmentRequest,
     EditRequest,
     EditSerializer,
     FormReplySerializer,
@@ -23,6 +24,7 @@ from apps.chat.serializers import (
     TurnSerializer,
 )
 from apps.conversations.serializers import (
+    AttachmentSerializer,
     MessageChangeRequest,
     MessageSerializer,
     SessionChangeRequest,
@@ -74,6 +76,13 @@ MESSAGE = {
     "status": "complete",
     "summarized_by": None,
     "stopped": False,
+}
+ATTACHMENT = {
+    "id": "1f9a3a94-1c0e-4b0e-9a7e-5d0c8c3f7a21",
+    "name": "menu.pdf",
+    "characters": 2140,
+    "message_id": MESSAGE_ID,
+    "created_at": "2026-11-20T18:05:40.120034Z",
 }
 FIGURES = {"message_id": REPLY_ID, "recalled": 2, "remembered": 1}
 EDIT = {"message_id": MESSAGE_ID, "messages": 2, "memories": 1, "created_at": "2026-11-20T18:05:44.730122Z"}
@@ -543,6 +552,32 @@ OPERATIONS = {
         description="The edited messages whose edit can be undone, newest first.",
         parameters=[SESSION_PATH],
         answers={200: Answer(EditSerializer, page(EDIT))},
+    ),
+    "GET /chat/sessions/{session_id}/attachments": Operation(
+        id="list_attachments",
+        summary="List the files of a session",
+        tag=TAG,
+        description="Oldest first, those included that were not sent yet.",
+        parameters=[SESSION_PATH],
+        answers={200: Answer(AttachmentSerializer, page(ATTACHMENT))},
+    ),
+    "POST /chat/sessions/{session_id}/attachments": Operation(
+        id="attach_file",
+        summary="Attach a file",
+        tag=TAG,
+        description="A text file (UTF-8, UTF-16 or GB 18030) or a PDF with text. Its text is kept for a message that "
+        "is sent with it; the file is not. The model reads it in this session, and nothing is learned from it by itself.",
+        parameters=[SESSION_PATH],
+        body=Body(AttachmentRequest, {"file": "@menu.pdf"}, media_type="multipart/form-data"),
+        answers={201: Answer(AttachmentSerializer, {**ATTACHMENT, "message_id": None})},
+    ),
+    "DELETE /chat/attachments/{attachment_id}": Operation(
+        id="delete_attachment",
+        summary="Delete a file",
+        tag=TAG,
+        description="The model does not get it from the next message on.",
+        parameters=[path_id("attachment_id", "ID of the file.")],
+        answers={200: Answer(DeletedSerializer, {"deleted": 1})},
     ),
     "POST /chat/messages/{message_id}/stop": Operation(
         id="stop_reply",

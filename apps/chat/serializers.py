@@ -12,7 +12,7 @@ from apps.chat.models import Edit, Turn
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer
-from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
@@ -40,6 +40,12 @@ class MessageRequest(KnownFieldsSerializer):
 
     content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
     stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
+    attachments = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=MAX_ATTACHMENTS,
+        help_text="IDs of files that are sent with the message.",
+    )
 
     def validate_content(self, content: str) -> str:
         return check_content(content)
@@ -65,8 +71,20 @@ class RetryRequest(KnownFieldsSerializer):
     stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
 
 
-class EditRequest(MessageRequest):
+class EditRequest(KnownFieldsSerializer):
     """What the message is to say instead."""
+
+    content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
+    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
+
+    def validate_content(self, content: str) -> str:
+        return check_content(content)
+
+
+class AttachmentRequest(KnownFieldsSerializer):
+    """A text or PDF file, as `multipart/form-data`."""
+
+    file = serializers.FileField(allow_empty_file=True, help_text="At most 10 MiB.")
 
 
 class EditSerializer(serializers.ModelSerializer[Edit]):

@@ -123,6 +123,41 @@ class Message(models.Model):
         return f"{self.role} {self.id}"
 
 
+class Attachment(models.Model):
+    """The text of a file that was attached to a message; the file itself is not kept.
+
+    `message`: None until it is sent. The model reads it; nothing is learned from it by itself.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="attachments"
+    )
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="attachments"
+    )
+    message = models.ForeignKey(
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="attachments",
+    )
+    name = models.CharField(_("name"), max_length=200)
+    text = models.TextField(_("text"))
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta:
+        db_table = "attachment"
+        verbose_name = _("attachment")
+        verbose_name_plural = _("attachments")
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return str(self.id)  # a name may say anything, and a log holds no text (R3)
+
+
 class Work(models.Model):
     """What is still to be done for a message after its reply: written with the message, deleted with its result.
 

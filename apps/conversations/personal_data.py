@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.accounts.services.personal_data import LeftOut, PersonalTable, Restoration, register_tables
-from apps.conversations.models import Message, Recording, Session, Work
+from apps.conversations.models import Attachment, Message, Recording, Session, Work
 from apps.conversations.services.past_turns import embed_again
 
 
@@ -26,6 +26,7 @@ def _embed_messages(user: User, keys: Collection[Any], now: datetime) -> None:
 register_tables(
     PersonalTable(Session),
     PersonalTable(Message, finish=_embed_messages),
+    PersonalTable(Attachment),
     PersonalTable(Work, prepare=_prepare_work, identity=("kind", "message_id")),
     PersonalTable(Recording, identity=("session_id", "idempotency_key")),
 )

@@ -9,9 +9,33 @@ from datetime import datetime
 from django.db.models import Count, QuerySet
 
 from apps.accounts.models import User
-from apps.conversations.models import Message, MessageStatus, Role, Session
-from apps.conversations.types import Line, Window
+from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
+from apps.conversations.types import Line, SentFile, Window
+from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
+
+# Of the texts only as much as can go into a prompt.
+SENT_FILES = """
+SELECT attachment.id, name, left(text, %(chars)s), length(text)
+FROM attachment JOIN conversation ON conversation.id = message_id
+WHERE attachment.session_id = %(session)s AND attachment.user_id = %(user)s AND status <> 'replaced'
+ORDER BY attachment.created_at DESC, attachment.id DESC
+"""
+
+
+def list_attachments(user: User, session_id: uuid.UUID) -> QuerySet[Attachment]:
+    """The files of a session, oldest first. Raises `NotFound` without the session."""
+    get_session(user, session_id)
+    return Attachment.objects.filter(user=user, session=session_id).order_by("created_at", "id")
+
+
+def read_sent_files(user: User, session_id: uuid.UUID, *, chars: int) -> list[SentFile]:
+    """Return the files that were sent in a session and are part of it, newest first. One query.
+
+    `chars`: of each text, its beginning.
+    """
+    rows = fetch_prepared(SENT_FILES, {"user": user.pk, "session": session_id, "chars": chars})
+    return [SentFile(*row) for row in rows]
 
 
 def list_sessions(user: User) -> QuerySet[Session]:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.fields import StrictBooleanField, StrictCharField
@@ -85,6 +85,23 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
     )
     def get_status(self, message: Message) -> str:
         return get_shown_status(message, now=timezone.now())
+
+
+class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
+    """A file whose text the model reads. Nothing is learned from it by itself."""
+
+    message_id = serializers.UUIDField(
+        read_only=True, allow_null=True, help_text="The message it was sent with; null until then."
+    )
+    characters = serializers.SerializerMethodField(help_text="Of its text.")
+
+    class Meta:
+        model = Attachment
+        fields = ("id", "name", "characters", "message_id", "created_at")
+        read_only_fields = fields
+
+    def get_characters(self, attachment: Attachment) -> int:
+        return len(attachment.text)
 
 
 class MessageChangeRequest(KnownFieldsSerializer):

@@ -9,6 +9,13 @@ from datetime import datetime
 MAX_CONTENT_CHARS = 32_000
 MAX_TITLE_CHARS = 200
 MAX_MODEL_CHARS = 200
+MAX_ATTACHMENTS = 20
+"""Files of one session."""
+
+MAX_ATTACHMENT_BYTES = 10 * 1024**2
+MAX_ATTACHMENT_CHARS = 500_000
+"""Of the text of one file."""
+
 MAX_AUTO_TITLE_CHARS = 60
 """Of a title that an untitled session takes from its first message."""
 
@@ -36,6 +43,16 @@ class OpenRound:
     model: str = ""
     alternates: bool = False
     learned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """A file that was sent with a message: `text` is its beginning, `length` the characters of the whole."""
+
+    id: uuid.UUID
+    name: str
+    text: str
+    length: int
 
 
 @dataclass(frozen=True, slots=True)

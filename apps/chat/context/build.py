@@ -8,6 +8,7 @@ from dataclasses import replace
 from apps.chat.context.layers import (
     render_case,
     render_conversation,
+    render_files,
     render_memories,
     render_memory,
     render_profile,
@@ -19,7 +20,7 @@ from apps.chat.context.layers import (
     render_variable,
     render_working_memory,
 )
-from apps.chat.context.types import LAYER_NAMES, ClientLine, Context, ContextInput, Cut, CutKind, Layer
+from apps.chat.context.types import LAYER_NAMES, AttachedFile, ClientLine, Context, ContextInput, Cut, CutKind, Layer
 from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 from apps.core.text.tokens import estimate_tokens
@@ -29,6 +30,7 @@ SYSTEM, PROFILE, WORKING, MEMORIES, SUMMARIES, CONVERSATION, MESSAGE = range(7)
 
 def build_context(given: ContextInput) -> Context:
     """Return the context of a turn: whole rounds that fit the window (C3), then what fits the budget (C4)."""
+    given = replace(given, files=fit_files(given.files, budget=given.budget))
     rounds = fit_window(given.rounds, limit=given.context_limit)
     uses_memory = given.strategy is None or given.strategy.use_memory or given.everything
     memories = given.memories if uses_memory else ()
@@ -48,6 +50,23 @@ def fit_window(rounds: Sequence[Round], *, limit: int) -> tuple[Round, ...]:
     return tuple(kept)
 
 
+def fit_files(files: Sequence[AttachedFile], *, budget: int) -> tuple[AttachedFile, ...]:
+    """Return the newest files that fit `budget` tokens, and of the first that does not its beginning."""
+    kept: list[AttachedFile] = []
+    left = budget
+    for file in files:
+        tokens = estimate_tokens(file.text)
+        if tokens <= left:
+            kept.append(file)
+            left -= tokens
+            continue
+        text = file.text[: len(file.text) * left // tokens]
+        if text.strip():
+            kept.append(replace(file, text=text))
+        break
+    return tuple(kept)
+
+
 def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     """Drop what matters least until the budget holds; return what is left, and what was dropped, in that order.
 
@@ -56,7 +75,7 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     recently written first; then the profile. Rules, forms, what was done in memory and the new
     message stay whatever they take.
     """
-    excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget - _count_client_tokens(given)
+    excess = sum(layer.tokens for layer in _render_layers(given)) - given.budget - _count_own_tokens(given)
     rounds, notes, memories = list(given.rounds), list(given.session_notes), list(given.memories)
     cases, variables = list(given.cases), dict(given.variables)
     summary, profile = given.summary, given.profile
@@ -107,12 +126,13 @@ def _trim(given: ContextInput) -> tuple[ContextInput, tuple[Cut, ...]]:
     return kept, tuple(cut)
 
 
-def _count_client_tokens(given: ContextInput) -> int:
-    """What a client brings along comes on top of the budget: how much that is, is its own choice."""
+def _count_own_tokens(given: ContextInput) -> int:
+    """What a client brings along, and files, come on top of the budget: how much that is, is their own choice."""
+    files = estimate_tokens(render_files(given.files)) if given.files else 0
     if given.client is None:
-        return 0
+        return files
     history = render_rounds([given.client.history or ()])
-    return estimate_tokens(given.client.instructions) + estimate_tokens(history)
+    return files + estimate_tokens(given.client.instructions) + estimate_tokens(history)
 
 
 def _list_rounds(given: ContextInput) -> Sequence[Sequence[Line | ClientLine]]:
@@ -135,6 +155,7 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
             submitted=given.submitted,
             cases=given.cases,
             actions=given.actions,
+            files=given.files,
         ),
         MEMORIES: render_memories(given.memories, everything=given.everything),
         SUMMARIES: render_session_notes(given.session_notes),

@@ -7,7 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.chat.context.types import CaseNotes, ClientLine, ClientPrompt, Form, Profile, RecalledMemory, SessionNote
+from apps.chat.context.types import (
+    AttachedFile,
+    CaseNotes,
+    ClientLine,
+    ClientPrompt,
+    Form,
+    Profile,
+    RecalledMemory,
+    SessionNote,
+)
 from apps.chat.prompts import (
     APPLICATION,
     INSTRUCTIONS,
@@ -68,8 +77,10 @@ def render_working_memory(
     submitted: Form | None,
     cases: Iterable[CaseNotes],
     actions: Mapping[str, Any],
+    files: Sequence[AttachedFile] = (),
 ) -> str:
-    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts.
+    """Layer 2: topic, variables, forms in order of submission, the form just submitted by itself, shared contexts,
+    files.
 
     Last what was done in memory because the message asked for it (L9).
     """
@@ -82,6 +93,8 @@ def render_working_memory(
         parts.append(render_block("form_submitted", _json({"title": submitted.title, "fields": submitted.fields})))
     if lines := [render_case(case) for case in cases]:
         parts.append(render_block("shared_contexts", "\n".join(lines)))
+    if files:
+        parts.append(render_files(files))
     if actions:
         parts.append(render_block("memory_actions", _json(actions)))
     return "\n\n".join(parts)
@@ -90,6 +103,18 @@ def render_working_memory(
 def render_case(case: CaseNotes) -> str:
     """The line of one shared context in layer 2."""
     return _json({"id": case.id, "title": case.title, "content": case.content, "entries": list(case.entries)})
+
+
+def render_files(files: Sequence[AttachedFile]) -> str:
+    """The attached files in layer 2, the oldest first; of one that is not whole, how much there is of it."""
+    return "\n".join(render_block("attached_file", _describe_file(file)) for file in reversed(files))
+
+
+def _describe_file(file: AttachedFile) -> str:
+    head = {"name": file.name}
+    if len(file.text) < file.length:
+        head |= {"shown": f"the first {len(file.text)} of {file.length} characters"}
+    return f"{_json(head)}\n{file.text}"
 
 
 def render_variable(name: str, value: Any) -> str:

@@ -15,6 +15,7 @@ from apps.chat.context.build import build_context
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
+    AttachedFile,
     CaseNotes,
     ClientPrompt,
     Context,
@@ -25,6 +26,7 @@ from apps.chat.context.types import (
     SessionNote,
 )
 from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
@@ -47,6 +49,9 @@ from apps.summaries.selectors import get_recent_session_summaries
 
 MAX_EVERYTHING = 500
 """Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""
+
+MOST_CHARS_PER_TOKEN = 8
+"""More than any text has, so that what is read of a file fills its budget."""
 
 COMPONENTS = (
     "keyword_score",
@@ -126,6 +131,7 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
+            files=_read_files(user, session_id, budget=settings.token_budget),
             actions=actions or {},
             profile=profile,
             cases=cases,
@@ -174,6 +180,11 @@ def _read_cases(user: User, session_id: uuid.UUID) -> list[CaseNotes]:
         )
         for context in list_session_contexts(user, session_id)
     ]
+
+
+def _read_files(user: User, session_id: uuid.UUID, *, budget: int) -> list[AttachedFile]:
+    found = read_sent_files(user, session_id, chars=budget * MOST_CHARS_PER_TOKEN)
+    return [AttachedFile(str(file.id), file.name, file.text, file.length) for file in found]
 
 
 def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySettings) -> list[SessionNote]:

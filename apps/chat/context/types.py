@@ -57,6 +57,16 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """A file of this session: `text` is as much as the model gets of the `length` characters it has."""
+
+    id: str
+    name: str
+    text: str
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The person's profile document (U2): its sections by name, in the order in which they are shown."""
 
@@ -110,10 +120,11 @@ class ClientPrompt:
 class ContextInput:
     """Everything a turn may put before the model, before the token budget.
 
-    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
-    is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most.
-    `actions`: what the message told the memory to do, by outcome (L9). `everything`: `memories` are all there
-    are, as the message asks for them. `tools`: names of those that the model may call (T1). What `client` brings is
+    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone.
+    `summary` is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter
+    most. `files`: what was attached, newest first; they have a budget of their own, as large as `budget`.
+    `actions`: what the message told the memory to do, by outcome (L9). `everything`: `memories` are all there are,
+    as the message asks for them. `tools`: names of those that the model may call (T1). What `client` brings is
     never trimmed and takes nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -127,6 +138,7 @@ class ContextInput:
     variables: Mapping[str, Any] = field(default_factory=dict)
     forms: Sequence[Form] = ()
     submitted: Form | None = None
+    files: Sequence[AttachedFile] = ()
     actions: Mapping[str, Any] = field(default_factory=dict)
     profile: Profile | None = None
     cases: Sequence[CaseNotes] = ()

@@ -14,10 +14,19 @@ from typing import Any, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
-from apps.chat.context.types import ATOMIC, LONG_TERM, CaseNotes, CutKind, Profile, RecalledMemory, SessionNote
+from apps.chat.context.types import (
+    ATOMIC,
+    LONG_TERM,
+    AttachedFile,
+    CaseNotes,
+    CutKind,
+    Profile,
+    RecalledMemory,
+    SessionNote,
+)
 from apps.chat.inspection.types import Piece, State
 from apps.chat.turn.command_record import DELETED
-from apps.conversations.models import Message
+from apps.conversations.models import Attachment, Message
 from apps.conversations.types import Line
 from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (
@@ -41,6 +50,19 @@ class Found(Generic[V]):
 
     value: V
     piece: Piece
+
+
+def read_files(user: User, shown: Iterable[Mapping[str, Any]]) -> list[AttachedFile]:
+    """Return attached files as the model got them, ``{"id", "chars"}`` each; of a deleted one, that it is deleted."""
+    shown = list(shown)
+    ids = [uuid.UUID(file["id"]) for file in shown]
+    rows = Attachment.objects.filter(user=user).in_bulk(ids) if ids else {}
+    files = []
+    for key, file in zip(ids, shown, strict=True):
+        row = rows.get(key)
+        text = row.text if row else DELETED
+        files.append(AttachedFile(str(key), row.name if row else DELETED, text[: file["chars"]], len(text)))
+    return files
 
 
 def read_memories(

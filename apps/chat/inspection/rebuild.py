@@ -96,7 +96,7 @@ class _Record:
 def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable) -> RebuiltPrompt:
     """Return what the model got in a turn, as far as what it was made from is still there.
 
-    `settings` and `table`: today's, for turns that did not keep their own. At most nine queries.
+    `settings` and `table`: today's, for turns that did not keep their own. At most ten queries.
     """
     record = _Record(turn=turn, settings=settings, table=table)
     found = _read(turn.user, record)
@@ -121,6 +121,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         variables=variables,
         forms=forms,
         submitted=forms[-1] if forms and turn.user_message is None else None,
+        files=past.read_files(turn.user, record.sources.get("files", ())),
         actions=_rebuild_actions(turn, found),
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(_WORKING)],

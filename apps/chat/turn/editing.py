@@ -14,6 +14,7 @@ from apps.chat.models import Edit
 from apps.chat.turn.opening import open_message_turn
 from apps.chat.turn.types import OpenTurn
 from apps.conversations.selectors import get_session
+from apps.conversations.services.attachments import move_attachments
 from apps.conversations.services.editing import bring_back, replace_from
 from apps.core.errors import NotFound
 from apps.memory.services import forget_embeddings, restore_retracted, retract_learned
@@ -37,7 +38,9 @@ def open_edited_turn(*, user: User, message_id: uuid.UUID, content: str, now: da
         session, replaced = replace_from(user=user, message_id=message_id, now=now)
         forget_embeddings(message_ids=replaced)
         retractions = retract_learned(user=user, message_ids=replaced, now=now)
-        turn = open_message_turn(user=user, session_id=session.id, content=content, idempotency_key=None, now=now)
+        turn = open_message_turn(
+            user=user, session_id=session.id, content=content, idempotency_key=None, now=now, instead_of=message_id
+        )
         assert turn.round is not None, "a message was sent"
         Edit.objects.create(
             message_id=turn.round.message_id,
@@ -63,6 +66,7 @@ def undo_edit(*, user: User, message_id: uuid.UUID, now: datetime) -> Restored:
     replaced = bring_back(user=user, message_id=message_id, replaced=edit.replaced, now=now)
     forget_embeddings(message_ids=replaced)
     retract_learned(user=user, message_ids=replaced, now=now)
+    move_attachments(user=user, before=[message_id], after=edit.replaced[0])
     restored = restore_retracted(user=user, operations=edit.retractions, now=now)
     edit.delete()
     return Restored(messages=len(edit.replaced), memories=restored)

@@ -25,6 +25,7 @@ from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_message, get_session, get_window
 from apps.conversations.services import create_session, fail_round, open_round, reopen_round
+from apps.conversations.services.attachments import attach, move_attachments
 from apps.conversations.services.client_histories import find_session, open_client_round, open_round_again
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
@@ -48,12 +49,15 @@ def open_message_turn(
     idempotency_key: str | None,
     now: datetime,
     said_at: datetime | None = None,
+    attachments: Sequence[uuid.UUID] = (),
+    instead_of: uuid.UUID | None = None,
 ) -> OpenTurn:
     """Store a new message of the user and prepare its reply.
 
     `said_at`: when it was said, if not now: it dates the message and is the time the prompt tells the model, so that
     上周六 is resolved from there. Everything that waits or expires goes by `now`.
-    Raises `NotFound` without the session, `AlreadySent` when the idempotency key was used before.
+    `attachments`: files that are sent with it. `instead_of`: a message whose files it takes over. Raises `NotFound`
+    without the session, `AlreadySent` when the idempotency key was used before, `InvalidInput` about a file.
     """
     start = time.perf_counter()
     settings, table = get_turn_configuration(user)
@@ -71,6 +75,10 @@ def open_message_turn(
             now=now,
             lease=_lease(),
         )
+        if attachments:
+            attach(user=user, session_id=session_id, message_id=opened.message_id, attachment_ids=attachments)
+        if instead_of is not None:
+            move_attachments(user=user, before=[instead_of], after=opened.message_id)
         if django_settings.USE_MEMORY_EMOTION_SYSTEM:
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
             if not opened.temporary and get_strategy(working.last_emotion, table=table).use_memory:

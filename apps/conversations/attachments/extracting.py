@@ -1,0 +1,86 @@
+"""The text of a file: plain text in the encodings people have, or the text of a PDF. No Django.
+
+PDF files are read in a process of their own with limits, as a crafted one can take any time and memory:
+``python -m apps.conversations.attachments.extracting`` reads one from standard input and writes its text.
+"""
+
+from __future__ import annotations
+
+import io
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+PDF_SECONDS = 30
+PDF_BYTES = 1_500_000_000
+"""Of address space. An ordinary file of some hundred pages takes a tenth of it."""
+
+_BEGINS_PDF = b"%PDF-"
+_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_MOST_CONTROLS = 0.01
+"""The share of control characters from which on a file is no text, whatever its bytes decode to."""
+
+
+class UnreadableAttachment(Exception):
+    """There is no text to be had from this file; the message says why."""
+
+
+def extract_text(data: bytes) -> str:
+    """Return the text of a file. Raises `UnreadableAttachment`."""
+    text = _read_pdf(data) if data[:1024].lstrip().startswith(_BEGINS_PDF) else _decode(data)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+    if not text.strip():
+        raise UnreadableAttachment(
+            "The file has no text. Scanned pages are pictures; their text has to be recognised first."
+        )
+    return text
+
+
+def _decode(data: bytes) -> str:
+    """Decode plain text: UTF-8, UTF-16 with a byte order mark, or GB 18030, which most older Chinese files are in."""
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
+    for encoding in [marked] if marked else ["utf-8", "gb18030"]:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        controls = sum(character < " " and character not in "\t\n\r\f" for character in text)
+        if controls <= len(text) * _MOST_CONTROLS:
+            return text
+    raise UnreadableAttachment("Only text and PDF files can be attached.")
+
+
+def _read_pdf(data: bytes) -> str:
+    command = [sys.executable, "-m", "apps.conversations.attachments.extracting"]
+    root = Path(__file__).resolve().parents[3]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=PDF_SECONDS, check=False, cwd=root)
+    except subprocess.TimeoutExpired:
+        raise UnreadableAttachment("Reading this PDF takes too long.") from None
+    if done.returncode == _ENCRYPTED:
+        raise UnreadableAttachment("This PDF is protected by a password.")
+    if done.returncode:
+        raise UnreadableAttachment("This PDF is damaged or too complex to be read.")
+    return done.stdout.decode(errors="replace")
+
+
+_ENCRYPTED = 3
+
+
+def main() -> int:
+    """Read a PDF from standard input, write its text, one page after the other."""
+    resource.setrlimit(resource.RLIMIT_AS, (PDF_BYTES, PDF_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (PDF_SECONDS, PDF_SECONDS))
+    from pypdf import PdfReader
+
+    reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
+    if reader.is_encrypted and not reader.decrypt(""):
+        return _ENCRYPTED
+    pages = (page.extract_text().strip() for page in reader.pages)
+    sys.stdout.buffer.write("\n\n".join(filter(None, pages)).encode(errors="replace"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
