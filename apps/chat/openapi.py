@@ -566,10 +566,15 @@ OPERATIONS = {
         summary="Attach a file",
         tag=TAG,
         description="A text file (UTF-8, UTF-16 or GB 18030) or a PDF with text. Its text is kept for a message that "
-        "is sent with it; the file is not. The model reads it in this session, and nothing is learned from it by itself.",
+        "is sent with it; the file is not. The model reads it in this session, and nothing is learned from it alone.",
         parameters=[SESSION_PATH],
         body=Body(AttachmentRequest, {"file": "@menu.pdf"}, media_type="multipart/form-data"),
         answers={201: Answer(AttachmentSerializer, {**ATTACHMENT, "message_id": None})},
+        problems={
+            400: Problem("The file has no text", "invalid", "Only text and PDF files can be attached."),
+            409: Problem("The session has too many files", "conflict", "A session can have 20 files."),
+            413: Problem("The file is too large", "too_large", "The file is larger than 10 MiB."),
+        },
     ),
     "DELETE /chat/attachments/{attachment_id}": Operation(
         id="delete_attachment",

@@ -40,6 +40,11 @@ def fill_everything(client: ApiClient) -> World:
     create_atomic_memory(user=user, content=f"用户喜欢{SECRET}。", tags=[SECRET], session_id=session.id, now=now)
     gone, _action = create_memory(user=user, category="fact", key=f"gone {SECRET}", value=SECRET, now=now)
     forget_memories(user=user, ids=[gone.id], now=now)
+    files = {"file": (f"{SECRET}.md", SECRET.encode())}
+    attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()["id"]
+    client.post(
+        f"/chat/sessions/{session.id}/messages", json={"content": SECRET, "attachments": [attached]}
+    ).raise_for_status()
     context = create_context(user=user, title=SECRET, content=SECRET, session_id=session.id, now=now)
     append_entry(user=user, context_id=context.id, text=SECRET, author=SECRET, now=now)
     for text in (SECRET, f"{SECRET}!"):

@@ -125,6 +125,10 @@ def _edit(alice: ApiClient, message_id: str, content: str = "changed") -> Answer
     return alice.post(f"/chat/messages/{message_id}/edit", json={"content": content})
 
 
+def _attach(alice: ApiClient, world: World, data: bytes) -> Answer:
+    return alice.post(f"/chat/sessions/{world.session}/attachments", files={"file": ("file", data)})
+
+
 def _undo_edit_too_early(alice: ApiClient) -> Answer:
     turn = _edit(alice, _recorded(alice)).raise_for_status().json()
     now = timezone.now()
@@ -304,6 +308,13 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         ),
         "`content` is too long": lambda alice, world: _edit(alice, world.failed, LONG),
         MODEL_FAILED: lambda alice, world: _edit(alice, world.failed),
+    },
+    "attach_file": {
+        "The file has no text": lambda alice, world: _attach(alice, world, b"\x00\x01\x02\x03"),
+        "The file is too large": lambda alice, world: _attach(alice, world, b"x" * 10_485_761),
+        "The session has too many files": lambda alice, world: [
+            _attach(alice, world, b"text") for _number in range(20)
+        ][-1],
     },
     "undo_edit": {"A reply is under way": lambda alice, world: _undo_edit_too_early(alice)},
     "create_memory": {

@@ -32,6 +32,9 @@ BODIES: dict[tuple[str, str], Any] = {
 }
 """What to send where a body is needed, so that its owner is served."""
 
+FILES: dict[tuple[str, str], Any] = {("attachments", "post"): {"file": ("notes.txt", b"taken over")}}
+"""What to send where a file is needed."""
+
 WITH_BODY: dict[tuple[str, str], Any] = {
     **BODIES,
     ("sessions", "post"): {},
@@ -57,6 +60,7 @@ CREATED = {
     ("regenerate", "post"),
     ("edit", "post"),
     ("shared-context-entries", "post"),
+    ("attachments", "post"),
 }
 OPENAI = {("openai-chat-completions", "post"), ("openai-embeddings", "post"), ("openai-responses", "post")}
 """What takes bodies of OpenAI's API: tests/gateway has what of them is refused."""
@@ -77,7 +81,9 @@ def world(alice: ApiClient) -> World:
 
 def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
     """Call the route for Alice's object."""
-    return client.request(method, route.path(**world.values(route)), json=BODIES.get((route.name, method)))
+    files = FILES.get((route.name, method))
+    body = BODIES.get((route.name, method))
+    return client.request(method, route.path(**world.values(route)), json=body, files=files)
 
 
 @pytest.mark.parametrize(("route", "method"), OBJECT_CALLS, ids=name_call)
@@ -170,8 +176,10 @@ def test_the_tests_above_cover_every_endpoint():
         ("forget-candidate", "post"),
         ("stop", "post"),
         ("undo-edit", "post"),
+        ("attachments", "post"),  # no JSON
     }
     assert {
+        ("models", "get"),
         ("sessions", "get"),
         ("sessions", "post"),
         ("memories", "get"),

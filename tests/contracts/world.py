@@ -67,6 +67,7 @@ class World:
     atomic: str
     pending_atomic: str
     past_import: str
+    attachment: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -82,6 +83,7 @@ class World:
             "atomic_id": self.atomic,
             "candidate_id": self.atomic,
             "import_id": self.past_import,
+            "attachment_id": self.attachment,
             "response_id": f"resp_{uuid.UUID(self.reply).hex}",
             "model": "jiyi",
         }
@@ -148,6 +150,8 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
     file = io.BytesIO(json.dumps({"memory": secret}).encode())
     said = client.say(client.new_session(), secret).raise_for_status().json()["user_message"]["id"]
     edited = client.post(f"/chat/messages/{said}/edit", json={"content": secret}).raise_for_status().json()
+    files = {"file": (f"{secret}.txt", secret.encode())}
+    attached = client.post(f"/chat/sessions/{session.id}/attachments", files=files).raise_for_status().json()
     past_import = create_import(user=user, file=file, name=secret, now=now)
     while run_imports(token="world"):
         pass
@@ -164,6 +168,7 @@ def build_world(client: ApiClient, *, secret: str = SECRET) -> World:
         atomic=str(atomic.id),
         pending_atomic=str(pending_atomic.id),
         past_import=str(past_import.id),
+        attachment=attached["id"],
     )
 
 

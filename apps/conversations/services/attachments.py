@@ -54,7 +54,7 @@ def remove_attachment(*, user: User, attachment_id: uuid.UUID) -> None:
 
 
 def attach(*, user: User, session_id: uuid.UUID, message_id: uuid.UUID, attachment_ids: Sequence[uuid.UUID]) -> None:
-    """Send files with a message, in its transaction. Raises `InvalidInput` unless all are there and were not sent yet."""
+    """Send files with a message, in its transaction. Raises `InvalidInput` unless all are there and unsent."""
     waiting = Attachment.objects.filter(user=user, session=session_id, message=None, id__in=attachment_ids)
     if waiting.update(message=message_id) != len(set(attachment_ids)):
         reason = "Each must be a file of this session that was not sent yet."

@@ -15,8 +15,8 @@ from tests.support.scripted_model import ScriptedModel
 KEY = "sk-very-secret-0123456789"
 WORDS = {
     "zh-CN": {
-        "connect": "连接模型", "key": "API 密钥", "test": "测试", "found": "共列出 2 个模型", "do": "连接", "models": "模型",
-        "done": "已连接“", "url": "地址",
+        "connect": "连接模型", "key": "API 密钥", "test": "测试", "found": "共列出 2 个模型", "do": "连接",
+        "models": "模型", "done": "已连接“", "url": "地址",
     },
     "en-US": {
         "connect": "Connect a model", "key": "API key", "test": "Test", "found": "It lists 2 models", "do": "Connect",

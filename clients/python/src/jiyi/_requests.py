@@ -114,10 +114,11 @@ def upload(
     file: bytes | BinaryIO,
     name: str,
     body: Mapping[str, Any] | None = None,
+    **ids: str,
 ) -> Request[T]:
     """Describe a POST of a file. An open one is read from its beginning while it is sent, and has to allow that."""
     fields = {key: _to_text(value) for key, value in given(body or {}).items()}
-    return Request("POST", path, read, body=fields or None, file=file, file_name=name)
+    return Request("POST", path, read, ids=ids, body=fields or None, file=file, file_name=name)
 
 
 def put(path: str, read: Callable[[Any], T], *, body: Mapping[str, Any], **ids: str) -> Request[T]:

@@ -101,6 +101,17 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file of a session; `message_id` is that of the message it was sent with, None until then."""
+
+    id: str
+    name: str
+    characters: int
+    message_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFigures:
     """How much a reply recalled and remembered; `message_id` is the reply's."""
 

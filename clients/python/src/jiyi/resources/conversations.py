@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, BinaryIO, Literal, TypedDict
 
 from jiyi._decoding import Into, ListOf, Number, PageOf
 from jiyi._requests import (
@@ -21,9 +21,11 @@ from jiyi._requests import (
     post,
     stream,
     unless_none,
+    upload,
 )
 from jiyi._streaming import read_turn
 from jiyi.types import (
+    Attachment,
     Context,
     ConversationMatch,
     Edit,
@@ -107,22 +109,59 @@ class Sessions(Resource[Transport]):
     iterate_messages = all_pages(messages)
 
     @call
-    def send(self, session_id: str, content: str, *, idempotency_key: str | None = None) -> Request[Turn]:
-        """Send a message and return the turn, reply included.
+    def attach(self, session_id: str, file: bytes | BinaryIO, *, name: str) -> Request[Attachment]:
+        """Attach a text or PDF file, to be sent with a message. Its text is kept, the file is not."""
+        path = "/chat/sessions/{session_id}/attachments"
+        return upload(path, Into(Attachment), file=file, name=name, session_id=session_id)
+
+    @call
+    def attachments(
+        self, session_id: str, *, limit: int | None = None, offset: int | None = None
+    ) -> Request[Page[Attachment]]:
+        """Return a page of the files of a session, oldest first."""
+        query = {"limit": limit, "offset": offset}
+        return get("/chat/sessions/{session_id}/attachments", PageOf(Attachment), query=query, session_id=session_id)
+
+    iterate_attachments = all_pages(attachments)
+
+    @call
+    def delete_attachment(self, attachment_id: str) -> Request[int]:
+        """Delete the text of a file: the model does not get it from the next message on."""
+        return delete("/chat/attachments/{attachment_id}", Number("deleted"), attachment_id=attachment_id)
+
+    @call
+    def send(
+        self,
+        session_id: str,
+        content: str,
+        *,
+        attachments: Sequence[str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[Turn]:
+        """Send a message and return the turn, reply included. `attachments`: IDs of files that go with it.
 
         The key is made up if none is given, so that a lost connection is no reason to say a thing twice.
         Raises `ModelUnavailable` if the model failed: then `messages.retry` tries the stored message again.
         """
-        return _send(Into(Turn), session_id, body={"content": content}, key=idempotency_key)
+        body = {"content": content, "attachments": unless_none(attachments)}
+        return _send(Into(Turn), session_id, body=body, key=idempotency_key)
 
     @stream
-    def stream(self, session_id: str, content: str, *, idempotency_key: str | None = None) -> Request[TurnEvent]:
+    def stream(
+        self,
+        session_id: str,
+        content: str,
+        *,
+        attachments: Sequence[str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[TurnEvent]:
         """Send a message and yield the events of the turn: `Started`, `Delta`…, `Done`.
 
         The request is sent when the first event is asked for. Raises like `send`, while iterating. Whoever stops early
         still gets the whole reply stored.
         """
-        return _send(_TURN, session_id, body={"content": content, "stream": True}, key=idempotency_key)
+        body = {"content": content, "stream": True, "attachments": unless_none(attachments)}
+        return _send(_TURN, session_id, body=body, key=idempotency_key)
 
     @call
     def record(
