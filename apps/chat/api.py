@@ -194,9 +194,9 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
 
     def post(self, request: Request, session_id: str) -> Response:
         """Attach a text or PDF file. Only its text is kept."""
-        user, key = get_user(request), read_uuid(session_id)
-        get_session(user, key)
         file = _read(AttachmentRequest, request)["file"]
+        user, key = get_user(request), read_uuid(session_id)
+        get_session(user, key)  # before the work on the file
         if file.size > MAX_ATTACHMENT_BYTES:
             raise TooLarge(f"The file is larger than {MAX_ATTACHMENT_BYTES // 1024**2} MiB.")
         data = file.read()

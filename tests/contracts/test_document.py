@@ -20,8 +20,8 @@ from tests.contracts.routes import list_api_calls
 ROOT = Path(__file__).parents[2]
 OPERATIONS = list_described()
 VERBS = {
-    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list", "preview",
-    "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo", "update",
+    "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list",
+    "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo", "update",
 }  # fmt: skip
 NO_ACCOUNT_NEEDED: set[str] = set()
 """Operations that do not ask for a token."""

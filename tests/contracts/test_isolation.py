@@ -269,6 +269,7 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "accounts.Setting.user",
         "chat.Edit.user",
         "chat.Turn.user",
+        "conversations.Attachment.user",
         "conversations.Message.user",
         "conversations.Session.user",
         "conversations.Work.user",

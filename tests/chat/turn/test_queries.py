@@ -15,8 +15,9 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-QUERIES = 15
-"""From the request's arrival to the stored reply, however much is remembered."""
+QUERIES = 17
+"""From the request's arrival to the stored reply, however much is remembered; two of them ask which model answers and
+which files the session has."""
 
 STORING = 6
 """What storing new memories takes besides: the lock, forgotten keys, the rows under the same keys, one UPDATE and one
