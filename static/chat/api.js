@@ -111,7 +111,10 @@ export const api = {
   deleteSession: (id) => requestJson("DELETE", `/chat/sessions/${id}`),
 
   listMessages: (id, query) => requestJson("GET", `/chat/sessions/${id}/messages`, { query }),
-  streamTurn: (id, content, key) => stream(`/chat/sessions/${id}/messages`, { content }, { key }),
+  streamTurn: (id, { content, attachments }, key) => stream(`/chat/sessions/${id}/messages`, { content, attachments }, { key }),
+  listAttachments: (id) => requestJson("GET", `/chat/sessions/${id}/attachments`, { query: { limit: 100 } }),
+  attachFile: (id, file) => requestJson("POST", `/chat/sessions/${id}/attachments`, { form: fileForm(file) }),
+  deleteAttachment: (id) => requestJson("DELETE", `/chat/attachments/${id}`),
   streamRetry: (messageId) => stream(`/chat/messages/${messageId}/retry`, {}),
   streamRegenerate: (messageId) => stream(`/chat/messages/${messageId}/regenerate`, {}),
   streamEdit: (messageId, content) => stream(`/chat/messages/${messageId}/edit`, { content }),

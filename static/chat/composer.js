@@ -8,6 +8,7 @@ const DRAFTS = "draft ";
 export class Composer {
   #busy = false;
   #closed = false;
+  #waiting = false;
   #session = null;
 
   constructor({ onSend, onStop }) {
@@ -49,6 +50,12 @@ export class Composer {
     this.#changed();
   }
 
+  /** Something that belongs to the message is on its way. */
+  set waiting(waiting) {
+    this.#waiting = waiting;
+    this.#changed();
+  }
+
   /** Writing may go on while a reply is on its way; sending may not. */
   set busy(busy) {
     if (this.#busy === busy) return;
@@ -74,7 +81,7 @@ export class Composer {
   }
 
   #changed() {
-    this.button.disabled = this.#busy || this.#closed || !this.text.trim();
+    this.button.disabled = this.#busy || this.#closed || this.#waiting || !this.text.trim();
     this.field.style.blockSize = "auto";
     this.field.style.blockSize = `${this.field.scrollHeight}px`;
     if (this.#session) writeDraft(this.#session, this.text);
@@ -82,7 +89,7 @@ export class Composer {
 
   #send() {
     const text = this.text.trim();
-    if (!text || this.#busy || this.#closed) return;
+    if (!text || this.#busy || this.#closed || this.#waiting) return;
     this.text = "";
     this.onSend(text);
   }

@@ -1,13 +1,13 @@
 // One conversation as data: its messages, and what is on its way. It knows the API and no elements.
 //
 // A row is one message as the page holds it:
-//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, form, turn, figures, changes}
+//   {id, role, content, status, createTime, favourite, stopped, edited, error, key, files, form, turn, figures, changes}
 // role: "user" | "assistant" | "summary" | "form" (a submitted form: it has no message of its own on the server).
 // status: "complete" | "pending" (the server is at work) | "failed" (stored, without a reply; can be retried) |
 //   "sending" | "streaming" (of a reply) | "unsent" (never reached the server, or was refused).
 // stopped: the reply ends where the person stopped it. edited: the message took the place of an earlier one.
 // turn: of a reply, as the API gives it, once it was asked for; figures: how much it recalled and remembered, until then.
-// changes: what its turn put in the place of something else, [{key, before, after, operation, undone}].
+// files: what was attached to it, [{id, name, characters}]. changes: what its turn put in the place of something else, [{key, before, after, operation, undone}].
 // id is null until the server gave one; `key` makes sending again safe (Idempotency-Key).
 
 import { ApiError, NetworkError, api, newKey } from "./api.js";
@@ -31,6 +31,8 @@ export class Conversation extends EventTarget {
   #underWay = 0; // turns; a form and a retried message can overlap
   #edited = new Set(); // IDs of messages whose edit can be undone
   #figures = new Map(); // by the ID of the reply
+  #files = new Map(); // what was attached, by the ID of the message; of null what was not sent yet
+  #creating = null;
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false, model = "" } = {}) {
@@ -48,6 +50,11 @@ export class Conversation extends EventTarget {
     return this.session?.id ?? null;
   }
 
+  /** The files that wait for a message. */
+  get waitingFiles() {
+    return this.#files.get(null) ?? [];
+  }
+
   /** The newest reply that is stored. */
   get newestReply() {
     return this.rows.findLast((row) => row.role === "assistant" && row.id) ?? null;
@@ -57,11 +64,13 @@ export class Conversation extends EventTarget {
   async load() {
     this.#setState("loading");
     try {
-      const [session, edits, turns] = await Promise.all([
+      const [session, edits, turns, files] = await Promise.all([
         api.getSession(this.id),
         api.listEdits(this.id),
         api.listTurns(this.id),
+        api.listAttachments(this.id),
       ]);
+      this.#files = groupByMessage(files.results);
       this.session = session;
       this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
@@ -98,6 +107,7 @@ export class Conversation extends EventTarget {
     for (const row of fresh) {
       row.edited = this.#edited.has(row.id);
       row.figures = this.#figures.get(row.id);
+      row.files ??= this.#files.get(row.id);
     }
     this.#emit("rows");
     for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
@@ -113,7 +123,10 @@ export class Conversation extends EventTarget {
   async #fetchOlder(limit) {
     const offset = Math.max(0, this.earlier - limit);
     const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
-    const older = page.results.map((message) => assignMessage(newRow({ figures: this.#figures.get(message.id) }), message));
+    const older = page.results.map((message) => {
+      const known = { figures: this.#figures.get(message.id), files: this.#files.get(message.id) };
+      return assignMessage(newRow(known), message);
+    });
     this.rows = [...older, ...this.rows];
     this.#markEdited();
     this.earlier = offset;
@@ -125,8 +138,9 @@ export class Conversation extends EventTarget {
   }
 
   /** Say something: the message, then the reply as it streams. Problems end up in the row, not as exceptions. */
-  send(content) {
-    const row = newRow({ role: "user", content, status: "sending", key: newKey() });
+  send(content, files = []) {
+    const row = newRow({ role: "user", content, files, status: "sending", key: newKey() });
+    this.#files.delete(null);
     this.rows.push(row);
     this.#emit("rows");
     return this.#deliver(row);
@@ -194,7 +208,7 @@ export class Conversation extends EventTarget {
   /** Say a message differently: it and all after it give way. What the server refuses leaves everything as it was. */
   async edit(row, content) {
     const before = this.rows;
-    const edited = newRow({ role: "user", content, status: "sending" });
+    const edited = newRow({ role: "user", content, files: row.files, status: "sending" });
     this.rows = [...before.slice(0, before.indexOf(row)), edited];
     this.#setBusy(true);
     this.#emit("rows");
@@ -300,14 +314,25 @@ export class Conversation extends EventTarget {
     this.#emit("turn", row);
   }
 
+  /** Create the session, unless there is one; return its ID. */
+  async ensureSession() {
+    if (!this.session) {
+      this.#creating ??= api.createSession({ temporary: this.temporary, model: this.model });
+      try {
+        this.session = await this.#creating;
+      } finally {
+        this.#creating = null;
+      }
+      this.#emit("session");
+    }
+    return this.id;
+  }
+
   #deliver(row) {
     return this.#run(row, async () => {
-      if (!this.session) {
-        this.session = await api.createSession({ temporary: this.temporary, model: this.model });
-        this.#emit("session");
-      }
+      await this.ensureSession();
       if (row.role === "form") await this.#sendForm(row);
-      else await this.#follow(row, api.streamTurn(this.id, row.content, row.key));
+      else await this.#follow(row, api.streamTurn(this.id, { content: row.content, attachments: row.files?.map(({ id }) => id) }, row.key));
     });
   }
 
@@ -458,6 +483,12 @@ function readChanges(changes) {
       return { key: before.key, before: before.value, after: successor?.after?.value, operation, undone: Boolean(undone) };
     })
     .filter((change) => change.after !== undefined);
+}
+
+function groupByMessage(files) {
+  const groups = new Map();
+  for (const file of files) groups.set(file.message_id, [...(groups.get(file.message_id) ?? []), file]);
+  return groups;
 }
 
 function newRow(values = {}) {

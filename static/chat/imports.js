@@ -10,14 +10,19 @@ const ASK_EVERY = 1500; // milliseconds, while an import is under way
 const SHOWN = 8; // of what was not imported
 const UNDER_WAY = new Set(["queued", "reading", "running", "undoing"]);
 
-/** `onImported()` is called when conversations have come, or gone. */
+/**
+ * `onImported()` is called when conversations have come, or gone. `takes(file)`: whether a file that was dropped is looked
+ * through; the others go to `onOther(files)`.
+ */
 export class ImportDialog {
   #shown = null; // the import that the dialog shows
   #timer = null;
   #looked = null; // the file that is being looked through
 
-  constructor({ onImported }) {
+  constructor({ onImported, takes, onOther }) {
     this.onImported = onImported;
+    this.takes = takes;
+    this.onOther = onOther;
     this.dialog = byId("import");
     this.body = byId("import-body");
     this.actions = byId("import-actions");
@@ -61,7 +66,10 @@ export class ImportDialog {
       event.preventDefault();
       over(-depth);
       const other = document.querySelector("dialog[open]:not(#import)");
-      if (!other && event.dataTransfer.files.length) this.#look(event.dataTransfer.files[0]);
+      const files = [...event.dataTransfer.files];
+      if (other || !files.length) return;
+      if (this.dialog.open || this.takes(files[0])) this.#look(files[0]);
+      else this.onOther(files);
     });
   }
 

@@ -2,6 +2,7 @@
 
 import { NetworkError, api } from "./api.js";
 import { setUpAppearance } from "./appearance.js";
+import { AttachmentTray, looksLikeExport } from "./attachments.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { DetailsPanel } from "./details.js";
@@ -27,6 +28,10 @@ const running = new Map(); // conversations that a reply is on its way to, by se
 
 const panels = new Panels();
 const composer = new Composer({ onSend: (text) => say(text), onStop: () => run(conversation.stop()) });
+const attachments = new AttachmentTray({
+  getSession: () => conversation.ensureSession(),
+  onChange: () => (composer.waiting = attachments?.busy ?? false),
+});
 const models = new ModelPicker({ models: page.models, onChoose: (name) => run(conversation.setModel(name)) });
 const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => composer.text.trim(), inspectorUrl: page.inspectorUrl });
 const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
@@ -44,7 +49,11 @@ const sessions = new SessionList({
     },
   },
 });
-const imports = new ImportDialog({ onImported: () => run(sessions.reload()) });
+const imports = new ImportDialog({
+  onImported: () => run(sessions.reload()),
+  takes: (file) => looksLikeExport(file) || conversation.state === "missing",
+  onOther: (files) => attachments.add(files),
+});
 const messages = new MessagesView({
   container: byId("messages"),
   scroller: byId("scroller"),
@@ -61,6 +70,7 @@ const messages = new MessagesView({
         forms.open(row.form);
       } else {
         composer.text = row.content;
+        attachments.show(row.files ?? []);
         composer.focus();
       }
     },
@@ -93,16 +103,18 @@ function open(id, { temporary = false, model = "" } = {}) {
   messages.show(opened);
   sessions.setActive(id);
   composer.open(id);
+  attachments.show(conversation.waitingFiles);
   showHead();
   showState();
   showDetails(opened.newestReply);
   if (id && !running.has(id)) {
-    run(opened.load().then(() => opened === conversation && showNewest(opened)));
+    run(opened.load().then(() => opened === conversation && showLoaded(opened)));
   }
 }
 
 /** Its turn says what to confirm under the newest reply, whether or not the panel is open. */
-async function showNewest(opened) {
+async function showLoaded(opened) {
+  if (opened.waitingFiles.length) attachments.show(opened.waitingFiles);
   showDetails(opened.newestReply);
   if (opened.newestReply) await opened.loadTurn(opened.newestReply);
 }
@@ -121,7 +133,7 @@ function adopt(adopted) {
 
 function say(text) {
   if (messages.onlyFavourites) toggleFavourites();
-  run(conversation.send(text));
+  run(conversation.send(text, attachments.take()));
   messages.scrollToEnd();
 }
 
@@ -156,6 +168,7 @@ function showState() {
   composer.busy = busy;
   composer.closed = state === "missing";
   byId("open-forms").disabled = busy || state === "missing";
+  byId("attach").disabled = state === "missing";
   favourites.hidden = !rows.length;
   placeholder.replaceChildren(...placeholderFor(state, rows));
   placeholder.hidden = !placeholder.firstChild;

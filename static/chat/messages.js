@@ -1,11 +1,13 @@
 // The conversation in the middle: rows of a Conversation as elements, kept up with as they change.
 
+import { sentFiles } from "./attachments.js";
 import { changeNotes } from "./changes.js";
 import { commandNotes } from "./commands.js";
 import { button, definitions, el, freeText, icon, iconButton, smallButton } from "./dom.js";
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
+import { readAloudButton, stopReading } from "./reading_aloud.js";
 
 const NEAR_END = 80; // pixels from the end within which new text pulls the view along
 
@@ -41,6 +43,7 @@ export class MessagesView {
 
   show(conversation) {
     this.#listening?.abort();
+    stopReading();
     this.#listening = new AbortController();
     const { signal } = this.#listening;
     this.#conversation = conversation;
@@ -167,7 +170,7 @@ export class MessagesView {
 
   #bodyOf(row, node) {
     if (row.role === "form") return formCard(row.form);
-    if (row.role === "user") return this.#editor?.row === row ? this.#editor.form : freeText("div", row.content, "bubble");
+    if (row.role === "user") return this.#saidOf(row);
     if (row.role === "summary") {
       const title = el("summary", {}, gettext("Summary of earlier messages"));
       return el("details", { class: "summary" }, title, freeText("div", row.content));
@@ -177,6 +180,13 @@ export class MessagesView {
     node.markdown ??= new MarkdownView(el("div", { class: "markdown free-text" }));
     node.markdown.update(row.content);
     return node.markdown.container;
+  }
+
+  #saidOf(row) {
+    if (this.#editor?.row === row) return this.#editor.form;
+    const text = freeText("div", row.content, "bubble");
+    const files = sentFiles(row.files);
+    return files ? el("div", { class: "said" }, files, text) : text;
   }
 
   #below(row) {
@@ -282,9 +292,17 @@ export class MessagesView {
       row.edited ? this.#undoEditButton(row) : null,
       star,
       navigator.clipboard ? copyButton(row) : null,
+      row.role === "assistant" ? this.#readAloudButton(row) : null,
       this.#changeButton(row),
       el("time", { datetime: time.toISOString(), title: formatMoment(time) }, formatClock(time)),
     );
+  }
+
+  /** The words as they are shown, without the signs of Markdown. The button stays the same while its reply is read. */
+  #readAloudButton(row) {
+    const node = this.#nodes.get(row);
+    node.readAloud ??= readAloudButton(() => node.markdown.container.innerText);
+    return node.readAloud;
   }
 
   #changeButton(row) {

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 OPERATIONS = list_described()
 VERBS = {
     "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list",
-    "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo", "update",
+    "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo",
+    "update",
 }  # fmt: skip
 NO_ACCOUNT_NEEDED: set[str] = set()
 """Operations that do not ask for a token."""

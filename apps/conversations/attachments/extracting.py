@@ -23,7 +23,11 @@ _MOST_CONTROLS = 0.01
 
 
 class UnreadableAttachment(Exception):
-    """There is no text to be had from this file; the message says why."""
+    """There is no text to be had from this file; the message says why, and `reason` names it."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 def extract_text(data: bytes) -> str:
@@ -31,9 +35,7 @@ def extract_text(data: bytes) -> str:
     text = _read_pdf(data) if data[:1024].lstrip().startswith(_BEGINS_PDF) else _decode(data)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     if not text.strip():
-        raise UnreadableAttachment(
-            "The file has no text. Scanned pages are pictures; their text has to be recognised first."
-        )
+        raise UnreadableAttachment("no_text", "The file has no text. Scanned pages are pictures.")
     return text
 
 
@@ -48,7 +50,7 @@ def _decode(data: bytes) -> str:
         controls = sum(character < " " and character not in "\t\n\r\f" for character in text)
         if controls <= len(text) * _MOST_CONTROLS:
             return text
-    raise UnreadableAttachment("Only text and PDF files can be attached.")
+    raise UnreadableAttachment("not_text", "Only text and PDF files can be attached.")
 
 
 def _read_pdf(data: bytes) -> str:
@@ -57,11 +59,11 @@ def _read_pdf(data: bytes) -> str:
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=PDF_SECONDS, check=False, cwd=root)
     except subprocess.TimeoutExpired:
-        raise UnreadableAttachment("Reading this PDF takes too long.") from None
+        raise UnreadableAttachment("slow", "Reading this PDF takes too long.") from None
     if done.returncode == _ENCRYPTED:
-        raise UnreadableAttachment("This PDF is protected by a password.")
+        raise UnreadableAttachment("password", "This PDF is protected by a password.")
     if done.returncode:
-        raise UnreadableAttachment("This PDF is damaged or too complex to be read.")
+        raise UnreadableAttachment("damaged", "This PDF is damaged or too complex to be read.")
     return done.stdout.decode(errors="replace")
 
 

@@ -30,7 +30,7 @@ def add_attachment(*, user: User, session_id: uuid.UUID, name: str, data: bytes,
     try:
         text = clean_text(extract_text(data))
     except UnreadableAttachment as error:
-        raise InvalidInput(str(error), fields={"file": [str(error)]}) from error
+        raise InvalidInput(str(error), fields={"file": [str(error)], "reason": error.reason}) from error
     if len(text) > MAX_ATTACHMENT_CHARS:
         raise TooLarge(f"The text of the file has {len(text)} characters; {MAX_ATTACHMENT_CHARS} are allowed.")
     with transaction.atomic():
