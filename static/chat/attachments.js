@@ -24,6 +24,7 @@ export function looksLikeExport(file) {
 
 /** `getSession()`: a promise of the session's id, which is made where there is none. `onChange()`: files came or went. */
 export class AttachmentTray {
+  #uploads = Promise.resolve(); // one after the other: their order is the order in which they were chosen
   #files = []; // {key, name, id, characters, error}; without id and error it is being uploaded
 
   constructor({ getSession, onChange }) {
@@ -50,7 +51,14 @@ export class AttachmentTray {
   }
 
   add(files) {
-    for (const file of files) this.#upload({ name: file.name }, file);
+    const session = this.getSession(); // of now: another one may be open once it is a file's turn
+    session.catch(() => {}); // each upload tells of it
+    for (const content of files) {
+      const file = { name: content.name };
+      this.#files.push(file);
+      this.#uploads = this.#uploads.then(() => this.#upload(file, content, session));
+    }
+    this.#render();
   }
 
   /** Show what waits in another session, `[{id, name, characters}]`. */
@@ -66,28 +74,26 @@ export class AttachmentTray {
     return ready;
   }
 
-  async #upload(file, content) {
-    const files = this.#files;
-    files.push(file);
-    this.#render();
+  async #upload(file, content, session) {
+    if (file.removed) return;
     try {
-      const session = await this.getSession();
-      Object.assign(file, await api.attachFile(session, content));
+      Object.assign(file, await api.attachFile(await session, content));
     } catch (error) {
       file.error = REASONS[error.fields?.reason] ?? REASONS[error.code] ?? error.message;
       if (!(error instanceof ApiError || error instanceof NetworkError)) console.error(error);
     }
-    if (files === this.#files) this.#render();
+    if (this.#files.includes(file)) this.#render();
+    if (file.removed && file.id) await discard(file);
   }
 
   async #remove(file) {
     const at = this.#files.indexOf(file);
     this.#files = this.#files.filter((other) => other !== file);
+    file.removed = true;
     this.#render();
     const chips = this.container.querySelectorAll("button");
     (chips[Math.min(at, chips.length - 1)] ?? this.choose).focus();
-    // The text stays with the session until it is deleted; one that could not be is not sent all the same.
-    if (file.id) await api.deleteAttachment(file.id).catch((error) => console.info(error.message));
+    if (file.id) await discard(file);
   }
 
   #render() {
@@ -114,6 +120,11 @@ export class AttachmentTray {
       ),
     );
   }
+}
+
+/** The text stays with the session until it is deleted; one that could not be is not sent all the same. */
+function discard(file) {
+  return api.deleteAttachment(file.id).catch((error) => console.info(error.message));
 }
 
 /** The files that were sent with a message. */
