@@ -9,6 +9,7 @@ export class Composer {
   #busy = false;
   #closed = false;
   #waiting = false;
+  #sends = false; // as soon as nothing is waited for
   #session = null;
 
   constructor({ onSend, onStop }) {
@@ -50,10 +51,10 @@ export class Composer {
     this.#changed();
   }
 
-  /** Something that belongs to the message is on its way. */
+  /** Something that belongs to the message is on its way; what is sent meanwhile waits for it. */
   set waiting(waiting) {
     this.#waiting = waiting;
-    this.#changed();
+    if (!waiting && this.#sends) this.#send();
   }
 
   /** Writing may go on while a reply is on its way; sending may not. */
@@ -69,6 +70,7 @@ export class Composer {
 
   /** Change to the draft of another session; the one left behind is kept for this tab. */
   open(sessionId) {
+    this.#sends = false;
     this.#session = sessionId ?? "new";
     this.text = readDraft(this.#session);
   }
@@ -81,7 +83,7 @@ export class Composer {
   }
 
   #changed() {
-    this.button.disabled = this.#busy || this.#closed || this.#waiting || !this.text.trim();
+    this.button.disabled = this.#busy || this.#closed || !this.text.trim();
     this.field.style.blockSize = "auto";
     this.field.style.blockSize = `${this.field.scrollHeight}px`;
     if (this.#session) writeDraft(this.#session, this.text);
@@ -89,6 +91,8 @@ export class Composer {
 
   #send() {
     const text = this.text.trim();
+    this.#sends = Boolean(text) && this.#waiting;
+    this.button.setAttribute("aria-busy", String(this.#sends));
     if (!text || this.#busy || this.#closed || this.#waiting) return;
     this.text = "";
     this.onSend(text);
