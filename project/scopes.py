@@ -16,6 +16,7 @@ READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 SCOPES: dict[str, Mapping[str, Scope]] = {
     # Conversations
     "sessions": {"get": READ, "post": WRITE},
+    "search": {"get": READ},
     "session": {"get": READ, "patch": WRITE, "delete": WRITE},
     "messages": {"get": READ, "post": WRITE},
     "turns": {"get": READ, "post": WRITE},

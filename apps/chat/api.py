@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast, get_args
 
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -19,12 +19,15 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
+from apps.chat.filters import SessionFilter
+from apps.chat.finding import Mode, find_conversations
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_turn_figures
 from apps.chat.serializers import (
     EditRequest,
     EditSerializer,
     FormRequest,
+    FoundConversationsSerializer,
     MessageRequest,
     PromptSerializer,
     RecordingRequest,
@@ -33,6 +36,7 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
+from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
 from apps.conversations.models import Message, Session
 from apps.conversations.selectors import get_message, get_message_by_key, get_session, list_messages, list_sessions
 from apps.conversations.serializers import (
@@ -45,14 +49,14 @@ from apps.conversations.services import (
     AlreadySent,
     create_session,
     delete_session,
-    rename_session,
     set_collected,
+    update_session,
 )
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_int, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.sse import stream_events
 
@@ -68,6 +72,7 @@ class SessionsView(generics.ListCreateAPIView[Session]):
 
     queryset = Session.objects.none()
     serializer_class = SessionSerializer
+    filterset_class = SessionFilter
 
     def get_queryset(self) -> Any:
         return list_sessions(get_user(self.request))
@@ -85,12 +90,30 @@ class SessionView(APIView):
     def patch(self, request: Request, session_id: str) -> Response:
         body = SessionChangeRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        session = rename_session(user=get_user(request), session_id=read_uuid(session_id), **body.validated_data)
+        session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=body.validated_data)
         return Response(SessionSerializer(session).data)
 
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
+
+
+class SearchView(APIView):
+    """Conversations in which something was said."""
+
+    def get(self, request: Request) -> Response:
+        """By words, and by meaning where the embedder answers in time."""
+        mode = request.query_params.get("mode", "all")
+        if mode not in get_args(Mode):
+            reason = f"Must be one of {', '.join(get_args(Mode))}."
+            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
+        found = find_conversations(
+            user=get_user(request),
+            query=_read_search(request),
+            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
+            mode=cast(Mode, mode),
+        )
+        return Response(FoundConversationsSerializer({"results": found}).data)
 
 
 class ContextView(APIView):
@@ -296,6 +319,16 @@ def _read(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, 
     body = serializer(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
+
+
+def _read_search(request: Request) -> str:
+    query = request.query_params.get("q", "")
+    refuse_forbidden(query)
+    if not query.strip():
+        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+    if len(query) > MAX_SEARCH_CHARS:
+        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
+    return query
 
 
 def _read_idempotency_key(request: Request) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -23,14 +25,25 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
 
     class Meta:
         model = Session
-        fields = ("id", "title", "created_at", "last_active_at", "temporary")
-        read_only_fields = ("id", "created_at", "last_active_at")
+        fields = ("id", "title", "created_at", "last_active_at", "temporary", "pinned", "archived")
+        read_only_fields = ("id", "created_at", "last_active_at", "pinned", "archived")
+        extra_kwargs = {
+            "pinned": {"help_text": "Its owner wants it at the top of lists."},
+            "archived": {"help_text": "Its owner has put it away; it is still recalled and found."},
+        }
 
 
 class SessionChangeRequest(KnownFieldsSerializer):
-    """A new title for a session."""
+    """What to change of a session; at least one field."""
 
-    title = StrictCharField(allow_blank=True, max_length=MAX_TITLE_CHARS)
+    title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
+    pinned = StrictBooleanField(required=False, help_text="Whether it belongs at the top of lists.")
+    archived = StrictBooleanField(required=False, help_text="Whether it is put away.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Name at least one of title, pinned and archived.", code="required")
+        return attrs
 
 
 class MessageSerializer(serializers.ModelSerializer[Message]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypedDict
@@ -27,6 +28,7 @@ from jiyi.types import (
     ConversationMatch,
     Edit,
     FormReply,
+    FoundSession,
     Message,
     Page,
     Restored,
@@ -61,11 +63,27 @@ class Sessions(Resource[Transport]):
         return post("/chat/sessions", Into(Session), body=body)
 
     @call
-    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Session]]:
-        """Return a page of the sessions, most recently active first."""
-        return get("/chat/sessions", PageOf(Session), query={"limit": limit, "offset": offset})
+    def list(
+        self,
+        *,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Request[Page[Session]]:
+        """Return a page of the sessions, most recently active first. `pinned` and `archived` narrow it."""
+        query = {"pinned": pinned, "archived": archived, "limit": limit, "offset": offset}
+        return get("/chat/sessions", PageOf(Session), query=query)
 
     iterate = all_pages(list)
+
+    @call
+    def search(
+        self, q: str, *, mode: Literal["all", "words", "meaning"] | None = None, limit: int | None = None
+    ) -> Request[builtins.list[FoundSession]]:
+        """Search titles and messages of all sessions, by words and by meaning, best first."""
+        query = {"q": q, "mode": mode, "limit": limit}
+        return get("/chat/search", ListOf(FoundSession), query=query)
 
     @call
     def get(self, session_id: str) -> Request[Session]:
@@ -76,6 +94,19 @@ class Sessions(Resource[Transport]):
     def rename(self, session_id: str, *, title: str) -> Request[Session]:
         """Give a session another title."""
         return patch("/chat/sessions/{session_id}", Into(Session), body={"title": title}, session_id=session_id)
+
+    @call
+    def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+    ) -> Request[Session]:
+        """Change what is given of a session: its title, whether it is pinned, whether it is archived."""
+        body = {"title": unless_none(title), "pinned": unless_none(pinned), "archived": unless_none(archived)}
+        return patch("/chat/sessions/{session_id}", Into(Session), body=body, session_id=session_id)
 
     @call
     def delete(self, session_id: str) -> Request[int]:
