@@ -10,6 +10,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.conversations.types import FoundMessage
 from apps.core.db import fetch_rows
+from apps.core.text.matching import bigrams
 from apps.core.text.search_terms import SearchTerms
 
 MAX_WORD = 64
@@ -41,20 +42,28 @@ def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMe
 
 
 def _write_conditions(user: User, terms: SearchTerms) -> tuple[list[str], dict[str, Any]]:
-    conditions, values = [], {}
-    if terms.words:
-        conditions.append("message_words(message.user_id, message.content) @@ %(words)s::tsquery")
-        values["words"] = " & ".join(f"'{user.pk}:{word[:MAX_WORD]}':*" for word in terms.words)
+    """The index finds what may hold the terms; what it cannot tell is looked up in the messages themselves."""
+    conditions, values = list[str](), dict[str, Any]()
+    indexed = [f"'{user.pk}:{word[:MAX_WORD]}':*" for word in terms.words]
     for number, spellings in enumerate(terms.parts):
-        # `position` takes half the time of LIKE: it skips what cannot match, and Chinese has no case.
-        names = {f"part_{number}_{index}": spelling for index, spelling in enumerate(spellings)}
-        found = " OR ".join(f"position(%({name})s IN message.content) > 0" for name in names)
-        conditions.append(f"({found})")
-        values |= names
+        indexed.append("(" + " | ".join(_write_pairs(user, spelling) for spelling in spellings) + ")")
+        if len(spellings[0]) > 2:  # the pairs are there, but in a row?
+            names = {f"part_{number}_{index}": spelling for index, spelling in enumerate(spellings)}
+            conditions.append("(" + " OR ".join(f"position(%({name})s IN message.content) > 0" for name in names) + ")")
+            values |= names
     for number, literal in enumerate(terms.literals):
         conditions.append(f"message.content ILIKE %(literal_{number})s")
         values[f"literal_{number}"] = f"%{_escape(literal)}%"
+    if indexed:
+        conditions.append("message_words(message.user_id, message.content) @@ %(indexed)s::tsquery")
+        values["indexed"] = " & ".join(indexed)
     return conditions, values
+
+
+def _write_pairs(user: User, run: str) -> str:
+    """The pairs of neighbouring characters that a run consists of; of a single one what begins with it."""
+    pairs = [f"'{user.pk}:{pair}'" for pair in dict.fromkeys(bigrams(run))]
+    return "(" + " & ".join(pairs) + ")" if pairs else f"'{user.pk}:{run}':*"
 
 
 def _escape(text: str) -> str:

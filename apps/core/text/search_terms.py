@@ -1,8 +1,8 @@
 """What has to occur in a text that a search finds. Pure: no Django.
 
 English and other words with spaces between them are found by their beginnings ("pyth" finds Python), Chinese, Japanese
-and Korean anywhere. Both are what PostgreSQL can look for: words by the index of `message_words`, made of the same
-characters as `WORD`, the rest as substrings, in the scripts that people write them in.
+and Korean anywhere, in the scripts that people write them in. The SQL function `message_words` takes texts apart by the
+same characters.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ def parse_question(query: str) -> SearchTerms:
 def _make_terms(words: Iterable[str], parts: Iterable[str], literals: Iterable[str]) -> SearchTerms:
     return SearchTerms(
         words=tuple(dict.fromkeys(words))[:MAX_TERMS],
-        # The longest first: it is found least often, and only what holds it is looked at further.
-        parts=tuple(map(list_spellings, sorted(dict.fromkeys(parts), key=len, reverse=True)[:MAX_TERMS])),
+        parts=tuple(map(list_spellings, dict.fromkeys(parts)))[:MAX_TERMS],
         literals=tuple(dict.fromkeys(literals))[:MAX_TERMS],
     )
 

@@ -15,7 +15,7 @@ from apps.core.text.search_terms import parse_question, parse_search
         ("Berlin  trip berlin", ("berlin", "trip"), (), ()),
         ("颜色", (), (("颜色", "顏色"),), ()),
         ("頭髮", (), (("頭髮", "头发"),), ()),
-        ("用Python写代码", ("python",), (("写代码", "寫代碼"), ("用",)), ()),
+        ("用Python写代码", ("python",), (("用",), ("写代码", "寫代碼")), ()),
         ("“Berlin?”", ("berlin",), (), ()),
         ("Ｃ＋＋", ("c",), (), ("c++",)),
         ("don't", ("don", "t"), (), ()),
