@@ -22,6 +22,9 @@ export class Palette {
   #at = 0;
   #timer = null;
   #asked = 0;
+  #found = []; // options of the last search
+  #pending = false; // what was found is for an earlier query
+  #hurried = false; // Enter was pressed meanwhile
 
   constructor({ getCommands, getRecent, onOpen }) {
     this.getCommands = getCommands;
@@ -45,7 +48,7 @@ export class Palette {
   open() {
     if (this.dialog.open) return;
     this.field.value = "";
-    this.#showAll();
+    this.#changed();
     openDialog(this.dialog).then(() => {
       clearTimeout(this.#timer);
       this.#asked += 1;
@@ -57,9 +60,15 @@ export class Palette {
     clearTimeout(this.#timer);
     const query = this.field.value.trim();
     const asked = (this.#asked += 1);
-    if (!query) this.#showAll();
-    else if (isSearchable(query)) this.#timer = setTimeout(() => this.#search(query, asked), WAIT);
-    else this.#show(this.#commandGroups(query), { status: "" });
+    this.#hurried = false;
+    this.#pending = isSearchable(query);
+    if (!this.#pending) this.#found = [];
+    if (!query) {
+      this.#showAll();
+      return;
+    }
+    this.#showFound(query); // what was found before stays until something else is, or the list would flicker
+    if (this.#pending) this.#timer = setTimeout(() => this.#search(query, asked), WAIT);
   }
 
   /** Before anything is looked for: the newest sessions, and all commands. */
@@ -72,31 +81,38 @@ export class Palette {
   }
 
   async #search(query, asked) {
-    const commands = this.#commandGroups(query);
     this.list.setAttribute("aria-busy", "true");
     try {
       for await (const { found, complete } of search(query)) {
         if (asked !== this.#asked) return;
-        const options = found.flatMap((each) => [sessionOption(each), ...each.messages.map((hit) => hitOption(each, hit))]);
-        this.#show([...commands, [gettext("Conversations"), options]], {
+        this.#found = found.flatMap((each) => [sessionOption(each), ...each.messages.map((hit) => hitOption(each, hit))]);
+        this.#pending = false;
+        this.#showFound(query, {
           status: found.length || complete ? sayFound(found.length) : gettext("Searching…"),
           keep: complete,
         });
+        if (this.#hurried && (found.length || complete)) this.#take(this.#options[this.#at]);
       }
     } catch (error) {
-      if (asked === this.#asked) this.#show(commands, { status: error.message });
+      if (asked !== this.#asked) return;
+      this.#found = [];
+      this.#showFound(query, { status: error.message });
     } finally {
       if (asked === this.#asked) this.list.removeAttribute("aria-busy");
     }
   }
 
-  #commandGroups(query) {
+  #showFound(query, shown) {
+    this.#show([[gettext("Commands"), this.#findCommands(query)], [gettext("Conversations"), this.#found]], shown);
+  }
+
+  #findCommands(query) {
     const words = query.toLocaleLowerCase().split(/\s+/);
     const matches = this.getCommands().filter(({ label }) => {
       const text = label.toLocaleLowerCase();
       return words.every((word) => text.includes(word));
     });
-    return [[gettext("Commands"), matches.slice(0, COMMANDS).map(commandOption)]];
+    return matches.slice(0, COMMANDS).map(commandOption);
   }
 
   /** Show groups, `[[title, options]]`. `keep`: what was chosen stays so, if it is still there. */
@@ -150,9 +166,13 @@ export class Palette {
     this.#take(option, event);
   }
 
-  #take(option, event) {
+  #take(option, event = null) {
+    if (this.#pending && (!option || this.#found.includes(option))) {
+      this.#hurried = true;
+      return;
+    }
     if (!option) return;
-    if (option.href && (event.metaKey || event.ctrlKey)) {
+    if (option.href && (event?.metaKey || event?.ctrlKey)) {
       open(option.href, "_blank", "noopener");
       return;
     }

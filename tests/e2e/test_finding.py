@@ -106,7 +106,7 @@ def test_words_are_shown_while_what_is_similar_is_not_there_yet(open_chat: Calla
     waiting = []
     chat.page.route(re.compile("mode=meaning"), lambda route: waiting.append(route))
     open_palette(chat).fill("钥匙")
-    expect(options(chat).locator("bdi")).to_have_text(["钥匙"])
+    expect(options(chat).locator(".excerpt")).to_have_text(["备用钥匙"])
     assert len(waiting) == 1
     waiting[0].abort()
     expect(chat.page.locator("#palette-status")).to_have_text("找到 1 个会话")
@@ -166,6 +166,15 @@ def test_the_palette_is_a_combobox_and_runs_commands(
     open_palette(chat).fill("记忆面板：审核" if language == "zh-CN" else "panel: review")
     chat.page.keyboard.press("Enter")
     expect(chat.page).to_have_url(re.compile("/admin/review/$"))
+
+
+def test_enter_waits_for_what_is_being_searched(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    talk(mei, "一", "备用钥匙在信箱里", "好。")
+    talk(mei, "二", "再见", "再见！")
+    chat = open_chat()
+    open_palette(chat).fill("信箱")
+    chat.page.keyboard.press("Enter")  # before anything was found: the newest session is still listed
+    expect(chat.page.locator("#title")).to_have_text("一")
 
 
 def test_a_language_is_chosen_from_the_palette(chat: ChatPage) -> None:
@@ -290,9 +299,8 @@ def test_sessions_are_archived_found_in_the_archive_and_brought_back(
     assert list_violations(chat.page) == []
     assert not chat.has_sideways_scroll()
     archive("取消归档" if chinese else "Unarchive")
-    expect(chat.page.locator("#sessions")).to_contain_text(
-        "没有已归档的会话" if chinese else "No conversation is archived"
-    )
+    empty = "没有已归档的会话" if chinese else "No conversation is archived"
+    expect(chat.page.locator("#sessions")).to_contain_text(empty)
     switcher.click()
     expect(titles).to_have_text(["二", "一"])
     assert not Session.objects.filter(archived=True).exists()
