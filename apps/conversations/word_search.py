@@ -16,16 +16,20 @@ from apps.core.text.search_terms import SearchTerms
 MAX_WORD = 64
 """Characters of a word in the index."""
 
-# A session is looked at only once the words are there, so that messages come in the order of an index and the search
-# can stop as soon as there are enough.
+# Of frequent words very many messages are found: only the keys of all of them are sorted, and only the newest are read.
 FIND = """
+WITH newest AS (
+    SELECT message.id, message.create_time
+    FROM conversation AS message
+    WHERE message.user_id = %(user)s AND message.role IN ('user', 'assistant') AND message.status <> 'replaced'
+      AND message.session_id NOT IN (SELECT id FROM chat_session WHERE user_id = %(user)s AND temporary)
+      AND {conditions}
+    ORDER BY message.create_time DESC, message.id DESC
+    LIMIT %(limit)s
+)
 SELECT message.id, message.session_id, message.role, message.content, message.create_time
-FROM conversation AS message
-WHERE message.user_id = %(user)s AND message.role IN ('user', 'assistant') AND message.status <> 'replaced'
-  AND {conditions}
-  AND (SELECT NOT session.temporary FROM chat_session AS session WHERE session.id = message.session_id)
-ORDER BY message.create_time DESC, message.id DESC
-LIMIT %(limit)s
+FROM newest JOIN conversation AS message USING (id)
+ORDER BY newest.create_time DESC, newest.id DESC
 """
 
 

@@ -219,6 +219,7 @@ export class SessionList {
     else if (!groups.length) nodes.push(el("p", { class: "nothing" }, this.#sayEmpty()));
     // While a page is on its way there is no sentinel: when it comes back into view, it asks for the next one.
     if (!this.#reading && !this.#problem && !this.#complete) nodes.push(this.sentinel);
+    if (this.#archived) nodes.unshift(this.#archiveHead());
     this.container.replaceChildren(...nodes);
     if (focused === this.#editor?.field) focused.focus({ preventScroll: true });
     else if (session && this.container !== focused) this.#linkOf(session)?.focus({ preventScroll: true });
@@ -263,6 +264,14 @@ export class SessionList {
     const item = el("li", { "data-session": session.id }, link, more);
     this.#markActive(link);
     return item;
+  }
+
+  #archiveHead() {
+    const back = smallButton("close", gettext("Close"), () => {
+      this.switcher.focus();
+      this.showArchived(false);
+    });
+    return el("div", { class: "archived-head" }, el("span", {}, gettext("Archived conversations")), back);
   }
 
   #failure() {

@@ -80,6 +80,11 @@ def _make_terms(words: Iterable[str], parts: Iterable[str], literals: Iterable[s
     )
 
 
+def warm_up() -> None:
+    """Read the dictionary now, so that the first search of a process does not wait for it."""
+    list_spellings("中")
+
+
 def list_spellings(text: str) -> tuple[str, ...]:
     """Return Chinese text as it is and in simplified and traditional characters, each once."""
     return tuple(dict.fromkeys([text, *(_get_converter(name).convert(text) for name in ("t2s", "s2t"))]))
