@@ -15,6 +15,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.finding import FoundConversation, find_conversations
 from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.selectors import find_messages
+from apps.core.text.search_terms import parse_search
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
@@ -48,6 +50,13 @@ def excerpts(found: list[FoundConversation]) -> list[str]:
     return [hit.excerpt for conversation in found for hit in conversation.messages]
 
 
+@pytest.fixture(params=[3_000, 1], ids=["read", "indexed"])
+def _looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest messages are read one by one, the others are looked up in the index."""
+    monkeypatch.setattr("apps.conversations.word_search.NEWEST", request.param)
+
+
+@pytest.mark.usefixtures("_looked_up")
 @pytest.mark.parametrize(
     ("query", "text"),
     [
@@ -73,6 +82,14 @@ def test_a_message_is_found_by_its_words(mei: User, query: str, text: str) -> No
     ((found,),) = [[hit for conversation in find(mei, query) for hit in conversation.messages]]
     assert (found.id, found.excerpt, found.found_by, found.similarity) == (message.id, text, "words", None)
     assert found.ranges
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_the_newest_are_found_whether_or_not_they_are_enough(mei: User, limit: int) -> None:
+    messages = say(SessionFactory(user=mei), *(f"balloon 气球 {number}" for number in range(3)))
+    newest = [message.id for message in reversed(messages)][:limit]
+    for query in ("balloon", "气球", "ball 球"):
+        assert [found.id for found in find_messages(mei, parse_search(query), limit=limit)] == newest
 
 
 @pytest.mark.parametrize("query", ["thon", "blau", "颜喜", "'", "\\", "%", "a & b | c:*", "'; DROP TABLE conversation"])
@@ -182,7 +199,7 @@ def test_words_are_looked_up_in_the_index_of_the_owner(mei: User) -> None:
 def test_a_search_takes_a_fixed_number_of_queries(mei: User, django_assert_max_num_queries: Any) -> None:
     for _ in range(30):
         say(SessionFactory(user=mei, title="balloon"), *["balloon"] * 5)
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         assert len(find(mei, "balloon")) == 20
 
 

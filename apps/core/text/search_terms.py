@@ -22,8 +22,10 @@ from apps.core.text.segment import cjk_runs, is_cjk
 MAX_TERMS = 20
 """Further ones are ignored: nothing that people look for needs them, and each of them takes time."""
 
-WORD = re.compile(r"[0-9a-z\u00df-\u00f6\u00f8-\u024f\u0370-\u0587\u05d0-\u1fff]+")
-"""A run of letters and digits of a text in lower case, as in `message_words`."""
+WORD_CHARACTERS = r"0-9a-z\u00df-\u00f6\u00f8-\u024f\u0370-\u0587\u05d0-\u1fff"
+"""Letters and digits in lower case, but for those of `cjk_runs`, as ranges of a regular expression."""
+
+WORD = re.compile(f"[{WORD_CHARACTERS}]+")
 
 _MEANT = re.compile(r"[+#@/\\_%&=$€£*.:]")
 """Marks that make another thing of a word: C++ is not C, 3.14 is not 3 and 14."""
