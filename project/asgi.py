@@ -20,11 +20,13 @@ from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
 from apps.core.llm.client import get_environment_model  # noqa: E402
 from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
 from apps.core.text.fold import warm_up as warm_up_scripts  # noqa: E402
+from apps.core.text.search_terms import warm_up as warm_up_search  # noqa: E402
 from apps.core.text.segment import warm_up as warm_up_words  # noqa: E402
 
 get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
 warm_up_scripts()
 warm_up_words()
+warm_up_search()
 warm_up_embedder()
 get_environment_model()
 

@@ -45,6 +45,7 @@ ENUM_NAMES = {
     "MessageStatus": "apps.conversations.models.MessageStatus",
     "Role": "apps.conversations.models.Role",
     "SpeakerRole": ["user", "assistant"],
+    "FoundBy": ["words", "meaning"],
     "CommandKind": ["remember", "forget"],
     "CommandStatus": ["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"],
     "ToolOutcome": ["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"],

@@ -17,6 +17,7 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     # Conversations
     "models": {"get": READ},
     "sessions": {"get": READ, "post": WRITE},
+    "search": {"get": READ},
     "session": {"get": READ, "patch": WRITE, "delete": WRITE},
     "messages": {"get": READ, "post": WRITE},
     "turns": {"get": READ, "post": WRITE},

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast, get_args
 
 from django.http import HttpResponseBase
 from django.utils import timezone
@@ -20,6 +20,8 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.chat import services
+from apps.chat.filters import SessionFilter
+from apps.chat.finding import Mode, find_conversations
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_models, list_turn_figures
 from apps.chat.serializers import (
@@ -27,6 +29,7 @@ from apps.chat.serializers import (
     EditRequest,
     EditSerializer,
     FormRequest,
+    FoundConversationsSerializer,
     MessageRequest,
     ModelChoiceSerializer,
     PromptSerializer,
@@ -36,6 +39,7 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
+from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
 from apps.conversations.models import Attachment, Message, Session
 from apps.conversations.selectors import (
     get_message,
@@ -56,16 +60,15 @@ from apps.conversations.services import (
     AlreadySent,
     create_session,
     delete_session,
-    rename_session,
     set_collected,
-    set_session_model,
+    update_session,
 )
 from apps.conversations.services.attachments import add_attachment, remove_attachment
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database, release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_int, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.sse import stream_events
 
@@ -88,6 +91,7 @@ class SessionsView(generics.ListCreateAPIView[Session]):
 
     queryset = Session.objects.none()
     serializer_class = SessionSerializer
+    filterset_class = SessionFilter
 
     def get_queryset(self) -> Any:
         return list_sessions(get_user(self.request))
@@ -106,14 +110,8 @@ class SessionView(APIView):
     def patch(self, request: Request, session_id: str) -> Response:
         body = SessionChangeRequest(data=request.data)
         body.is_valid(raise_exception=True)
-        changes = body.validated_data
-        user, key = get_user(request), read_uuid(session_id)
-        _check_model(changes.get("model", ""))
-        session = get_session(user, key)
-        if "title" in changes:
-            session = rename_session(user=user, session_id=key, title=changes["title"])
-        if "model" in changes:
-            session = set_session_model(user=user, session_id=key, model=changes["model"])
+        _check_model(body.validated_data.get("model", ""))
+        session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=body.validated_data)
         return Response(SessionSerializer(session).data)
 
     def delete(self, request: Request, session_id: str) -> Response:
@@ -124,6 +122,24 @@ class SessionView(APIView):
 def _check_model(name: str) -> None:
     if name and all(choice.name != name for choice in list_models()):
         raise InvalidInput("This model is not connected.", fields={"model": ["This model is not connected."]})
+
+
+class SearchView(APIView):
+    """Conversations in which something was said."""
+
+    def get(self, request: Request) -> Response:
+        """By words, and by meaning where the embedder answers in time."""
+        mode = request.query_params.get("mode", "all")
+        if mode not in get_args(Mode):
+            reason = f"Must be one of {', '.join(get_args(Mode))}."
+            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
+        found = find_conversations(
+            user=get_user(request),
+            query=_read_search(request),
+            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
+            mode=cast(Mode, mode),
+        )
+        return Response(FoundConversationsSerializer({"results": found}).data)
 
 
 class ContextView(APIView):
@@ -362,6 +378,16 @@ def _read(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, 
     body = serializer(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
+
+
+def _read_search(request: Request) -> str:
+    query = request.query_params.get("q", "")
+    refuse_forbidden(query)
+    if not query.strip():
+        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+    if len(query) > MAX_SEARCH_CHARS:
+        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
+    return query
 
 
 def _read_idempotency_key(request: Request) -> str | None:

@@ -13,6 +13,7 @@ from apps.chat.serializers import (
     EditSerializer,
     FormReplySerializer,
     FormRequest,
+    FoundConversationsSerializer,
     MessageRequest,
     ModelChoicesSerializer,
     PromptSerializer,
@@ -23,6 +24,7 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
     TurnSerializer,
 )
+from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
 from apps.conversations.serializers import (
     AttachmentSerializer,
     MessageChangeRequest,
@@ -63,6 +65,8 @@ SESSION = {
     "last_active_at": "2026-11-20T18:05:47.118204Z",
     "temporary": False,
     "model": "",
+    "pinned": False,
+    "archived": False,
 }
 MODEL = {"name": "deepseek-chat", "server": "DeepSeek", "default": True}
 MESSAGE = {
@@ -83,6 +87,25 @@ ATTACHMENT = {
     "characters": 2140,
     "message_id": MESSAGE_ID,
     "created_at": "2026-11-20T18:05:40.120034Z",
+}
+FOUND = {
+    "results": [
+        {
+            "session": SESSION,
+            "title_ranges": [[0, 6]],
+            "messages": [
+                {
+                    "id": MESSAGE_ID,
+                    "role": "user",
+                    "create_time": MESSAGE["create_time"],
+                    "excerpt": "What should I cook for Anna on Friday?",
+                    "ranges": [[23, 27]],
+                    "found_by": "words",
+                    "similarity": None,
+                }
+            ],
+        }
+    ]
 }
 FIGURES = {"message_id": REPLY_ID, "recalled": 2, "remembered": 1}
 EDIT = {"message_id": MESSAGE_ID, "messages": 2, "memories": 1, "created_at": "2026-11-20T18:05:44.730122Z"}
@@ -258,7 +281,7 @@ OPERATIONS = {
         id="list_sessions",
         summary="List sessions",
         tag=TAG,
-        description="The session that was active last comes first.",
+        description="The session that was active last comes first. `pinned` and `archived` narrow the list.",
         answers={200: Answer(SessionSerializer, page(SESSION))},
     ),
     "POST /chat/sessions": Operation(
@@ -269,6 +292,36 @@ OPERATIONS = {
         body=Body(SessionSerializer, Examples(English={"title": "Dinner on Friday"}, 中文={"title": "周五的晚饭"})),
         answers={201: Answer(SessionSerializer, SESSION)},
     ),
+    "GET /chat/search": Operation(
+        id="search_sessions",
+        summary="Search all conversations",
+        tag="Search",
+        description="Searches what the person and the assistant said, and titles. English words are found by their "
+        "beginnings, Chinese anywhere, in simplified and traditional characters. A conversation whose title has all of "
+        "the words comes first, then those whose messages have them, newest first, then what is similar in meaning. "
+        "Archived sessions are searched too; temporary ones and replaced messages are not.",
+        parameters=[
+            query(
+                "q",
+                "What to search for.",
+                {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_SEARCH_CHARS},
+                required=True,
+            ),
+            query(
+                "mode",
+                "`words` waits for no embedder. `all` adds what is similar in meaning if the query can be embedded "
+                "within 300 ms; `meaning` has nothing else.",
+                {"type": "string", "enum": ["all", "words", "meaning"], "default": "all"},
+            ),
+            query(
+                "limit",
+                "How many sessions at most.",
+                {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": 20},
+            ),
+        ],
+        answers={200: Answer(FoundConversationsSerializer, FOUND)},
+        problems={413: Problem("`q` is too long", "too_large", f"q has over {MAX_SEARCH_CHARS:,} characters.")},
+    ),
     "GET /chat/sessions/{session_id}": Operation(
         id="get_session",
         summary="Get a session",
@@ -278,11 +331,14 @@ OPERATIONS = {
     ),
     "PATCH /chat/sessions/{session_id}": Operation(
         id="update_session",
-        summary="Change a session",
-        description="What is left out stays as it is.",
+        summary="Rename, pin or archive a session, or choose its model",
         tag=TAG,
+        description="What is not named stays. An archived session is still recalled and found.",
         parameters=[SESSION_PATH],
-        body=Body(SessionChangeRequest, {"title": "Dinner for Anna"}),
+        body=Body(
+            SessionChangeRequest,
+            Examples(Rename={"title": "Dinner for Anna"}, Pin={"pinned": True}, Archive={"archived": True}),
+        ),
         answers={200: Answer(SessionSerializer, {**SESSION, "title": "Dinner for Anna"})},
     ),
     "DELETE /chat/sessions/{session_id}": Operation(

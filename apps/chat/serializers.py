@@ -11,7 +11,7 @@ from rest_framework import serializers
 from apps.chat.models import Edit, Turn
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.conversations.models import Role
-from apps.conversations.serializers import MessageSerializer
+from apps.conversations.serializers import MessageSerializer, SessionSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
@@ -309,6 +309,40 @@ class TurnSerializer(serializers.Serializer[Any]):
     metadata = ReplyMetadataSerializer(
         required=False, help_text="Only if `memory.remembered_feedback` is on: what was remembered."
     )
+
+
+RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
+
+
+def _ranges(about: str) -> serializers.ListField:
+    pair = serializers.ListField(child=serializers.IntegerField(min_value=0), min_length=2, max_length=2)
+    return serializers.ListField(child=pair, help_text=f"{about} {RANGE_HELP}")
+
+
+class HitSerializer(serializers.Serializer[Any]):
+    """A message that a search found."""
+
+    id = serializers.UUIDField()
+    role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
+    create_time = serializers.DateTimeField()
+    excerpt = serializers.CharField(help_text="What it says around the first match, on one line.")
+    ranges = _ranges("Where the words are in the excerpt.")
+    found_by = serializers.ChoiceField(choices=["words", "meaning"])
+    similarity = serializers.FloatField(allow_null=True, help_text="The cosine; null if it was found by words.")
+
+
+class FoundConversationSerializer(serializers.Serializer[Any]):
+    """A session that a search found, with its best messages: at most three, none if only its title has the words."""
+
+    session = SessionSerializer()
+    title_ranges = _ranges("Where the words are in the title.")
+    messages = HitSerializer(many=True)
+
+
+class FoundConversationsSerializer(serializers.Serializer[Any]):
+    """What a search found, the best first."""
+
+    results = FoundConversationSerializer(many=True)
 
 
 class FormReplySerializer(serializers.Serializer[Any]):

@@ -13,6 +13,13 @@ COMPOSED = "composed"
 """The answer of a turn that composed its reply itself: no model was asked (L9)."""
 
 
+MAX_SEARCH_CHARS = 1_000
+"""Of what is searched for in all conversations."""
+
+MAX_FOUND = 50
+"""Conversations that one search returns at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyStrategy:
     """How to reply after `emotion` (E2). `max_length` is in characters and only advice."""

@@ -7,6 +7,7 @@ from apps.chat import api
 urlpatterns = [
     path("models", api.ModelsView.as_view(), name="models"),
     path("sessions", api.SessionsView.as_view(), name="sessions"),
+    path("search", api.SearchView.as_view(), name="search"),
     path("sessions/<str:session_id>", api.SessionView.as_view(), name="session"),
     path("sessions/<str:session_id>/messages", api.MessagesView.as_view(), name="messages"),
     path("sessions/<str:session_id>/turns", api.TurnsView.as_view(), name="turns"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import MD5
 from django.utils import timezone
@@ -17,6 +18,8 @@ class Session(models.Model):
     """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7).
 
     `model`: the name of the chat model that its owner chose for it; "" leaves it to the default one.
+    `pinned` and `archived` say where its owner wants to see it in lists, and nothing else: an archived conversation is
+    recalled, summarised and found like any other.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -26,6 +29,8 @@ class Session(models.Model):
     title = models.CharField(_("title"), max_length=200, blank=True, default="")
     temporary = models.BooleanField(_("temporary"), default=False)
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
+    pinned = models.BooleanField(_("pinned"), default=False, db_default=False)
+    archived = models.BooleanField(_("archived"), default=False, db_default=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     last_active_at = models.DateTimeField(_("last active at"), default=timezone.now, editable=False)
     last_position = models.PositiveIntegerField(default=0, editable=False)
@@ -111,6 +116,7 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["lease_until"], name="message_pending", condition=models.Q(status="pending")),
             models.Index("user", MD5("content"), name="message_same_text"),
+            GinIndex(models.Func("user", "content", function="message_words"), name="message_words"),
             models.Index(fields=["user", "-create_time", "-id"], name="message_newest"),
             models.Index(
                 fields=["session", "position"],

@@ -11,8 +11,27 @@ from django.db.models import Count, QuerySet
 from apps.accounts.models import User
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
 from apps.conversations.types import Line, SentFile, Window
+from apps.conversations.word_search import find_messages, find_titled_sessions
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
+
+__all__ = [
+    "count_said",
+    "find_messages",
+    "find_titled_sessions",
+    "get_message",
+    "get_message_by_key",
+    "get_session",
+    "get_sessions_by_id",
+    "get_shown_status",
+    "get_window",
+    "list_attachments",
+    "list_messages",
+    "list_messages_by_key",
+    "list_sessions",
+    "make_window",
+    "read_sent_files",
+]
 
 # Of the texts only as much as can go into a prompt.
 SENT_FILES = """
@@ -49,6 +68,11 @@ def get_session(user: User, session_id: uuid.UUID) -> Session:
     if session is None:
         raise NotFound("This session does not exist.")
     return session
+
+
+def get_sessions_by_id(user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Session]:
+    """Return those of these sessions that the user has."""
+    return Session.objects.filter(user=user).in_bulk(session_ids)
 
 
 def list_messages(user: User, session_id: uuid.UUID) -> QuerySet[Message]:

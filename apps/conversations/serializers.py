@@ -33,19 +33,32 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
 
     class Meta:
         model = Session
-        fields = ("id", "title", "created_at", "last_active_at", "temporary", "model")
-        read_only_fields = ("id", "created_at", "last_active_at")
+        fields = ("id", "title", "created_at", "last_active_at", "temporary", "pinned", "archived", "model")
+        read_only_fields = ("id", "created_at", "last_active_at", "pinned", "archived")
+        extra_kwargs = {
+            "pinned": {"help_text": "Its owner wants it at the top of lists."},
+            "archived": {"help_text": "Its owner has put it away; it is still recalled and found."},
+        }
 
 
 class SessionChangeRequest(KnownFieldsSerializer):
-    """What a person can change of a session; what is left out stays as it is."""
+    """What to change of a session; at least one field."""
 
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
-    model = StrictCharField(required=False, allow_blank=True, max_length=MAX_MODEL_CHARS)
+    pinned = StrictBooleanField(required=False, help_text="Whether it belongs at the top of lists.")
+    archived = StrictBooleanField(required=False, help_text="Whether it is put away.")
+    model = StrictCharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_MODEL_CHARS,
+        help_text="Chat model that answers here; empty for the default one.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
-            raise serializers.ValidationError("One of the fields is required.")
+            raise serializers.ValidationError(
+                "Name at least one of title, pinned, archived and model.", code="required"
+            )
         return attrs
 
 

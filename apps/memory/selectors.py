@@ -5,7 +5,12 @@ from apps.memory.atomic.selectors import get_atomic_memories_by_id, list_atomic_
 from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
-from apps.memory.embeddings.search import ConversationMatch, search_conversations
+from apps.memory.embeddings.search import (
+    ConversationMatch,
+    SimilarMessage,
+    find_similar_messages,
+    search_conversations,
+)
 from apps.memory.history.selectors import find_states_since, list_caused_operations, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
@@ -41,6 +46,7 @@ __all__ = [
     "QueryEmbedding",
     "RecalledMemories",
     "Shown",
+    "SimilarMessage",
     "TimeRange",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",
@@ -51,6 +57,7 @@ __all__ = [
     "find_active_model",
     "find_earlier",
     "find_reason",
+    "find_similar_messages",
     "find_states_since",
     "find_working_memory",
     "find_working_state",

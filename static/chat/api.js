@@ -104,10 +104,10 @@ async function* stream(path, body, { key } = {}) {
 
 export const api = {
   listSessions: (query) => requestJson("GET", "/chat/sessions", { query }),
+  search: (query) => requestJson("GET", "/chat/search", { query }),
   createSession: (body) => requestJson("POST", "/chat/sessions", { body }),
   getSession: (id) => requestJson("GET", `/chat/sessions/${id}`),
-  setSessionModel: (id, model) => requestJson("PATCH", `/chat/sessions/${id}`, { body: { model } }),
-  renameSession: (id, title) => requestJson("PATCH", `/chat/sessions/${id}`, { body: { title } }),
+  updateSession: (id, changes) => requestJson("PATCH", `/chat/sessions/${id}`, { body: changes }),
   deleteSession: (id) => requestJson("DELETE", `/chat/sessions/${id}`),
 
   listMessages: (id, query) => requestJson("GET", `/chat/sessions/${id}/messages`, { query }),

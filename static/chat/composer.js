@@ -1,6 +1,7 @@
 // Writing a message: a field that grows, keys that do what people expect, and drafts that survive.
 
 import { byId } from "./dom.js";
+import { isPressed } from "./shortcuts.js";
 
 const DRAFTS = "draft ";
 
@@ -24,9 +25,7 @@ export class Composer {
     });
     this.field.addEventListener("input", () => this.#changed());
     this.field.addEventListener("keydown", (event) => {
-      // While an input method composes, Enter chooses a candidate. Safari ends the composition before this event
-      // and says so only by keyCode 229.
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      if (!isPressed(event, "send")) return;
       event.preventDefault();
       this.#send();
     });

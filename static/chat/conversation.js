@@ -137,6 +137,13 @@ export class Conversation extends EventTarget {
     while (this.earlier) await this.loadOlder(ALL);
   }
 
+  /** Load as far back as this message; returns its row, or null where the conversation does not have it. */
+  async loadThrough(id) {
+    const find = () => this.rows.find((row) => row.id === id) ?? null;
+    while (!find() && this.earlier && this.state === "ready") await this.loadOlder(ALL);
+    return find();
+  }
+
   /** Say something: the message, then the reply as it streams. Problems end up in the row, not as exceptions. */
   send(content, files = []) {
     const row = newRow({ role: "user", content, files, status: "sending", key: newKey() });
@@ -172,7 +179,7 @@ export class Conversation extends EventTarget {
     const before = this.model;
     this.model = name;
     try {
-      if (this.session) this.session = await api.setSessionModel(this.id, name);
+      if (this.session) this.session = await api.updateSession(this.id, { model: name });
     } catch (error) {
       this.model = before;
       throw error;

@@ -1,6 +1,6 @@
 // Questions that stop the page, and notes that do not.
 
-import { byId, el, freeText, icon } from "./dom.js";
+import { byId, button, el, freeText, icon } from "./dom.js";
 
 /** Ask; resolves to true for a yes only: Esc and a click outside mean no. `details`: nodes under the question, or null. */
 export function confirm({ title, text, yes, danger = true, details = [] }) {
@@ -11,15 +11,6 @@ export function confirm({ title, text, yes, danger = true, details = [] }) {
   yesButton.textContent = yes;
   yesButton.className = `button ${danger ? "danger" : "primary"}`;
   return openDialog(dialog).then((answer) => answer === "yes");
-}
-
-/** Ask for a title; resolves to it, or to null. */
-export async function askTitle(current) {
-  const input = byId("rename-input");
-  input.value = current;
-  const answer = openDialog(byId("rename"));
-  input.select();
-  return (await answer) === "yes" ? input.value.trim() || current : null;
 }
 
 /**
@@ -45,12 +36,23 @@ export function openDialog(dialog) {
   });
 }
 
-/** Show a note for a few seconds. */
-export function toast(text, { kind = "info" } = {}) {
+/**
+ * Show a note for a few seconds. `action`: {label, run}, what can be done about it; it stays for as long as somebody is
+ * at its button.
+ */
+export function toast(text, { kind = "info", action = null } = {}) {
   const sign = icon(kind === "problem" ? "alert" : "check");
   const note = el("p", { class: `toast ${kind}` }, sign, freeText("span", text));
+  if (action) {
+    const act = () => {
+      note.remove();
+      action.run();
+    };
+    note.append(button({ class: "link", "data-action": "toast", on: { click: act } }, action.label));
+  }
   byId("toasts").append(note);
-  setTimeout(() => note.remove(), 6000);
+  const close = () => (note.matches(":hover, :focus-within") ? setTimeout(close, 1000) : note.remove());
+  setTimeout(close, action ? 10_000 : 6000);
 }
 
 /** Say what went wrong with something that was asked for. */

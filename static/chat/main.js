@@ -6,15 +6,19 @@ import { AttachmentTray, looksLikeExport } from "./attachments.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { DetailsPanel } from "./details.js";
-import { showProblem } from "./dialogs.js";
+import { showProblem, toast } from "./dialogs.js";
 import { button, byId, el, freeText } from "./dom.js";
 import { FormDialog } from "./forms.js";
 import { gettext } from "./i18n.js";
 import { ImportDialog } from "./imports.js";
 import { MessagesView } from "./messages.js";
 import { ModelPicker } from "./model_picker.js";
+import { Palette } from "./palette.js";
+import { listCommands } from "./palette_commands.js";
 import { Panels } from "./panels.js";
 import { SessionList } from "./sessions.js";
+import { bindShortcuts, labelShortcuts } from "./shortcuts.js";
+import { openShortcuts } from "./shortcuts_sheet.js";
 import { welcome } from "./welcome.js";
 
 const page = JSON.parse(byId("page").textContent);
@@ -37,6 +41,7 @@ const details = new DetailsPanel({ body: byId("details-body"), getDraft: () => c
 const forms = new FormDialog({ onSubmit: (form) => run(conversation.submitForm(form)) });
 const sessions = new SessionList({
   container: byId("sessions"),
+  switcher: byId("show-archived"),
   actions: {
     onOpen: (id) => navigate(id),
     onChanged: (session) => {
@@ -53,6 +58,11 @@ const imports = new ImportDialog({
   onImported: () => run(sessions.reload()),
   takes: (file) => looksLikeExport(file) || conversation.state === "missing",
   onOther: (files) => attachments.add(files),
+});
+const palette = new Palette({
+  getCommands: () => listCommands({ session: conversation.session?.title === undefined ? null : conversation.session, actions: commandActions }),
+  getRecent: () => sessions.sessions,
+  onOpen: (id, messageId) => navigate(id, { messageId }),
 });
 const messages = new MessagesView({
   container: byId("messages"),
@@ -79,16 +89,22 @@ const messages = new MessagesView({
   },
 });
 
-/** Go to a session, or to a new conversation where `id` is null. */
-function navigate(id, { replace = false } = {}) {
-  const address = id ? `/s/${id}` : "/";
-  if (address !== location.pathname) history[replace ? "replaceState" : "pushState"](null, "", address);
-  open(id);
+/** Go to a session, at one of its messages if `messageId` says so, or to a new conversation where `id` is null. */
+function navigate(id, { replace = false, messageId = null, temporary = false } = {}) {
+  if (messageId && id === conversation.id && conversation.state === "ready") {
+    panels.closeSidebar();
+    run(showMessage(conversation, messageId, null));
+    return;
+  }
+  const address = (id ? `/s/${id}` : "/") + (messageId ? `#${messageId}` : "");
+  if (address !== location.pathname + location.hash) history[replace ? "replaceState" : "pushState"](null, "", address);
+  open(id, { messageId, temporary });
   panels.closeSidebar();
-  if (matchMedia("(hover: hover)").matches) composer.focus(); // on a phone a keyboard would cover the conversation
+  const covers = !matchMedia("(hover: hover)").matches; // on a phone a keyboard would cover the conversation
+  if (!messageId && !covers) composer.focus();
 }
 
-function open(id, { temporary = false, model = "" } = {}) {
+function open(id, { temporary = false, model = "", messageId = null } = {}) {
   listening?.abort();
   listening = new AbortController();
   const { signal } = listening;
@@ -107,9 +123,20 @@ function open(id, { temporary = false, model = "" } = {}) {
   showHead();
   showState();
   showDetails(opened.newestReply);
-  if (id && !running.has(id)) {
-    run(opened.load().then(() => opened === conversation && showLoaded(opened)));
-  }
+  const loaded = id && !running.has(id) ? opened.load().then(() => opened === conversation && showLoaded(opened)) : null;
+  if (loaded) run(loaded);
+  if (messageId) run(showMessage(opened, messageId, loaded));
+}
+
+/** Show a message that was looked for, however far back it is. */
+async function showMessage(opened, messageId, loaded) {
+  await loaded;
+  if (opened === conversation && messages.onlyFavourites) await toggleFavourites();
+  if (opened.state === "missing" || opened.state === "error") return; // which is said already
+  const row = await opened.loadThrough(messageId);
+  if (opened !== conversation) return;
+  if (row) messages.reveal(row);
+  else toast(gettext("This message was deleted or replaced."), { kind: "problem" });
 }
 
 /** Its turn says what to confirm under the newest reply, whether or not the panel is open. */
@@ -161,6 +188,7 @@ function showHead() {
   document.title = conversation.id ? `${title} · Jiyi 记忆` : "Jiyi 记忆";
   byId("temporary-badge").hidden = !conversation.temporary;
   models.show(conversation.model);
+  byId("archived-badge").hidden = !conversation.session?.archived;
 }
 
 function showState() {
@@ -228,17 +256,58 @@ async function toggleFavourites() {
   messages.setOnlyFavourites(only);
 }
 
+/** Show the list of sessions where it is a drawer, before something is done in it. */
+function showSidebar() {
+  if (panels.sidebar.inert) panels.openSidebar();
+}
+
+const commandActions = {
+  onNew: () => navigate(null),
+  onTemporary: () => navigate(null, { temporary: true }),
+  onImport: () => imports.open(),
+  onDetails: () => toggleDetails(),
+  onShortcuts: openShortcuts,
+  onShowArchived: () => {
+    showSidebar();
+    byId("show-archived").focus();
+    run(sessions.showArchived(true));
+  },
+  onRename: (session) => {
+    showSidebar();
+    run(sessions.rename(session));
+  },
+  onPin: (session) => run(sessions.setPinned(session, !session.pinned)),
+  onArchive: (session) => run(sessions.setArchived(session, !session.archived)),
+};
+
+function toggleDetails() {
+  panels.toggleDetails();
+  if (panels.detailsOpen) showDetails(detailsRow);
+}
+
 function setUpKeys() {
-  const apple = /Mac|iPhone|iPad/.test(navigator.platform);
-  byId("new-session-keys").textContent = apple ? "⌘K" : "Ctrl K";
-  document.addEventListener("keydown", (event) => {
-    const isFree = !event.defaultPrevented && !document.querySelector("dialog[open], :popover-open");
-    if (event.key === "Escape" && conversation.busy && isFree) run(conversation.stop());
-    const pressed = (apple ? event.metaKey : event.ctrlKey) && !event.altKey && !event.shiftKey;
-    if (!pressed || event.key.toLowerCase() !== "k") return;
-    event.preventDefault();
-    if (!document.querySelector("dialog[open]")) navigate(null);
+  labelShortcuts();
+  bindShortcuts({
+    palette: () => palette.open(),
+    new: () => navigate(null),
+    details: toggleDetails,
+    rename: () => {
+      const focused = document.activeElement.closest("[data-session]")?.dataset.session ?? conversation.id;
+      const session = sessions.sessions.find(({ id }) => id === focused) ?? conversation.session;
+      if (session?.title === undefined) return false;
+      commandActions.onRename(session);
+    },
+    shortcuts: openShortcuts,
+    stop: () => {
+      if (!conversation.busy || document.querySelector(":popover-open")) return false;
+      run(conversation.stop());
+    },
   });
+}
+
+/** The message that the address names, or null. */
+function namedMessage() {
+  return location.hash.match(/^#([\da-f-]{36})$/)?.[1] ?? null;
 }
 
 function setUpConnectionBanner() {
@@ -260,6 +329,11 @@ async function setTimezone() {
 }
 
 byId("new-session").addEventListener("click", () => navigate(null));
+byId("open-palette").addEventListener("click", () => palette.open());
+byId("open-shortcuts").addEventListener("click", () => {
+  byId("account-menu").hidePopover();
+  openShortcuts();
+});
 byId("home").addEventListener("click", (event) => {
   if (event.metaKey || event.ctrlKey || event.shiftKey) return;
   event.preventDefault();
@@ -273,12 +347,12 @@ addEventListener("pagehide", () => {
   const unsent = conversation.rows.filter((row) => row.role === "user" && row.status === "unsent");
   if (unsent.length) composer.text = [...unsent.map((row) => row.content), composer.text].filter(Boolean).join("\n");
 });
-addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null));
+addEventListener("popstate", () => open(location.pathname.match(/^\/s\/([\w-]+)$/)?.[1] ?? null, { messageId: namedMessage() }));
 
 setUpAppearance();
 setUpKeys();
 setUpConnectionBanner();
-open(page.sessionId);
+open(page.sessionId, { messageId: namedMessage() });
 run(sessions.loadMore());
 run(setTimezone());
 run(imports.follow());

@@ -70,6 +70,17 @@ export class MessagesView {
     for (const changed of [before, row]) if (changed) this.#renderRow(changed);
   }
 
+  /** Bring a message into view that was looked for, and mark it; the focus goes there, too. */
+  reveal(row) {
+    for (const node of this.container.querySelectorAll("[data-found]")) delete node.dataset.found;
+    const node = this.#nodes.get(row);
+    node.dataset.found = "";
+    node.tabIndex = -1;
+    node.scrollIntoView({ block: "center" });
+    node.focus({ preventScroll: true });
+    this.#updateJump();
+  }
+
   setOnlyFavourites(only) {
     this.onlyFavourites = only;
     this.#update();

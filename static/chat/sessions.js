@@ -1,168 +1,182 @@
-// The list of sessions: grouped by day, loaded page by page, moved through with the arrow keys.
+// The list of sessions: pinned ones first, then by day, loaded page by page, moved through with the arrow keys; and, in
+// its place, that of archived ones.
 
 import { api } from "./api.js";
-import { askTitle, confirm, showProblem } from "./dialogs.js";
-import { button, el, icon, iconButton, smallButton } from "./dom.js";
+import { confirm, showProblem, toast } from "./dialogs.js";
+import { el, icon, iconButton, smallButton } from "./dom.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
+import { SessionMenu, moveAmong } from "./session_menu.js";
+import { titleField } from "./session_title.js";
 
 const PAGE = 40;
+const ALL = 200;
 
 /** `actions`: {onOpen(id), onChanged(session), onDeleted(id)}. */
 export class SessionList {
-  sessions = [];
-  #count = null; // of all on the server; null before the first page
+  sessions = []; // of this view, newest activity first
+  #archived = false;
+  #complete = false;
+  #reached = null; // when the last session that was loaded was active; null before the first page
+  #reading = null; // a page on its way
   #active = null;
-  #loading = false;
   #problem = null;
+  #editor = null; // {id, field} of the title that is being changed
+  #shown = ""; // what the elements show
 
-  constructor({ container, actions }) {
+  constructor({ container, switcher, actions }) {
     this.container = container;
+    this.switcher = switcher;
     this.actions = actions;
-    this.menu = this.#buildMenu();
+    this.menu = new SessionMenu({
+      onRename: (session) => this.rename(session),
+      onPin: (session) => this.setPinned(session, !session.pinned),
+      onArchive: (session) => this.setArchived(session, !session.archived),
+      onDelete: (session) => this.#delete(session),
+    });
     this.sentinel = el("div", { class: "sentinel", "aria-hidden": "true" });
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.loadMore(), {
       root: container,
       rootMargin: "200px",
     }).observe(this.sentinel);
-    container.addEventListener("keydown", (event) => this.#moveFocus(event));
+    container.addEventListener("keydown", (event) => {
+      if (event.target.closest("a")) moveAmong([...container.querySelectorAll("a")], event);
+    });
+    switcher.addEventListener("click", () => this.showArchived(!this.#archived));
   }
 
   async loadMore() {
-    if (this.#loading || this.sessions.length === this.#count) return;
-    this.#loading = true;
+    if (this.#reading || this.#complete) return;
+    const reading = (this.#reading = {});
     this.#problem = null;
     this.#render();
     try {
-      const page = await api.listSessions({ limit: PAGE, offset: this.sessions.length });
-      const known = new Set(this.sessions.map((session) => session.id));
-      this.sessions.push(...page.results.filter((session) => !known.has(session.id)));
-      this.#count = page.results.length ? page.count : this.sessions.length;
+      const pages = await this.#readPages();
+      if (this.#reading !== reading) return; // the view has changed meanwhile
+      this.#take(pages);
     } catch (error) {
+      if (this.#reading !== reading) return;
       this.#problem = error;
     }
-    this.#loading = false;
+    this.#reading = null;
     this.#render();
+  }
+
+  /** Return the next page, and with the first one all that are pinned. */
+  #readPages() {
+    const narrowed = this.#archived ? { archived: true } : { archived: false, pinned: false };
+    const next = api.listSessions({ ...narrowed, limit: PAGE, offset: this.#countLoaded() });
+    const first = this.#reached === null && !this.#archived;
+    return Promise.all([next, first ? api.listSessions({ archived: false, pinned: true, limit: ALL }) : null]);
+  }
+
+  #take([page, pinned]) {
+    const known = new Set(this.sessions.map(({ id }) => id));
+    const come = [...(pinned?.results ?? []), ...page.results].filter(({ id }) => !known.has(id));
+    this.sessions = [...this.sessions, ...come].sort((one, other) => timeOf(other) - timeOf(one));
+    this.#reached = page.results.length ? timeOf(page.results.at(-1)) : (this.#reached ?? Infinity);
+    this.#complete = !page.results.length || this.#countLoaded() >= page.count;
+  }
+
+  /** How many of the sessions came in pages: one that was put in before its page came is not among them. */
+  #countLoaded() {
+    if (this.#reached === null) return 0;
+    return this.sessions.filter((session) => !this.#isPinned(session) && timeOf(session) >= this.#reached).length;
+  }
+
+  #isPinned(session) {
+    return session.pinned && !this.#archived;
   }
 
   /** Read the list anew: sessions have come or gone without this page's doing. */
   async reload() {
     this.sessions = [];
-    this.#count = null;
+    this.#complete = false;
+    this.#reached = null;
+    this.#reading = null;
     await this.loadMore();
+  }
+
+  /** Show the archived sessions in the place of the others, or these again. */
+  async showArchived(archived) {
+    this.#archived = archived;
+    this.switcher.setAttribute("aria-pressed", String(archived));
+    this.container.scrollTop = 0;
+    await this.reload();
   }
 
   setActive(id) {
     this.#active = id;
-    this.#render();
+    for (const link of this.container.querySelectorAll("[data-session] a")) this.#markActive(link);
+  }
+
+  #markActive(link) {
+    const active = link.closest("[data-session]").dataset.session === this.#active;
+    if (active) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
 
   /** Take in a session that was created or changed; the newest activity comes first. */
   put(session) {
-    const known = this.sessions.findIndex((other) => other.id === session.id);
-    if (known >= 0) this.sessions.splice(known, 1);
-    else if (this.#count !== null) this.#count += 1;
-    const at = this.sessions.findIndex((other) => new Date(other.last_active_at) <= new Date(session.last_active_at));
-    this.sessions.splice(at < 0 ? this.sessions.length : at, 0, session);
+    this.sessions = this.sessions.filter(({ id }) => id !== session.id);
+    if (session.archived === this.#archived) {
+      const at = this.sessions.findIndex((other) => timeOf(other) <= timeOf(session));
+      this.sessions.splice(at < 0 ? this.sessions.length : at, 0, session);
+    }
     this.#render();
   }
 
   remove(id) {
-    const known = this.sessions.findIndex((session) => session.id === id);
-    if (known < 0) return;
-    this.sessions.splice(known, 1);
-    this.#count -= 1;
+    this.sessions = this.sessions.filter((session) => session.id !== id);
     this.#render();
   }
 
-  #render() {
-    const focused = document.activeElement?.closest?.("[data-session]")?.dataset.session;
-    const groups = [];
-    for (const session of this.sessions) {
-      const label = formatSessionGroup(new Date(session.last_active_at));
-      if (groups.at(-1)?.label !== label) groups.push({ label, items: [] });
-      groups.at(-1).items.push(this.#item(session));
-    }
-    const nodes = groups.map(({ label, items }) => el("section", {}, el("h2", {}, label), el("ul", {}, items)));
-    if (this.#problem) nodes.push(this.#failure());
-    else if (this.#count === null) nodes.push(skeleton([80, 65, 90, 55]));
-    else if (!groups.length) nodes.push(el("p", { class: "nothing" }, gettext("Your conversations appear here.")));
-    // While a page is on its way there is no sentinel: when it comes back into view, it asks for the next one.
-    if (!this.#loading && !this.#problem && this.sessions.length !== this.#count) nodes.push(this.sentinel);
-    this.container.replaceChildren(...nodes);
-    if (focused) this.container.querySelector(`[data-session="${focused}"] a`)?.focus({ preventScroll: true });
-  }
-
-  #item(session) {
-    const title = session.title || gettext("New conversation");
-    const current = session.id === this.#active ? "page" : null;
-    const open = (event) => {
-      if (event.metaKey || event.ctrlKey || event.shiftKey) return; // a new tab or window: the link does it
-      event.preventDefault();
-      this.actions.onOpen(session.id);
+  /** Turn the title of a session into a field, wherever it is listed. */
+  async rename(session) {
+    if (session.archived !== this.#archived) await this.showArchived(session.archived);
+    if (!this.sessions.some(({ id }) => id === session.id)) this.put(session);
+    const onDone = (title, { byKey }) => {
+      this.#editor = null;
+      this.#render();
+      if (byKey) this.#linkOf(session.id)?.focus();
+      if (title) this.#change(session, { title });
     };
-    return el(
-      "li",
-      { "data-session": session.id },
-      el(
-        "a",
-        { href: `/s/${session.id}`, "aria-current": current, title, on: { click: open } },
-        session.temporary ? icon("temporary") : null,
-        el("bdi", {}, title),
-      ),
-      iconButton("more", interpolate(gettext("Rename or delete “%s”"), [title]), {
-        "aria-haspopup": "menu",
-        title: null,
-        on: { click: (event) => this.#openMenu(session, event.currentTarget) },
-      }),
-    );
+    this.#editor = { id: session.id, field: titleField(session.title, { onDone }) };
+    this.#render();
+    this.#editor.field.scrollIntoView({ block: "nearest" });
+    this.#editor.field.focus();
+    this.#editor.field.select();
   }
 
-  #failure() {
-    return el(
-      "div",
-      { class: "list-failure", role: "alert" },
-      el("p", {}, this.#problem.message),
-      smallButton("retry", gettext("Try again"), () => this.loadMore()),
-    );
+  setPinned(session, pinned) {
+    return this.#change(session, { pinned });
   }
 
-  #buildMenu() {
-    const menu = el("div", { class: "menu", popover: "auto", role: "menu" });
-    menu.addEventListener("keydown", (event) => moveAmong([...menu.querySelectorAll("button")], event));
-    document.body.append(menu);
-    return menu;
+  async setArchived(session, archived) {
+    const neighbour = this.#neighbourOf(session.id);
+    if (!(await this.#change(session, { archived }))) return;
+    if (neighbour) this.#linkOf(neighbour)?.focus();
+    const undo = { label: gettext("Undo"), run: () => this.#change(session, { archived: !archived }) };
+    toast(archived ? gettext("Conversation archived.") : gettext("Conversation moved back to the list."), { action: undo });
   }
 
-  #openMenu(session, anchor) {
-    const item = (name, label, action, kind = "") => {
-      const choose = () => {
-        this.menu.hidePopover();
-        action();
-      };
-      return button({ class: `menu-item ${kind}`, role: "menuitem", on: { click: choose } }, icon(name), label);
-    };
-    this.menu.replaceChildren(
-      item("pencil", gettext("Rename"), () => this.#rename(session)),
-      item("trash", gettext("Delete"), () => this.#delete(session), "danger"),
-    );
-    this.menu.showPopover();
-    const { left, bottom, top } = anchor.getBoundingClientRect();
-    const { offsetWidth, offsetHeight } = this.menu;
-    this.menu.style.left = `${Math.max(8, Math.min(left, innerWidth - offsetWidth - 8))}px`;
-    this.menu.style.top = `${bottom + offsetHeight + 8 > innerHeight ? top - offsetHeight - 4 : bottom + 4}px`;
-    this.menu.querySelector("button").focus();
+  /** The session below this one, or above the last; null unless the focus is here, and would be lost. */
+  #neighbourOf(id) {
+    if (!this.#linkOf(id)?.closest("li").contains(document.activeElement)) return null;
+    const ids = [...this.container.querySelectorAll("[data-session]")].map((item) => item.dataset.session);
+    const at = ids.indexOf(id);
+    return ids[at + 1] ?? ids[at - 1] ?? null;
   }
 
-  async #rename(session) {
-    const title = await askTitle(session.title);
-    if (title === null) return;
+  async #change(session, changes) {
     try {
-      const renamed = await api.renameSession(session.id, title);
-      this.put(renamed);
-      this.actions.onChanged(renamed);
+      const changed = await api.updateSession(session.id, changes);
+      this.put(changed);
+      this.actions.onChanged(changed);
+      return true;
     } catch (error) {
       showProblem(error);
+      return false;
     }
   }
 
@@ -182,16 +196,94 @@ export class SessionList {
     }
   }
 
-  #moveFocus(event) {
-    if (event.target.closest("a")) moveAmong([...this.container.querySelectorAll("a")], event);
+  #linkOf(id) {
+    return this.container.querySelector(`[data-session="${id}"] a`);
+  }
+
+  // Elements
+
+  #render() {
+    const groups = this.#group();
+    // Elements are kept while they show the same: a second click of a double one has to meet that of the first.
+    const state = [this.#archived, this.#editor?.id, this.#problem?.message, this.#reading !== null, this.#complete];
+    const shown = JSON.stringify([state, this.#reached, groups]);
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    const focused = document.activeElement;
+    const session = focused?.closest?.("[data-session]")?.dataset.session;
+    const nodes = groups.map(({ label, sessions }) =>
+      el("section", {}, el("h2", {}, label), el("ul", {}, sessions.map((each) => this.#item(each)))),
+    );
+    if (this.#problem) nodes.push(this.#failure());
+    else if (this.#reached === null) nodes.push(skeleton([80, 65, 90, 55]));
+    else if (!groups.length) nodes.push(el("p", { class: "nothing" }, this.#sayEmpty()));
+    // While a page is on its way there is no sentinel: when it comes back into view, it asks for the next one.
+    if (!this.#reading && !this.#problem && !this.#complete) nodes.push(this.sentinel);
+    if (this.#archived) nodes.unshift(this.#archiveHead());
+    this.container.replaceChildren(...nodes);
+    if (focused === this.#editor?.field) focused.focus({ preventScroll: true });
+    else if (session && this.container !== focused) this.#linkOf(session)?.focus({ preventScroll: true });
+  }
+
+  #group() {
+    const groups = [];
+    const add = (label, session) => {
+      if (groups.at(-1)?.label !== label) groups.push({ label, sessions: [] });
+      groups.at(-1).sessions.push(session);
+    };
+    for (const session of this.sessions) if (this.#isPinned(session)) add(gettext("Pinned"), session);
+    for (const session of this.sessions) {
+      if (!this.#isPinned(session)) add(formatSessionGroup(new Date(session.last_active_at)), session);
+    }
+    return groups;
+  }
+
+  #sayEmpty() {
+    return this.#archived ? gettext("No conversation is archived.") : gettext("Your conversations appear here.");
+  }
+
+  #item(session) {
+    const title = session.title || gettext("New conversation");
+    if (this.#editor?.id === session.id) return el("li", { "data-session": session.id }, this.#editor.field);
+    const open = (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return; // a new tab or window: the link does it
+      event.preventDefault();
+      this.actions.onOpen(session.id);
+    };
+    const link = el(
+      "a",
+      { href: `/s/${session.id}`, title, on: { click: open, dblclick: () => this.rename(session) } },
+      session.temporary ? icon("temporary") : null,
+      el("bdi", {}, title),
+    );
+    const more = iconButton("more", interpolate(gettext("Options for “%s”"), [title]), {
+      "aria-haspopup": "menu",
+      title: null,
+      on: { click: (event) => this.menu.open(session, event.currentTarget) },
+    });
+    const item = el("li", { "data-session": session.id }, link, more);
+    this.#markActive(link);
+    return item;
+  }
+
+  #archiveHead() {
+    const back = smallButton("close", gettext("Close"), () => {
+      this.switcher.focus();
+      this.showArchived(false);
+    });
+    return el("div", { class: "archived-head" }, el("span", {}, gettext("Archived conversations")), back);
+  }
+
+  #failure() {
+    return el(
+      "div",
+      { class: "list-failure", role: "alert" },
+      el("p", {}, this.#problem.message),
+      smallButton("retry", gettext("Try again"), () => this.loadMore()),
+    );
   }
 }
 
-/** Arrow keys, Home and End move the focus among `elements`. */
-function moveAmong(elements, event) {
-  const at = elements.indexOf(document.activeElement);
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: elements.length - 1 }[event.key];
-  if (to === undefined) return;
-  event.preventDefault();
-  elements[Math.max(0, Math.min(to, elements.length - 1))]?.focus();
+function timeOf(session) {
+  return new Date(session.last_active_at).getTime();
 }

@@ -37,6 +37,7 @@ LEFT_OUT = {
 """Operations without a method, and why."""
 NOT_SENT = {
     "imports.create": {"dry_run"},
+    "sessions.rename": {"pinned", "archived", "model"},
     "sessions.send": {"stream"},
     "messages.retry": {"stream"},
     "messages.regenerate": {"stream"},

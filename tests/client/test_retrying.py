@@ -40,6 +40,8 @@ SESSION = Answer(
         "title": "",
         "created_at": "2026-11-24T12:00:00Z",
         "last_active_at": "2026-11-24T12:00:00+08:00",
+        "pinned": False,
+        "archived": False,
         "temporary": False,
     },
 )

@@ -121,7 +121,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
 }
 """Routes of lists, what they are asked for to show everything, and whose rows they show."""
 
-SEARCHES = {"memories-search": "limit", "atomic-search": "top_n"}
+SEARCHES = {"search": "limit", "memories-search": "limit", "atomic-search": "top_n"}
 """Routes of searches, and how to ask for many results."""
 
 OTHER_READS = {"models", "memories-export", "settings", "profile", "export"}

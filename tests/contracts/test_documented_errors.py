@@ -286,6 +286,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
             f"/chat/sessions/{world.session}/context", params={"message": "x" * 32_001}
         )
     },
+    "search_sessions": {"`q` is too long": lambda alice, world: alice.get("/chat/search", params={"q": "x" * 1_001})},
     "submit_form": {
         "The form does not fit into working memory": lambda alice, world: _submit(alice, world, LONG),
         "The model failed; the form is kept": lambda alice, world: _submit(alice, world, "hello"),

@@ -121,6 +121,8 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     missing = {"deleted": 0, "missing": [world.pending]}
     empty_page = {"count": 0, "next": None, "previous": None, "results": []}
     assert bob.get("/chat/sessions").json() == empty_page
+    for mode in ("all", "words", "meaning"):
+        assert bob.get("/chat/search", params={"q": SECRET, "mode": mode}).json() == {"results": []}
     assert bob.get("/memory/long-term?status=all").json() == empty_page
     assert bob.get("/memory/long-term?status=all&search=violet").json() == empty_page
     assert bob.get("/memory/changes").json() == empty_page
@@ -151,6 +153,7 @@ def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bo
     assert bob.post("/memory/atomic", json={"content": SECRET}).status_code == 201
     assert dump(alice.user) == before
     assert alice.get("/chat/sessions").json()["count"] == 2
+    assert SECRET in alice.get("/chat/search", params={"q": SECRET, "mode": "words"}).text
     assert alice.get("/memory/atomic?status=all").json()["count"] == 2
     assert len(alice.get("/memory/atomic/search", params={"q": SECRET}).json()["results"]) == 1
     assert SECRET in alice.post("/memory/conversations/search", json=EVERYTHING).text
@@ -180,6 +183,7 @@ def test_the_tests_above_cover_every_endpoint():
     }
     assert {
         ("models", "get"),
+        ("search", "get"),
         ("sessions", "get"),
         ("sessions", "post"),
         ("memories", "get"),

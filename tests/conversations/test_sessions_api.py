@@ -28,7 +28,9 @@ def test_each_session_has_its_own_id_and_starts_empty(alice: ApiClient):
     made = [alice.post("/chat/sessions", json={}) for _number in range(3)]
     assert [response.status_code for response in made] == [201] * 3
     assert len({response.json()["id"] for response in made}) == 3
-    assert set(made[0].json()) == {"id", "title", "created_at", "last_active_at", "temporary", "model"}
+    assert set(made[0].json()) == {
+        "id", "title", "created_at", "last_active_at", "temporary", "pinned", "archived", "model",
+    }  # fmt: skip
     empty = alice.get(f"/chat/sessions/{made[0].json()['id']}/messages").json()
     assert empty == {"count": 0, "next": None, "previous": None, "results": []}
 
@@ -67,8 +69,45 @@ def test_a_long_first_message_is_cut_in_the_title(alice: ApiClient):
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "长" * 59 + "…"
 
 
-@pytest.mark.parametrize("body", [{}, {"title": 1}, {"title": None}, {"title": "x" * 201}])
-def test_a_bad_title_is_refused(alice: ApiClient, body: object):
+def test_a_session_is_pinned_and_archived_and_stays_where_its_last_activity_put_it(alice: ApiClient):
+    first, second = alice.new_session(title="一"), alice.new_session(title="二")
+    before = alice.get(f"/chat/sessions/{first}").json()
+    changed = alice.patch(f"/chat/sessions/{first}", json={"pinned": True, "archived": True})
+    assert (changed.status_code, changed.json()) == (200, {**before, "pinned": True, "archived": True})
+    back = alice.patch(f"/chat/sessions/{first}", json={"archived": False}).json()
+    assert back == {**before, "pinned": True}
+    assert [session["id"] for session in alice.get("/chat/sessions").json()["results"]] == [second, first]
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("", ["plain", "archived", "pinned"]),
+        ("archived=false", ["plain", "pinned"]),
+        ("archived=true", ["archived"]),
+        ("archived=false&pinned=true", ["pinned"]),
+        ("pinned=false&archived=false", ["plain"]),
+    ],
+)
+def test_the_list_has_all_sessions_unless_it_is_narrowed(alice: ApiClient, query: str, titles: list[str]):
+    for title in ("pinned", "archived", "plain"):
+        session = alice.new_session(title=title)
+        if title != "plain":
+            alice.patch(f"/chat/sessions/{session}", json={title: True}).raise_for_status()
+    listed = alice.get(f"/chat/sessions?{query}").json()
+    assert (listed["count"], [session["title"] for session in listed["results"]]) == (len(titles), titles)
+
+
+def test_a_new_session_is_neither_pinned_nor_archived(alice: ApiClient):
+    made = alice.post("/chat/sessions", json={"title": "t", "archived": True, "pinned": True}).json()
+    assert (made["archived"], made["pinned"]) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"title": 1}, {"title": None}, {"title": "x" * 201}, {"pinned": "yes"}, {"archived": None}, {"pinned": 1}],
+)
+def test_a_bad_change_is_refused(alice: ApiClient, body: object):
     session = alice.new_session(title="t")
     assert alice.patch(f"/chat/sessions/{session}", json=body).status_code == 400
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "t"

@@ -22,7 +22,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 @pytest.mark.spec("C2", "K2", "L2")
 def test_what_is_said_in_one_session_is_remembered_in_the_next(chat: ChatPage) -> None:
     chat.say("你好！我喜欢的颜色是蓝色。")
-    chat.page.keyboard.press("Control+k")
+    chat.page.keyboard.press("Control+Shift+O")
     expect(chat.placeholder.get_by_role("heading")).to_have_text("你说的，我都记得")
 
     expect(chat.say("我喜欢的颜色是什么？")).to_contain_text("蓝色")
@@ -81,7 +81,7 @@ def test_another_session_can_be_visited_during_a_reply(chat: ChatPage, model: Sc
     chat.send("背一首诗")
     expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓")
 
-    chat.page.keyboard.press("Control+k")
+    chat.page.keyboard.press("Control+Shift+O")
     expect(chat.messages).to_have_count(0)
     expect(chat.draft).to_be_focused()
     chat.sessions.get_by_role("link").click()
@@ -200,7 +200,7 @@ def test_sessions_are_renamed_and_deleted_after_asking(chat: ChatPage) -> None:
     chat.say("你好")
     chat.sessions.first.get_by_role("button").click()
     chat.page.get_by_role("menuitem", name="重命名").click()
-    chat.page.locator("#rename-input").fill("第一次聊天")
+    chat.page.locator(".session-title").fill("第一次聊天")
     chat.page.keyboard.press("Enter")
     expect(chat.page.locator("#title")).to_have_text("第一次聊天")
     assert Session.objects.get().title == "第一次聊天"

@@ -158,7 +158,7 @@ def test_the_page_is_usable_with_the_keyboard(chat: ChatPage) -> None:
     expect(chat.said.locator(".bubble")).to_have_text("第一行\n第二行")
     expect(chat.replies).to_have_count(1)
 
-    chat.page.keyboard.press("Control+k")
+    chat.page.keyboard.press("Control+Shift+O")
     chat.say("第二次")
     links = chat.sessions.get_by_role("link")
     expect(links).to_have_text(["第二次", "第一行 第二行"])

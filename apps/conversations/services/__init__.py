@@ -17,7 +17,7 @@ from apps.accounts.services import keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work, wake_workers
 from apps.conversations.selectors import get_message, get_session, make_window
-from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, Window
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, SessionChanges, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 
@@ -122,16 +122,15 @@ def keep_sessions(user: User) -> None:
         cursor.execute("SELECT FROM chat_session WHERE user_id = %s ORDER BY id FOR KEY SHARE", [user.pk])
 
 
+def update_session(*, user: User, session_id: uuid.UUID, changes: SessionChanges) -> Session:
+    """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
+    Session.objects.filter(user=user, id=session_id).update(**changes)
+    return get_session(user, session_id)
+
+
 def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
-    """Give the session another title."""
-    Session.objects.filter(user=user, id=session_id).update(title=title)
-    return get_session(user, session_id)
-
-
-def set_session_model(*, user: User, session_id: uuid.UUID, model: str) -> Session:
-    """Have another chat model answer in the session from now on; "" is the default one."""
-    Session.objects.filter(user=user, id=session_id).update(model=model)
-    return get_session(user, session_id)
+    """Give the session another title; or `NotFound`."""
+    return update_session(user=user, session_id=session_id, changes={"title": title})
 
 
 def delete_session(*, user: User, session_id: uuid.UUID) -> int:

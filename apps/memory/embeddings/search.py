@@ -10,14 +10,46 @@ from datetime import datetime
 from django.db import connection
 
 from apps.accounts.models import User
+from apps.core.db import fetch_rows
 from apps.memory.embeddings.active import find_active_model
-from apps.memory.embeddings.queries import embed_search
+from apps.memory.embeddings.queries import QueryEmbedding, embed_search
 from apps.memory.embeddings.vectors import to_sql
 
 MATCH = """
 SELECT id, chat_id, content, message_type, created_at, similarity
 FROM match_conversations(%s::vector, %s, %s::jsonb)
 """
+
+# Of the nearest, those that people can open: not summaries, nor what was edited away, nor what is temporary.
+SIMILAR = """
+SELECT message.id, message.session_id, message.role, near.content, message.create_time, near.similarity
+FROM match_conversations(
+    %(vector)s::vector, %(count)s, jsonb_build_object(
+        'user_id', %(user)s, 'threshold', %(threshold)s::double precision,
+        'model', (SELECT name FROM embedding_model WHERE id = %(model)s AND state = 'active')
+    )
+) AS near
+JOIN conversation_embeddings AS entry ON entry.id = near.id
+JOIN conversation AS message ON message.id = entry.message_id
+JOIN chat_session AS session ON session.id = message.session_id
+WHERE message.role IN ('user', 'assistant') AND message.status <> 'replaced' AND NOT session.temporary
+ORDER BY near.similarity DESC, near.id
+LIMIT %(limit)s
+"""
+SPARE = 2
+"""How many times as many are compared, as some of them are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarMessage:
+    """A message near a query in meaning. `passage`: its text, or the nearest part of a long one."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID
+    role: str
+    passage: str
+    create_time: datetime
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +83,25 @@ def search_conversations(
         if find_active_model() == model:  # else `reembed` switched just now, and the vectors of this one are going
             return matches
     return []
+
+
+def find_similar_messages(
+    *, user: User, embedding: QueryEmbedding, threshold: float, limit: int
+) -> list[SimilarMessage]:
+    """Return the user's messages nearest to a query that is embedded already, most similar first.
+
+    Of what they and the assistant said and can still be read, archived sessions included. None where another model has
+    become the active one since.
+    """
+    values = {
+        "user": user.pk,
+        "vector": embedding.sql,
+        "threshold": threshold,
+        "model": embedding.model_id,
+        "count": SPARE * limit,
+        "limit": limit,
+    }
+    active = find_active_model()
+    if active is None or active.id != embedding.model_id:
+        return []
+    return [SimilarMessage(*row) for row in fetch_rows(SIMILAR, values)]

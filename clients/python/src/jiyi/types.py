@@ -62,6 +62,8 @@ class Session:
     created_at: datetime
     last_active_at: datetime
     temporary: bool
+    pinned: bool
+    archived: bool
     model: str = ""
 
 
@@ -335,6 +337,28 @@ class ConversationMatch:
     created_at: datetime
     chat_id: str
     message_type: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A message that a search found. `ranges`: start and end of each match in the excerpt, in characters."""
+
+    id: str
+    role: Literal["user", "assistant"]
+    create_time: datetime
+    excerpt: str
+    ranges: list[list[int]]
+    found_by: Literal["words", "meaning"]
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSession:
+    """A session that a search found, with its best messages; none if only its title has the words."""
+
+    session: Session
+    title_ranges: list[list[int]]
+    messages: list[Hit]
 
 
 # Memories

@@ -30,6 +30,7 @@ from jiyi.types import (
     ConversationMatch,
     Edit,
     FormReply,
+    FoundSession,
     Message,
     ModelChoice,
     Page,
@@ -67,11 +68,27 @@ class Sessions(Resource[Transport]):
         return post("/chat/sessions", Into(Session), body=body)
 
     @call
-    def list(self, *, limit: int | None = None, offset: int | None = None) -> Request[Page[Session]]:
-        """Return a page of the sessions, most recently active first."""
-        return get("/chat/sessions", PageOf(Session), query={"limit": limit, "offset": offset})
+    def list(
+        self,
+        *,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> Request[Page[Session]]:
+        """Return a page of the sessions, most recently active first. `pinned` and `archived` narrow it."""
+        query = {"pinned": pinned, "archived": archived, "limit": limit, "offset": offset}
+        return get("/chat/sessions", PageOf(Session), query=query)
 
     iterate = all_pages(list)
+
+    @call
+    def search(
+        self, q: str, *, mode: Literal["all", "words", "meaning"] | None = None, limit: int | None = None
+    ) -> Request[builtins.list[FoundSession]]:
+        """Search titles and messages of all sessions, by words and by meaning, best first."""
+        query = {"q": q, "mode": mode, "limit": limit}
+        return get("/chat/search", ListOf(FoundSession), query=query)
 
     @call
     def get(self, session_id: str) -> Request[Session]:
@@ -84,9 +101,23 @@ class Sessions(Resource[Transport]):
         return patch("/chat/sessions/{session_id}", Into(Session), body={"title": title}, session_id=session_id)
 
     @call
-    def set_model(self, session_id: str, *, model: str) -> Request[Session]:
-        """Have another chat model answer in the session, one of `models`; "" is the default one."""
-        return patch("/chat/sessions/{session_id}", Into(Session), body={"model": model}, session_id=session_id)
+    def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        model: str | None = None,
+    ) -> Request[Session]:
+        """Change what is given of a session: its title, whether it is pinned or archived, its model."""
+        body = {
+            "title": unless_none(title),
+            "pinned": unless_none(pinned),
+            "archived": unless_none(archived),
+            "model": unless_none(model),
+        }
+        return patch("/chat/sessions/{session_id}", Into(Session), body=body, session_id=session_id)
 
     @call
     def models(self) -> Request[builtins.list[ModelChoice]]:

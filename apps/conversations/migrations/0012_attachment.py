@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0009_session_model'),
+        ('conversations', '0011_session_model'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0008_stopped_replies'),
+        ('conversations', '0010_words_of_messages'),
     ]
 
     operations = [

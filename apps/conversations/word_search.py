@@ -1,0 +1,150 @@
+"""Finding what was said by the words in it, newest first; docs/decisions.md says why by this index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Q
+
+from apps.accounts.models import User
+from apps.conversations.models import Session
+from apps.conversations.types import FoundMessage
+from apps.core.db import fetch_rows
+from apps.core.text.matching import bigrams
+from apps.core.text.search_terms import WORD_CHARACTERS, SearchTerms
+
+MAX_WORD = 64
+"""Characters of a word in the index."""
+
+NEWEST = 3_000
+"""Messages that are read one by one before the index is asked: what is in every tenth is found among them."""
+
+# What people said and were told, and can still read.
+READABLE = """
+message.user_id = %(user)s AND message.role IN ('user', 'assistant') AND message.status <> 'replaced'
+AND message.session_id NOT IN (SELECT id FROM chat_session WHERE user_id = %(user)s AND temporary)
+"""
+
+FIND_AMONG_NEWEST = """
+WITH newest AS MATERIALIZED (
+    SELECT message.id, message.session_id, message.role, message.content, message.create_time
+    FROM conversation AS message
+    WHERE {readable}
+    ORDER BY message.create_time DESC, message.id DESC
+    LIMIT %(newest)s
+)
+SELECT * FROM newest AS message
+WHERE {conditions}
+ORDER BY message.create_time DESC, message.id DESC
+LIMIT %(limit)s
+"""
+
+# Only the keys of what is found are sorted, and only the newest messages are read.
+FIND_AMONG_ALL = """
+WITH found AS (
+    SELECT message.id, message.create_time
+    FROM conversation AS message
+    WHERE {readable} AND {conditions}
+    ORDER BY message.create_time DESC, message.id DESC
+    LIMIT %(limit)s
+)
+SELECT message.id, message.session_id, message.role, message.content, message.create_time
+FROM found JOIN conversation AS message USING (id)
+ORDER BY found.create_time DESC, found.id DESC
+"""
+
+
+def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMessage]:
+    """Return the user's newest messages that hold all of the terms, of what they and the assistant said.
+
+    Of archived sessions too, but not of temporary ones, nor what was edited away.
+    """
+    if not terms:
+        return []
+    steps = ((FIND_AMONG_NEWEST, _match_texts(terms)), (FIND_AMONG_ALL, _match_index(user, terms)))
+    rows: list[tuple[Any, ...]] = []
+    for statement, conditions in steps:
+        parameters = {**conditions.values, "user": user.pk, "limit": limit, "newest": NEWEST}
+        written = statement.format(readable=READABLE, conditions=" AND ".join(conditions.texts))
+        rows = fetch_rows(written, parameters)
+        if len(rows) == limit:
+            break
+    return [FoundMessage(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """What has to be true of a `message`, in SQL with named parameters, and their values."""
+
+    texts: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, text: str, **values: Any) -> None:
+        self.texts.append(text)
+        self.values.update(values)
+
+
+def _match_texts(terms: SearchTerms) -> _Conditions:
+    """Conditions that read the message itself."""
+    conditions = _Conditions()
+    for number, spellings in enumerate(terms.parts):
+        _add_part(conditions, number, spellings)
+    for number, word in enumerate(terms.words):
+        pattern = f"(^|[^{WORD_CHARACTERS}]){word}"
+        conditions.add(f"lower(message.content) ~ %(word_{number})s", **{f"word_{number}": pattern})
+    _add_literals(conditions, terms)
+    return conditions
+
+
+def _match_index(user: User, terms: SearchTerms) -> _Conditions:
+    """Conditions of the index, and of the message itself what the index cannot tell."""
+    conditions = _Conditions()
+    indexed = [f"'{user.pk}:{word[:MAX_WORD]}':*" for word in terms.words]
+    for number, spellings in enumerate(terms.parts):
+        indexed.append("(" + " | ".join(_write_pairs(user, spelling) for spelling in spellings) + ")")
+        if len(spellings[0]) > 2:  # the pairs are there, but in a row?
+            _add_part(conditions, number, spellings)
+    _add_literals(conditions, terms)
+    if indexed:
+        query = " & ".join(indexed)
+        conditions.add("message_words(message.user_id, message.content) @@ %(indexed)s::tsquery", indexed=query)
+    return conditions
+
+
+def _add_part(conditions: _Conditions, number: int, spellings: Sequence[str]) -> None:
+    # `position` takes half the time of LIKE: it skips what cannot match, and Chinese has no case.
+    names = {f"part_{number}_{index}": spelling for index, spelling in enumerate(spellings)}
+    conditions.add("(" + " OR ".join(f"position(%({name})s IN message.content) > 0" for name in names) + ")", **names)
+
+
+def _add_literals(conditions: _Conditions, terms: SearchTerms) -> None:
+    for number, literal in enumerate(terms.literals):
+        name = f"literal_{number}"
+        conditions.add(f"message.content ILIKE %({name})s", **{name: f"%{_escape(literal)}%"})
+
+
+def _write_pairs(user: User, run: str) -> str:
+    """The pairs of neighbouring characters that a run consists of; of a single one what begins with it."""
+    pairs = [f"'{user.pk}:{pair}'" for pair in dict.fromkeys(bigrams(run))]
+    return "(" + " & ".join(pairs) + ")" if pairs else f"'{user.pk}:{run}':*"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def find_titled_sessions(user: User, terms: SearchTerms, *, limit: int) -> list[Session]:
+    """Return the user's sessions whose title holds all of the terms, the last active first; no temporary ones."""
+    if not terms:
+        return []
+    wanted = Q(user=user, temporary=False)
+    for text in (*terms.words, *terms.literals):
+        wanted &= Q(title__icontains=text)
+    for spellings in terms.parts:
+        one = Q()
+        for spelling in spellings:
+            one |= Q(title__contains=spelling)
+        wanted &= one
+    return list(Session.objects.filter(wanted).order_by("-last_active_at", "-id")[:limit])

@@ -1,0 +1,337 @@
+"""Finding things: search over all conversations, the palette, shortcuts; pinning, archiving and renaming."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Locator, expect
+
+from apps.accounts.models import User
+from apps.conversations.models import Message, Session
+from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+from tests.e2e.chat_page import ChatPage
+from tests.e2e.panel.conftest import list_violations
+
+LANGUAGES = pytest.mark.parametrize("language", ["zh-CN", "en-GB"])
+LOOKS = pytest.mark.parametrize(
+    ("language", "size", "dark"), [("zh-CN", (1440, 900), False), ("en-GB", (390, 780), True)], ids=["zh", "en-phone"]
+)
+
+
+def talk(user: User, title: str, *texts: str, **values: object) -> Session:
+    """Store a session in which this was said, an hour after the one before."""
+    begun = timezone.now() - timedelta(hours=100 - Session.objects.count())
+    session = Session.objects.create(
+        user=user, title=title, last_position=len(texts), created_at=begun, last_active_at=begun, **values
+    )
+    Message.objects.bulk_create(
+        Message(
+            session=session, user=user, role="assistant" if number % 2 else "user", content=text,
+            position=number + 1, create_time=begun + timedelta(seconds=number),
+        )
+        for number, text in enumerate(texts)
+    )  # fmt: skip
+    return session
+
+
+def open_palette(chat: ChatPage) -> Locator:
+    """Open the palette with its keys; returns the field."""
+    chat.page.keyboard.press("Control+k")
+    field = chat.page.locator("#palette-field")
+    expect(field).to_be_focused()
+    return field
+
+
+def options(chat: ChatPage) -> Locator:
+    return chat.page.locator("#palette-list [role=option]")
+
+
+def chosen(chat: ChatPage) -> Locator:
+    return chat.page.locator("#palette-list [aria-selected=true]")
+
+
+@LANGUAGES
+def test_what_was_said_long_ago_is_found_opened_and_marked(
+    open_chat: Callable[..., ChatPage], mei: User, language: str
+) -> None:
+    long = [f"第 {number} 条" for number in range(300)]
+    long[4] = "🎉 我把备用钥匙放在灯塔的信箱里。The spare key is in the lighthouse."
+    talk(mei, "旧事", *long)
+    talk(mei, "Other", "Nothing of the kind.", "Indeed.")
+    chat = open_chat(language=language)
+    word = "备用钥匙" if language == "zh-CN" else "spare key"
+    open_palette(chat).fill(word)
+    hit = options(chat).locator("mark")
+    expect(hit).to_have_text([word] if language == "zh-CN" else ["spare", "key"])
+    expect(chat.page.locator("#palette-status")).to_have_text(
+        re.compile("找到 1 个会话" if language == "zh-CN" else "1 conversation found")
+    )
+    chat.page.keyboard.press("ArrowDown")
+    expect(chosen(chat)).to_contain_text(word)
+    chat.page.keyboard.press("Enter")
+
+    found = chat.page.locator("article[data-found]")
+    expect(found).to_contain_text(word)
+    expect(found).to_be_in_viewport()
+    expect(found).to_be_focused()
+    expect(chat.page.locator("#title")).to_have_text("旧事")
+
+    chat.page.reload()  # the address names the message
+    expect(found).to_be_in_viewport()
+    chat.page.go_back()
+    expect(chat.messages).to_have_count(0)
+
+
+def test_titles_archived_and_similar_conversations_are_found(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    talk(mei, "Puppy names", "How shall we call it?", "Bella.")
+    talk(mei, "Put away", "Our puppy barks.", "Walk it.", archived=True)
+    similar = talk(mei, "Family", "We adopted a young dog.", "Fine.")
+    temporary = talk(mei, "Temporary puppy", "A secret puppy.", "Fine.", temporary=True)
+    store_embeddings(prepare_embeddings([*similar.messages.all(), *temporary.messages.all()]))
+    chat = open_chat(language="en-GB")
+    open_palette(chat).fill("puppy")
+    expect(options(chat).locator("bdi")).to_have_text(["Puppy names", "Put away", "Family"])
+    expect(options(chat).filter(has_text="Put away").locator(".badge")).to_have_text("Archived")
+    expect(options(chat).filter(has_text="young dog").locator(".badge")).to_have_text("Similar")
+    expect(options(chat).filter(has_text="secret")).to_have_count(0)
+
+
+def test_words_are_shown_while_what_is_similar_is_not_there_yet(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    talk(mei, "钥匙", "备用钥匙", "好。")
+    chat = open_chat()
+    waiting = []
+    chat.page.route(re.compile("mode=meaning"), lambda route: waiting.append(route))
+    open_palette(chat).fill("钥匙")
+    expect(options(chat).locator(".excerpt")).to_have_text(["备用钥匙"])
+    assert len(waiting) == 1
+    waiting[0].abort()
+    expect(chat.page.locator("#palette-status")).to_have_text("找到 1 个会话")
+    expect(options(chat).locator("bdi")).to_have_text(["钥匙"])
+
+
+def test_nothing_found_is_said_and_a_failure_too(chat: ChatPage) -> None:
+    field = open_palette(chat)
+    field.fill("不存在的话")
+    status = chat.page.locator("#palette-status")
+    expect(status).to_have_text("没有找到。")
+    expect(field).to_have_attribute("aria-expanded", "false")
+    chat.page.context.set_offline(True)
+    field.fill("不存在的")
+    expect(status).to_have_text("无法连接服务器。")
+    chat.page.context.set_offline(False)
+
+
+@LOOKS
+def test_the_palette_is_a_combobox_and_runs_commands(
+    open_chat: Callable[..., ChatPage], mei: User, language: str, size: tuple[int, int], dark: bool
+) -> None:
+    session = talk(mei, "一", "你好", "你好！")
+    talk(mei, "二", "再见", "再见！")
+    chat = open_chat(f"/s/{session.id}", language=language, size=size, dark=dark)
+    expect(chat.messages).to_have_count(2)
+    field = open_palette(chat)
+    expect(field).to_have_role("combobox")
+    expect(field).to_have_attribute("aria-expanded", "true")
+    expect(options(chat).locator("bdi")).to_have_text(["二", "一"])
+    assert list_violations(chat.page) == []
+    assert not chat.has_sideways_scroll()
+
+    expect(options(chat).first).to_have_attribute("aria-selected", "true")
+    chat.page.keyboard.press("ArrowUp")
+    expect(options(chat).last).to_have_attribute("aria-selected", "true")
+    expect(field).to_have_attribute("aria-activedescendant", str(options(chat).last.get_attribute("id")))
+    expect(options(chat).last).to_be_in_viewport()
+    chat.page.keyboard.press("ArrowDown")
+    expect(chosen(chat)).to_have_text(re.compile("二"))
+
+    field.fill("深色" if language == "zh-CN" else "appearance: dark")
+    expect(options(chat)).to_have_count(1)
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(chat.page.locator("#palette")).to_be_hidden()
+
+    open_palette(chat).fill("置顶" if language == "zh-CN" else "pin this")
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("#sessions h2").first).to_have_text("置顶" if language == "zh-CN" else "Pinned")
+    assert Session.objects.get(id=session.id).pinned
+
+    open_palette(chat)
+    chat.page.keyboard.press("Escape")
+    expect(chat.page.locator("#palette")).to_be_hidden()
+
+    open_palette(chat).fill("记忆面板：审核" if language == "zh-CN" else "panel: review")
+    chat.page.keyboard.press("Enter")
+    expect(chat.page).to_have_url(re.compile("/admin/review/$"))
+
+
+def test_enter_waits_for_what_is_being_searched(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    talk(mei, "一", "备用钥匙在信箱里", "好。")
+    talk(mei, "二", "再见", "再见！")
+    chat = open_chat()
+    open_palette(chat).fill("信箱")
+    chat.page.keyboard.press("Enter")  # before anything was found: the newest session is still listed
+    expect(chat.page.locator("#title")).to_have_text("一")
+
+
+def test_a_language_is_chosen_from_the_palette(chat: ChatPage) -> None:
+    open_palette(chat).fill("english")
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("html")).to_have_attribute("lang", "en")
+
+
+def test_an_input_method_chooses_words_in_the_palette_and_runs_nothing(chat: ChatPage) -> None:
+    open_palette(chat)
+    protocol = chat.page.context.new_cdp_session(chat.page)
+    protocol.send("Input.imeSetComposition", {"text": "deng", "selectionStart": 4, "selectionEnd": 4})
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("#palette")).to_be_visible()
+
+
+@LANGUAGES
+def test_every_shortcut_is_in_the_sheet_and_works(open_chat: Callable[..., ChatPage], mei: User, language: str) -> None:
+    session = talk(mei, "一", "你好", "你好！")
+    chat = open_chat(f"/s/{session.id}", language=language)
+    expect(chat.messages).to_have_count(2)
+    sheet = chat.page.get_by_role("dialog", name="快捷键" if language == "zh-CN" else "Keyboard shortcuts")
+    chat.page.keyboard.press("Control+/")
+    expect(sheet).to_be_visible()
+    expect(sheet.locator("dt")).to_have_count(15)
+    expect(sheet.locator("dd").first).to_have_text("CtrlK")
+    assert list_violations(chat.page) == []
+    chat.page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+
+    expect(chat.draft).to_be_focused()
+    chat.page.keyboard.type("why?")  # in a field it is a question mark
+    expect(chat.draft).to_have_value("why?")
+    expect(sheet).to_be_hidden()
+    chat.page.locator("#scroller").focus()
+    chat.page.keyboard.press("?")
+    expect(sheet).to_be_visible()
+    chat.page.keyboard.press("Control+k")  # one dialog at a time
+    expect(chat.page.locator("#palette")).to_be_hidden()
+    chat.page.keyboard.press("Escape")
+
+    expect(chat.details).to_be_visible()
+    chat.page.keyboard.press("Control+.")
+    expect(chat.details).to_be_hidden()
+    chat.page.keyboard.press("Control+.")
+    expect(chat.details).to_be_visible()
+
+    chat.page.keyboard.press("F2")
+    expect(chat.page.locator(".session-title")).to_be_focused()
+    chat.page.keyboard.press("Escape")
+    chat.page.keyboard.press("Control+Shift+O")
+    expect(chat.messages).to_have_count(0)
+    expect(chat.draft).to_be_focused()
+    button = chat.page.locator("#new-session")
+    expect(button).to_have_attribute("aria-keyshortcuts", "Control+Shift+O")
+    expect(button.locator("kbd")).to_have_text("Ctrl ⇧ O")
+
+
+def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
+    chat.say("你好")
+    link = chat.sessions.get_by_role("link")
+    field = chat.page.locator(".session-title")
+    link.dblclick()
+    expect(field).to_be_focused()
+    expect(field).to_have_value("你好")
+    chat.page.keyboard.type("第一次聊天")
+    chat.page.keyboard.press("Escape")
+    expect(link).to_have_text("你好")
+    expect(link).to_be_focused()
+
+    chat.page.keyboard.press("F2")
+    chat.page.keyboard.type("第一次聊天")
+    chat.page.keyboard.press("Enter")
+    expect(link).to_have_text("第一次聊天")
+    expect(link).to_be_focused()
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+    assert Session.objects.get().title == "第一次聊天"
+
+    chat.sessions.first.get_by_role("button").click()
+    chat.page.get_by_role("menuitem", name="重命名").click()
+    field.fill("  ")
+    chat.page.keyboard.press("Enter")
+    expect(link).to_have_text("第一次聊天")
+    chat.page.keyboard.press("F2")
+    field.fill("离开即保存")
+    chat.draft.click()
+    expect(link).to_have_text("离开即保存")
+    expect(chat.draft).to_be_focused()
+
+
+@LOOKS
+def test_sessions_are_archived_found_in_the_archive_and_brought_back(
+    open_chat: Callable[..., ChatPage], mei: User, language: str, size: tuple[int, int], dark: bool
+) -> None:
+    chinese = language == "zh-CN"
+    session = talk(mei, "一", "你好", "你好！")
+    talk(mei, "二", "再见", "再见！")
+    chat = open_chat(f"/s/{session.id}", language=language, size=size, dark=dark)
+    expect(chat.messages).to_have_count(2)
+    if size[0] < 800:
+        chat.page.locator("#open-sidebar").click()
+    badge = chat.page.locator("#archived-badge")
+    titles = chat.sessions.get_by_role("link")
+
+    def archive(name: str) -> None:
+        chat.sessions.filter(has_text="一").get_by_role("button").click()
+        chat.page.get_by_role("menuitem", name=name, exact=True).click()
+
+    archive("归档" if chinese else "Archive")
+    expect(titles).to_have_text(["二"])
+    expect(badge).to_be_visible()
+    chat.page.get_by_role("button", name="撤销" if chinese else "Undo", exact=True).click()
+    expect(titles).to_have_text(["二", "一"])
+    expect(badge).to_be_hidden()
+
+    archive("归档" if chinese else "Archive")
+    expect(titles).to_have_text(["二"])
+    switcher = chat.page.locator("#show-archived")
+    switcher.click()
+    expect(switcher).to_have_attribute("aria-pressed", "true")
+    expect(titles).to_have_text(["一"])
+    assert list_violations(chat.page) == []
+    assert not chat.has_sideways_scroll()
+    archive("取消归档" if chinese else "Unarchive")
+    empty = "没有已归档的会话" if chinese else "No conversation is archived"
+    expect(chat.page.locator("#sessions")).to_contain_text(empty)
+    switcher.click()
+    expect(titles).to_have_text(["二", "一"])
+    assert not Session.objects.filter(archived=True).exists()
+
+
+def test_pinned_sessions_stand_first_and_pages_miss_none(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    for number in range(100):
+        talk(mei, f"会话 {number}", "你好", "你好！", pinned=number in (3, 50), archived=number == 70)
+    oldest = Session.objects.get(title="会话 0")
+    chat = open_chat(f"/s/{oldest.id}")
+    titles = chat.sessions.get_by_role("link")
+    expect(titles.first).to_have_text("会话 50")
+    expect(titles.nth(1)).to_have_text("会话 3")
+    expect(titles.nth(2)).to_have_text("会话 99")
+    expect(titles.filter(has_text=re.compile("^会话 0$"))).to_have_attribute("aria-current", "page")
+    for count in (43, 83, 99):
+        expect(titles).to_have_count(count)
+        titles.last.scroll_into_view_if_needed()
+    numbers = [int(text.split()[1]) for text in titles.all_inner_texts()]
+    assert numbers == [50, 3, *(number for number in reversed(range(100)) if number not in (3, 50, 70))]
+
+
+def test_the_focus_stays_in_the_list_when_a_session_leaves_it(open_chat: Callable[..., ChatPage], mei: User) -> None:
+    for title in "一二三":
+        talk(mei, title, "你好", "你好！")
+    chat = open_chat()
+    item = chat.sessions.filter(has_text="二")
+    item.get_by_role("button").focus()
+    chat.page.keyboard.press("Enter")
+    for _ in range(2):
+        chat.page.keyboard.press("ArrowDown")
+    chat.page.keyboard.press("Enter")
+    expect(item).to_have_count(0)
+    expect(chat.sessions.get_by_role("link").filter(has_text="一")).to_be_focused()
