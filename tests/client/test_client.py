@@ -31,6 +31,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "long_term.replace": {"key": "replaced"},
     "atomic.replace": {"content": "replaced"},
     "atomic.create": {"session_id": None, "event_start": None, "event_end": None, "timestamp": None},
+    "sessions.create": {"model": ""},
+    "sessions.update": {"model": "", "title": "changed"},
     "sessions.record": {"messages": [{"role": "user", "content": "Hi", "create_time": "2020-01-01T00:00:00Z"}]},
     "settings.update": {"changes": {"memory.retrieval_limit": 7}},
     "profile.replace": {"sections": {"work": "gardener"}},
