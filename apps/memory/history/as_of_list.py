@@ -19,9 +19,6 @@ from apps.memory.listing import parse_time
 AS_OF = "as_of"
 Row = TypeVar("Row", bound=Model)
 
-ORDERINGS = ("created_at", "-created_at")
-"""What a list of the past can be ordered by: what never changes."""
-
 
 def read_as_of(request: Request, user: User) -> datetime | None:
     """Return the time that a request asks about, None where it asks about now.
@@ -58,10 +55,6 @@ class AsOfListView(ListAPIView[Row]):
         at = read_as_of(self.request, user)
         if at is None:
             return super().filter_queryset(queryset)
-        asked = self.request.query_params.get("ordering", ORDERINGS[1])
-        if asked not in ORDERINGS:
-            reason = f"With {AS_OF}, one of: {', '.join(ORDERINGS)}."
-            raise InvalidInput(f"ordering: {reason}", fields={"ordering": [reason]})
         self._found = found = self.past.read(user, at=at)
         unchanged = super().filter_queryset(found.unchanged)  # refuses what its filters do not know
         filters = self.filterset_class(self.request.query_params, queryset=found.unchanged, request=self.request)
@@ -70,7 +63,7 @@ class AsOfListView(ListAPIView[Row]):
         changed = [row_id for row_id, state in found.changed.items() if self.past.is_wanted(state, wanted)]
         steady = {name: wanted[name] for name in self.past.steady if wanted.get(name)}
         then = queryset.filter(Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=changed), **steady)
-        return then.reverse() if asked == "created_at" else then
+        return then.order_by(*unchanged.query.order_by)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         page = super().paginate_queryset(queryset)

@@ -203,7 +203,7 @@ def test_a_date_is_its_end_in_the_persons_zone(client: APIClient, user: User) ->
         {"as_of": ""},
         {"as_of": "9999-12-31"},
         {"as_of": "2026-02-30"},
-        {"as_of": "2026-03-01", "ordering": "key"},
+        {"as_of": "2026-03-01", "ordering": "value"},
         {"as_of": "2026-03-01", "status": "gone"},
     ],
 )
