@@ -6,6 +6,7 @@ from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
 from apps.memory.embeddings.search import ConversationMatch, search_conversations
+from apps.memory.history.as_of_list import end_of_day
 from apps.memory.history.selectors import find_states_since, list_caused_operations, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
@@ -23,6 +24,15 @@ from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_me
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
+from apps.memory.timeline.lines import Line, Step
+from apps.memory.timeline.reading import (
+    Knowledge,
+    KnownMemory,
+    Timeline,
+    TimelineLine,
+    read_knowledge,
+    read_timeline,
+)
 from apps.memory.working.selectors import (
     WorkingMemorySnapshot,
     WorkingMemoryState,
@@ -37,17 +47,24 @@ __all__ = [
     "ContextSnapshot",
     "ConversationMatch",
     "FoundMemory",
+    "Knowledge",
+    "KnownMemory",
+    "Line",
     "ModelVectors",
     "QueryEmbedding",
     "RecalledMemories",
     "Shown",
+    "Step",
     "TimeRange",
+    "Timeline",
+    "TimelineLine",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",
     "combine_contents",
     "combine_values",
     "count_vectors",
     "embed_query",
+    "end_of_day",
     "find_active_model",
     "find_earlier",
     "find_reason",
@@ -72,6 +89,8 @@ __all__ = [
     "list_session_contexts",
     "preview_acceptance",
     "preview_acceptances",
+    "read_knowledge",
+    "read_timeline",
     "reads_as_instruction",
     "recall_memories",
     "retrieve_atomic_memories",
