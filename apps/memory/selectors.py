@@ -6,7 +6,6 @@ from apps.memory.embeddings.active import find_active_model
 from apps.memory.embeddings.counting import ModelVectors, count_vectors
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query, start_embedding
 from apps.memory.embeddings.search import ConversationMatch, search_conversations
-from apps.memory.history.as_of_list import end_of_day
 from apps.memory.history.selectors import find_states_since, list_caused_operations, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
@@ -64,7 +63,6 @@ __all__ = [
     "combine_values",
     "count_vectors",
     "embed_query",
-    "end_of_day",
     "find_active_model",
     "find_earlier",
     "find_reason",

@@ -12,12 +12,14 @@ from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.settings.pages import SettingsPage
+from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 from apps.panel.undoing import UndoOperations
 from apps.panel.work.queue import ProgressPage, ReplayPage
 
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
+    ("timeline/", TimelinePage, "timeline"),
     ("transfer/", TransferPage, "transfer"),
     ("transfer/download/", DownloadPage, "transfer_download"),
     ("transfer/preview/", PreviewPage, "transfer_preview"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, Q
@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.core.errors import InvalidInput
-from apps.core.times import exists_everywhere
+from apps.core.times import end_of_day
 from apps.memory.history.as_of import PastKind, PastObjects, put_back_all
 from apps.memory.listing import parse_time
 
@@ -29,18 +29,14 @@ def read_as_of(request: Request, user: User) -> datetime | None:
     if raw is None:
         return None
     try:
-        return end_of_day(date.fromisoformat(raw), user) if len(raw) == len("2026-11-14") else parse_time(raw)
+        return (
+            end_of_day(date.fromisoformat(raw), get_settings(user).zone)
+            if len(raw) == len("2026-11-14")
+            else parse_time(raw)
+        )
     except (ValueError, OverflowError) as error:
         reason = "Must be a date, such as 2026-05-01, or a time in ISO 8601, such as 2026-05-01T12:00:00+08:00."
         raise InvalidInput(f"{AS_OF}: {reason}", fields={AS_OF: [reason]}) from error
-
-
-def end_of_day(day: date, user: User) -> datetime:
-    """Return the last moment of a day in the person's time zone. Raises ValueError for a day that has none."""
-    if not exists_everywhere(datetime.combine(day, time.min)):
-        raise ValueError("out of range")
-    next_day = datetime.combine(day + timedelta(days=1), time.min, tzinfo=get_settings(user).zone)
-    return next_day.astimezone(UTC) - timedelta(microseconds=1)
 
 
 class AsOfListView(ListAPIView[Row]):

@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.core.text.json_text import readable_text
 from apps.memory.atomic import past as atomic_past
 from apps.memory.atomic.selectors import list_atomic_memories, search_content
-from apps.memory.history.as_of import PastKind, PastObjects, count_deleted_since, put_back_all
+from apps.memory.history.as_of import PastKind, PastObjects, count_deleted_since
 from apps.memory.history.types import Snapshot
 from apps.memory.long_term import past as long_term_past
 from apps.memory.long_term.selectors import list_memories, search_text
@@ -80,10 +80,12 @@ KINDS: tuple[str, ...] = (LONG_TERM.value, ATOMIC.value)
 
 @dataclass(frozen=True, slots=True)
 class TimelineLine:
-    """A line of the timeline. `title`: the key of a long-term memory, empty for an atomic one."""
+    """A line of the timeline. `title`: the key of a long-term memory, empty for an atomic one. `since`: when the last
+    memory was said, by which lines are in order."""
 
     kind: str
     title: str
+    since: datetime
     line: Line
 
 
@@ -185,12 +187,13 @@ def _read_then(source: _Source, user: User, search: str, *, at: datetime) -> tup
 def _describe_known(source: _Source, user: User, past: PastObjects, ids: Collection[UUID]) -> Iterator[KnownMemory]:
     rows = list(source.list_rows(user).filter(pk__in=ids))
     now = {row.pk: (str(row.status), _cut(source.describe(row)[1])) for row in rows}
-    put_back_all(source.past, past, user=user, rows=rows)
     for row in rows:
+        if row.pk in past.changed:
+            source.past.put_back(row, past.changed[row.pk])
         title, text = source.describe(row)
         status, text_now = now[row.pk]
         yield KnownMemory(
-            kind=source.kind,
+            kind=source.kind.value,
             id=row.pk,
             title=title,
             text=_cut(text),
@@ -270,7 +273,10 @@ def _build_lines(source: _Source, user: User, heads: Sequence[UUID]) -> Iterator
     for head in heads:
         line = build_line(members[head], records[head], read_text=lambda state: _cut(source.read_text(state)))
         if line is not None:
-            yield TimelineLine(kind=source.kind, title=source.describe(rows[head])[0], line=line)
+            row = rows[head]
+            yield TimelineLine(
+                kind=source.kind.value, title=source.describe(row)[0], since=getattr(row, source.time), line=line
+            )
 
 
 def _make_member(source: _Source, row: Any) -> Member:

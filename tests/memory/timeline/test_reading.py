@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.memory.long_term.services import update_memory
 from apps.memory.models import Change
-from apps.memory.selectors import end_of_day, read_knowledge, read_timeline
+from apps.memory.selectors import read_knowledge, read_timeline
 from apps.memory.services import (
     create_atomic_memory,
     create_memory,
@@ -106,10 +106,6 @@ def test_what_cannot_be_known_is_counted(user: User) -> None:
     then, before = (read_knowledge(user, at=day(number), limit=9) for number in (1, -1))
     assert (then.total, then.deleted, then.unknown) == (0, 1, 1)
     assert (before.total, before.deleted, before.unknown) == (0, 0, 0)
-
-
-def test_the_end_of_a_day_is_that_of_the_person(user: User) -> None:
-    assert end_of_day(date(2026, 3, 1), user) == datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 
 
 def test_the_number_of_queries_is_that_of_few(user: User) -> None:
