@@ -17,6 +17,7 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     # Conversations
     "sessions": {"get": READ, "post": WRITE},
     "session": {"get": READ, "patch": WRITE, "delete": WRITE},
+    "session-export": {"get": READ},
     "messages": {"get": READ, "post": WRITE},
     "turns": {"get": READ, "post": WRITE},
     "edits": {"get": READ},

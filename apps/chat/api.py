@@ -17,7 +17,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_user
+from apps.accounts.selectors import get_settings, get_user
 from apps.chat import services
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_turn_figures
@@ -48,6 +48,7 @@ from apps.conversations.services import (
     rename_session,
     set_collected,
 )
+from apps.conversations.services.exporting import ExportFormat, answer_export
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database
@@ -91,6 +92,19 @@ class SessionView(APIView):
     def delete(self, request: Request, session_id: str) -> Response:
         """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
+
+
+class SessionExportView(APIView):
+    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
+
+    def get(self, request: Request, session_id: str) -> HttpResponseBase:
+        user = get_user(request)
+        session = get_session(user, read_uuid(session_id))
+        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
+        if asked not in list(ExportFormat):
+            reason = f"Must be one of: {', '.join(ExportFormat)}."
+            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
+        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
 
 
 class ContextView(APIView):

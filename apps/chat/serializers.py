@@ -11,7 +11,7 @@ from rest_framework import serializers
 from apps.chat.models import Edit, Turn
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.conversations.models import Role
-from apps.conversations.serializers import MessageSerializer
+from apps.conversations.serializers import MessageSerializer, SessionSerializer
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
@@ -304,3 +304,24 @@ class PromptSerializer(serializers.Serializer[Any]):
 
     layers = PromptLayerSerializer(many=True)
     total_tokens = serializers.IntegerField()
+
+
+class SessionExportSerializer(SessionSerializer):
+    """A session with everything that was said in it, as a file to keep or to import."""
+
+    session = serializers.UUIDField(read_only=True, help_text="The same as `id`.")
+    exported_at = serializers.DateTimeField(read_only=True)
+    messages = MessageSerializer(many=True, read_only=True)
+    replaced = MessageSerializer(
+        many=True, read_only=True, help_text="Messages that were edited or answered anew; not part of the conversation."
+    )
+
+    class Meta(SessionSerializer.Meta):
+        fields = (  # type: ignore[assignment]
+            *SessionSerializer.Meta.fields,
+            "session",
+            "exported_at",
+            "messages",
+            "replaced",
+        )
+        read_only_fields = fields  # type: ignore[assignment]

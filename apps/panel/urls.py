@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
+from apps.panel.conversations.downloads import SessionDownload
 from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
 from apps.panel.pages import PanelPage
@@ -20,6 +21,7 @@ from apps.panel.work.queue import ProgressPage, ReplayPage
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
     ("timeline/", TimelinePage, "timeline"),
+    ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),
     ("transfer/", TransferPage, "transfer"),
     ("transfer/download/", DownloadPage, "transfer_download"),
     ("transfer/preview/", PreviewPage, "transfer_preview"),

@@ -3,6 +3,7 @@
 import { api } from "./api.js";
 import { askTitle, confirm, showProblem } from "./dialogs.js";
 import { button, el, icon, iconButton, smallButton } from "./dom.js";
+import { exportSession } from "./export.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
 
@@ -144,6 +145,7 @@ export class SessionList {
     };
     this.menu.replaceChildren(
       item("pencil", gettext("Rename"), () => this.#rename(session)),
+      item("download", gettext("Export"), () => exportSession(session)),
       item("trash", gettext("Delete"), () => this.#delete(session), "danger"),
     );
     this.menu.showPopover();

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import CharField, F, Q, QuerySet, Value
+from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.expressions import RawSQL
 
 from apps.accounts.models import User
@@ -155,33 +155,39 @@ def read_knowledge(
 
     The number of queries does not depend on the number of memories.
     """
-    then = [_read_then(source, user, search, at=at) for source in _SOURCES if source.kind in kinds]
-    total = sum(rows.order_by().count() for _source, rows, _past in then)
-    page = _read_page([(source, rows) for source, rows, _past in then], limit=limit, offset=offset)
+    sources = [source for source in _SOURCES if source.kind in kinds]
+    pasts = [source.past.read(user, at=at) for source in sources]
+    then: list[tuple[_Source, QuerySet[Any]]] = []
+    total = 0
+    for source, past in zip(sources, pasts, strict=True):
+        unchanged, changed = _find_active(source, past, search)
+        # Apart, as the database finds them far quicker than both at once.
+        then += [(source, unchanged), (source, source.list_rows(user).filter(pk__in=changed))]
+        total += unchanged.order_by().count() + len(changed)
+    page = _read_page(then, limit=limit, offset=offset)
     known: dict[UUID, KnownMemory] = {}
-    for source, _rows, past in then:
+    for source, past in zip(sources, pasts, strict=True):
         if ids := [memory_id for kind, memory_id in page if kind == source.kind]:
             known |= {memory.id: memory for memory in _describe_known(source, user, past, ids)}
     return Knowledge(
         memories=[known[memory_id] for _kind, memory_id in page if memory_id in known],
         total=total,
-        deleted=count_deleted_since(user, kinds=[source.kind for source, *_ in then], at=at),
-        unknown=sum(past.unknown for *_, past in then),
+        deleted=count_deleted_since(user, kinds=[source.kind for source in sources], at=at),
+        unknown=sum(past.unknown for past in pasts),
     )
 
 
 # What was known
 
 
-def _read_then(source: _Source, user: User, search: str, *, at: datetime) -> tuple[_Source, QuerySet[Any], PastObjects]:
-    past = source.past.read(user, at=at)
+def _find_active(source: _Source, past: PastObjects, search: str) -> tuple[QuerySet[Any], list[UUID]]:
+    """The memories that were active: those unchanged since, and the IDs of the others."""
     unchanged = past.unchanged.filter(status=Status.ACTIVE)
-    active = {row_id: state for row_id, state in past.changed.items() if state["status"] == Status.ACTIVE}
+    changed = [row_id for row_id, state in past.changed.items() if state["status"] == Status.ACTIVE]
     if search.strip():
         unchanged = source.find(unchanged, search)
-        active = {row_id: state for row_id, state in active.items() if source.holds(state, search)}
-    among = Q(pk__in=unchanged.order_by().values("pk")) | Q(pk__in=list(active))
-    return source, source.list_rows(user).filter(among), past
+        changed = [row_id for row_id in changed if source.holds(past.changed[row_id], search)]
+    return unchanged, changed
 
 
 def _describe_known(source: _Source, user: User, past: PastObjects, ids: Collection[UUID]) -> Iterator[KnownMemory]:

@@ -15,8 +15,11 @@ _NEAR = timedelta(days=2)
 """Ages below this are drawn evenly."""
 
 _TICKS = tuple(timedelta(days=days) for days in (1, 7, 30, 91, 365, 3 * 365, 10 * 365))
-_APART = 0.13
-"""The least distance of two ticks, as a share: their dates are not to overlap."""
+_APART = 0.18
+"""The least distance of two ticks, as a share: their dates, in the middle of each, are not to overlap."""
+
+_FROM_ENDS = 0.27, 0.16
+"""That from the beginning, whose date stands right of it, and from now, left of which "today" stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,10 @@ class Scale:
     def list_ticks(self) -> Iterator[tuple[datetime, float]]:
         """Yield moments to write a date at, with their places: the beginning first, now not among them."""
         yield self.begin, 0.0
-        last = 0.0
+        last = _FROM_ENDS[0] - _APART
         for age in reversed(_TICKS):
             place = self.place(self.now - age)
-            if place >= last + _APART and place <= 1.0 - _APART:
+            if place >= last + _APART and place <= 1.0 - _FROM_ENDS[1]:
                 last = place
                 yield self.now - age, place
 
