@@ -31,6 +31,7 @@ export class Conversation extends EventTarget {
   #underWay = 0; // turns; a form and a retried message can overlap
   #edited = new Set(); // IDs of messages whose edit can be undone
   #figures = new Map(); // by the ID of the reply
+  #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false } = {}) {
@@ -63,9 +64,10 @@ export class Conversation extends EventTarget {
       ]);
       this.session = session;
       this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
+      this.#knowsAllTurns = turns.results.length === turns.count;
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
       this.temporary = this.session.temporary;
-      await this.#loadNewest();
+      await this.#loadNewest({ isFirst: true });
       this.#setState("ready");
       this.#emit("session");
     } catch (error) {
@@ -77,7 +79,7 @@ export class Conversation extends EventTarget {
     if (last?.role === "user" && last.status === "pending") await this.#awaitReply(last);
   }
 
-  async #loadNewest() {
+  async #loadNewest({ isFirst = false } = {}) {
     let page = await api.listMessages(this.id, { limit: PAGE, offset: 0 });
     let offset = 0;
     if (page.count > PAGE) {
@@ -95,10 +97,21 @@ export class Conversation extends EventTarget {
     this.rows = [...older, ...fresh, ...unsent];
     for (const row of fresh) {
       row.edited = this.#edited.has(row.id);
-      row.figures = this.#figures.get(row.id);
+      // A reply that came since the figures were read has a turn that they do not know.
+      if (!known.has(row.id)) row.figures = isFirst ? this.#figuresOf(row.id) : undefined;
     }
     this.#emit("rows");
     for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
+  }
+
+  /** How much a stored reply recalled and remembered; null where it has no turn, undefined where that is not known. */
+  #figuresOf(id) {
+    return this.#figures.get(id) ?? (this.#knowsAllTurns ? null : undefined);
+  }
+
+  /** Whether a reply was made here, so that there is a turn to look into and to repeat: an imported one was not. */
+  hasTurn(row) {
+    return Boolean(row.turn) || (row.turn === undefined && row.figures !== null);
   }
 
   /** Load the page before the first row. Called again meanwhile, it waits for the same one. */
@@ -111,7 +124,7 @@ export class Conversation extends EventTarget {
   async #fetchOlder(limit) {
     const offset = Math.max(0, this.earlier - limit);
     const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
-    const older = page.results.map((message) => assignMessage(newRow({ figures: this.#figures.get(message.id) }), message));
+    const older = page.results.map((message) => assignMessage(newRow({ figures: this.#figuresOf(message.id) }), message));
     this.rows = [...older, ...this.rows];
     this.#markEdited();
     this.earlier = offset;
@@ -154,7 +167,8 @@ export class Conversation extends EventTarget {
   /** Whether this is the newest reply, and nothing is on its way. */
   canRegenerate(row) {
     const at = this.rows.indexOf(row);
-    return !this.busy && row.role === "assistant" && at === this.rows.length - 1 && this.rows[at - 1]?.role === "user";
+    const answers = row.role === "assistant" && at === this.rows.length - 1 && this.rows[at - 1]?.role === "user";
+    return !this.busy && answers && this.hasTurn(row);
   }
 
   /** Get another reply in the place of the newest one, which comes back where that fails. */
