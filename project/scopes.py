@@ -19,6 +19,7 @@ SCOPES: dict[str, Mapping[str, Scope]] = {
     "sessions": {"get": READ, "post": WRITE},
     "search": {"get": READ},
     "session": {"get": READ, "patch": WRITE, "delete": WRITE},
+    "session-export": {"get": READ},
     "messages": {"get": READ, "post": WRITE},
     "turns": {"get": READ, "post": WRITE},
     "edits": {"get": READ},

@@ -18,7 +18,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_user
+from apps.accounts.selectors import get_settings, get_user
 from apps.chat import services
 from apps.chat.filters import SessionFilter
 from apps.chat.finding import Mode, find_conversations
@@ -64,6 +64,7 @@ from apps.conversations.services import (
     update_session,
 )
 from apps.conversations.services.attachments import add_attachment, remove_attachment
+from apps.conversations.services.exporting import ExportFormat, answer_export
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.db import in_database, release_connections
@@ -140,6 +141,19 @@ class SearchView(APIView):
             mode=cast(Mode, mode),
         )
         return Response(FoundConversationsSerializer({"results": found}).data)
+
+
+class SessionExportView(APIView):
+    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
+
+    def get(self, request: Request, session_id: str) -> HttpResponseBase:
+        user = get_user(request)
+        session = get_session(user, read_uuid(session_id))
+        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
+        if asked not in list(ExportFormat):
+            reason = f"Must be one of: {', '.join(ExportFormat)}."
+            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
+        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
 
 
 class ContextView(APIView):

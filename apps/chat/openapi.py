@@ -21,6 +21,7 @@ from apps.chat.serializers import (
     RecordingRequest,
     RestoredSerializer,
     RetryRequest,
+    SessionExportSerializer,
     TurnFiguresSerializer,
     TurnSerializer,
 )
@@ -32,6 +33,7 @@ from apps.conversations.serializers import (
     SessionChangeRequest,
     SessionSerializer,
 )
+from apps.conversations.services.exporting import ExportFormat
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.openapi.types import (
     NOT_BLANK,
@@ -349,6 +351,42 @@ OPERATIONS = {
         "`session_id` null.",
         parameters=[SESSION_PATH],
         answers={200: Answer(DeletedSerializer, {"deleted": 1})},
+    ),
+    "GET /chat/sessions/{session_id}/export": Operation(
+        id="export_session",
+        summary="Export a session",
+        tag=TAG,
+        description="As an attachment. Markdown has what was said, with roles and times; JSON also has summaries, "
+        "favourites and what was replaced, and can be imported again. Texts are unaltered in both.",
+        parameters=[
+            SESSION_PATH,
+            query(
+                "format",
+                "The format of the file.",
+                {"type": "string", "enum": [form.value for form in ExportFormat], "default": "markdown"},
+            ),
+        ],
+        answers={
+            200: [
+                Answer(
+                    SessionExportSerializer,
+                    {
+                        **SESSION,
+                        "session": SESSION["id"],
+                        "exported_at": "2026-11-25T09:00:00+00:00",
+                        "messages": [MESSAGE],
+                        "replaced": [],
+                    },
+                    "The session as JSON.",
+                ),
+                Answer(
+                    {"type": "string"},
+                    "# Dinner on Friday\n\n## User · 2026-11-20 18:05+00:00\n\nWhat should I cook for Anna?\n",
+                    "The session as Markdown.",
+                    media_type="text/markdown",
+                ),
+            ]
+        },
     ),
     "GET /chat/sessions/{session_id}/messages": Operation(
         id="list_messages",

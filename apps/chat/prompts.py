@@ -101,6 +101,13 @@ the blocks above. Answer now with the JSON object; where something is missing, s
 {results}"""
 """After the system message where the reply is asked for without tools."""
 
+TEMPORARY_INSTRUCTIONS = """\
+This conversation is temporary, as they chose it to be: nothing of it is kept, remembered or learned, and nothing \
+remembered from elsewhere is read or changed. Never say or suggest that you will remember, note or forget something. \
+"temporary" in <memory_actions> has what they asked you to remember or to forget: none of that was done; say so, and \
+that a conversation that is not temporary can do it."""
+"""Of a temporary session (C7)."""
+
 FORM_SUBMITTED = "I have submitted the form above. Please go on."
 """Replaces the user's message when a form was sent instead of one (H1); it is never stored."""
 

@@ -370,3 +370,24 @@ class PromptSerializer(serializers.Serializer[Any]):
 
     layers = PromptLayerSerializer(many=True)
     total_tokens = serializers.IntegerField()
+
+
+class SessionExportSerializer(SessionSerializer):
+    """A session with everything that was said in it, as a file to keep or to import."""
+
+    session = serializers.UUIDField(read_only=True, help_text="The same as `id`.")
+    exported_at = serializers.DateTimeField(read_only=True)
+    messages = MessageSerializer(many=True, read_only=True)
+    replaced = MessageSerializer(
+        many=True, read_only=True, help_text="Messages that were edited or answered anew; not part of the conversation."
+    )
+
+    class Meta(SessionSerializer.Meta):
+        fields = (  # type: ignore[assignment]
+            *SessionSerializer.Meta.fields,
+            "session",
+            "exported_at",
+            "messages",
+            "replaced",
+        )
+        read_only_fields = fields  # type: ignore[assignment]

@@ -9,6 +9,7 @@ urlpatterns = [
     path("sessions", api.SessionsView.as_view(), name="sessions"),
     path("search", api.SearchView.as_view(), name="search"),
     path("sessions/<str:session_id>", api.SessionView.as_view(), name="session"),
+    path("sessions/<str:session_id>/export", api.SessionExportView.as_view(), name="session-export"),
     path("sessions/<str:session_id>/messages", api.MessagesView.as_view(), name="messages"),
     path("sessions/<str:session_id>/turns", api.TurnsView.as_view(), name="turns"),
     path("sessions/<str:session_id>/context", api.ContextView.as_view(), name="context"),

@@ -1,8 +1,8 @@
-"""Which moments exist in every time zone."""
+"""Which moments exist in every time zone, when a day ends in one, and which days a stretch of time is on."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 _MARGIN = timedelta(days=2)
 """No zone is further from UTC than a day, and a time may be given in one and shown in another."""
@@ -17,3 +17,25 @@ def exists_everywhere(time: datetime) -> bool:
     after the year 9999.
     """
     return _FIRST <= time.replace(tzinfo=UTC) <= _LAST
+
+
+def end_of_day(day: date, zone: tzinfo) -> datetime:
+    """Return the last moment of a day in a time zone, in UTC. Raises ValueError for a day that some zones do not have.
+
+    A day is not always 24 hours long: it ends just before the next one begins.
+    """
+    if not exists_everywhere(datetime.combine(day, time.min)):
+        raise ValueError("Out of range: it has no valid date in some time zones.")
+    next_day = datetime.combine(day + timedelta(days=1), time.min, tzinfo=zone)
+    return next_day.astimezone(UTC) - timedelta(microseconds=1)
+
+
+def list_ends(start: datetime, end: datetime | None) -> tuple[date, date]:
+    """Return the first and the last day of a stretch of time, in the zone of `start`.
+
+    The end is not part of it: what ends at midnight ends with the day before. Without an end it is on one day.
+    """
+    if end is None or end <= start:
+        return start.date(), start.date()
+    last = end.astimezone(start.tzinfo) - timedelta(microseconds=1)
+    return start.date(), last.date()

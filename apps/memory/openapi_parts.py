@@ -18,6 +18,14 @@ MUTED = query("muted", "Only muted memories, or only others.", bool)
 SEARCH = query("search", "Only memories that contain these words.")
 CONFIRM = query("confirm", "Must be `all`, to confirm.", {"type": "string", "enum": ["all"]}, required=True)
 
+AS_OF = query(
+    "as_of",
+    "What was known then: a date (its end in `memory.timezone`) or an ISO 8601 time. The other filters apply to what "
+    "the memories were, `ordering` to what they are now. What was deleted for good since is not there, nor what a "
+    "memory said before a text of it was deleted. `last_accessed` and `access_count` are those of now.",
+    {"type": "string", "anyOf": [{"type": "string", "format": form} for form in ("date", "date-time")]},
+)
+
 Q = query("q", "A message or keywords.", {"type": "string", "pattern": NOT_BLANK}, required=True)
 Q_TOO_LONG = Problem("`q` is too long", "too_large", f"q has over {MAX_CONTENT_CHARS:,} characters.")
 

@@ -28,6 +28,15 @@ from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_me
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
+from apps.memory.timeline.lines import Line, Step
+from apps.memory.timeline.reading import (
+    Knowledge,
+    KnownMemory,
+    Timeline,
+    TimelineLine,
+    read_knowledge,
+    read_timeline,
+)
 from apps.memory.working.selectors import (
     WorkingMemorySnapshot,
     WorkingMemoryState,
@@ -42,12 +51,18 @@ __all__ = [
     "ContextSnapshot",
     "ConversationMatch",
     "FoundMemory",
+    "Knowledge",
+    "KnownMemory",
+    "Line",
     "ModelVectors",
     "QueryEmbedding",
     "RecalledMemories",
     "Shown",
     "SimilarMessage",
+    "Step",
     "TimeRange",
+    "Timeline",
+    "TimelineLine",
     "WorkingMemorySnapshot",
     "WorkingMemoryState",
     "combine_contents",
@@ -79,6 +94,8 @@ __all__ = [
     "list_session_contexts",
     "preview_acceptance",
     "preview_acceptances",
+    "read_knowledge",
+    "read_timeline",
     "reads_as_instruction",
     "recall_memories",
     "retrieve_atomic_memories",

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from apps.core.llm.types import ModelRequest, PromptMessage
-from apps.core.text.keywords import extract_keywords
+from apps.core.text.topics import find_topic
 from apps.offline.emotion import read_emotion
 from apps.offline.extraction import answer_extraction, list_entries
 from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
@@ -18,7 +18,7 @@ from apps.offline.reply import Phrases, Reply
 from apps.offline.rules import load_rules
 from apps.offline.summary import answer_conversation_summary, answer_session_summary
 
-_PIECE, _TOPIC_WORDS = 4, 2
+_PIECE = 4
 
 
 class OfflineModel:
@@ -62,7 +62,7 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
     phrases = Phrases(language)
     excerpt = take_excerpt(message)
     emotion = read_emotion(excerpt)
-    topic = _read_topic(prompt, excerpt, language, feelings=emotion.indicators)
+    topic = _read_topic(prompt, excerpt, feelings=emotion.indicators)
     entries = list_entries(message, [memory.text for memory in prompt.memories])
     return {
         "response": Reply(replace(prompt, message=excerpt), emotion, topic, phrases).compose(),
@@ -73,17 +73,14 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def _read_topic(prompt: Prompt, excerpt: str, language: Language, *, feelings: Sequence[str]) -> str | None:
-    """One or two of the message's own words; those of `feelings` say how something is, not what."""
+def _read_topic(prompt: Prompt, excerpt: str, *, feelings: Sequence[str]) -> str | None:
+    """Words of the message, if it tells enough; those of `feelings` say how something is, not what."""
     if prompt.submitted is not None:
         return prompt.submitted.title
-    folded, felt = fold_in_place(excerpt), fold_in_place(" ".join(feelings))
-    vague = load_rules("talk")["vague"]
-    words = (word for word in extract_keywords(folded, limit=_TOPIC_WORDS + 4) if len(word) > 1 and "’" not in word)
-    telling = [word for word in words if word not in felt and not vague.fullmatch(word)][:_TOPIC_WORDS]
-    joined = ("" if language == "zh" else " ").join(telling)
-    at, phrase = max((folded.find(phrase), phrase) for phrase in ("", joined, *telling[:1]))
-    return excerpt[at : at + len(phrase)] or None
+    felt, vague = fold_in_place(" ".join(feelings)), load_rules("talk")["vague"]
+    earlier = list(map(fold_in_place, prompt.history))
+    is_vague = lambda word: word in felt or "’" in word or vague.fullmatch(word)  # noqa: E731
+    return find_topic(excerpt, folded=fold_in_place(excerpt), earlier=earlier, is_vague=is_vague)
 
 
 def _choose_language(prompt: Prompt) -> Language:

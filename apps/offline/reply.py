@@ -72,7 +72,7 @@ class Reply:
     def _say_done(self) -> Iterator[str]:
         """What was done to the memory because the message said so (L9), and everything where that was asked for."""
         say = self.phrases.say
-        for name in ("stored", "known", "waiting", "forgotten", "not_found"):
+        for name in ("stored", "known", "waiting", "forgotten", "not_found", "temporary"):
             if texts := self.prompt.actions.get(name):
                 yield say(name, said=self.phrases.quote(texts))
         if self.prompt.everything:
@@ -126,7 +126,7 @@ class Reply:
         prompt, say, hears = self.prompt, self.phrases.say, self.phrases.hears
         asks = prompt.message.rstrip(" \"'”’)").endswith(("?", "？")) or hears("asks", folded)
         if hears("how_kept", folded) and asks:
-            yield say("how_kept")
+            yield say("temporary_kept" if "temporary" in prompt.actions else "how_kept")
         elif hears("who", folded):
             yield from (say("who"), say("connect"))
         elif hears("summaries", folded):

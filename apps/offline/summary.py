@@ -18,6 +18,7 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.segment import rarity
 from apps.core.text.sentences import cut_at_sentence, split_sentences
+from apps.core.text.topics import tells_enough
 from apps.offline.attributes import make_own, read_facts
 from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
 from apps.offline.prompt import read_lines, read_object
@@ -167,10 +168,11 @@ def _join(sentences: Iterable[_Sentence], *, labelled: bool = False) -> str:
 
 
 def _make_title(said: Sequence[tuple[str, str]]) -> str:
-    """The first thing the person said that is no greeting."""
+    """The first thing the person said that is no greeting and tells enough; else the first that is no greeting."""
     courtesy = load_rules("summary")["courtesy"]
     texts = [text for role, message in said if role == "user" for text in _split(take_excerpt(message))]
-    telling = (text for text in texts if not courtesy.search(fold_in_place(text).strip(" \n.。!~")))
-    first = " ".join(next(telling, texts[0] if texts else said[0][1] if said else "").split())
+    telling = [text for text in texts if not courtesy.search(fold_in_place(text).strip(" \n.。!~"))]
+    choices = [*filter(tells_enough, telling), *telling, *texts, *(text for _role, text in said), ""]
+    first = " ".join(choices[0].split())
     title = first.rstrip(" .。!！?？,，;；") or first
     return cut_at_sentence(title, _TITLE_CHARACTERS[detect_language(title)]) or "…"

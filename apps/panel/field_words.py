@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from datetime import time as day_time
 from typing import Any
 
 from django.utils import timezone
@@ -40,6 +41,7 @@ FIELD_LABELS = {
 }
 _CHOICES: dict[str, Any] = {"category": Category, "source": Source, "status": Status}
 TIME_FIELDS = ("timestamp", "event_start", "event_end")
+_EVENT_FIELDS = ("event_start", "event_end")
 TEXT_FIELDS = ("key", "value", "content")
 
 
@@ -51,8 +53,16 @@ def show_field(name: str, value: Any) -> Any:
         return dict(_CHOICES[name].choices).get(value, value)
     time = parse_datetime(value) if name in TIME_FIELDS and isinstance(value, str) else value
     if isinstance(time, datetime):
-        return date_format(timezone.localtime(time), "DATETIME_FORMAT")
+        return show_time(name, time)
     return ", ".join(value) if isinstance(value, list) else value
+
+
+def show_time(name: str, time: datetime) -> str:
+    """A time of a memory in words. What happened on whole days has dates: an event ends before its `event_end`."""
+    local = timezone.localtime(time)
+    if name in _EVENT_FIELDS and local.time() == day_time.min:
+        return date_format(local - timedelta(days=name == "event_end"), "DATE_FORMAT")
+    return date_format(local, "DATETIME_FORMAT")
 
 
 REFUSALS = (

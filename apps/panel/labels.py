@@ -49,6 +49,20 @@ _CATEGORIES = {
 }
 
 
+_STATUSES = {
+    "active": _("active"),
+    "pending": _("pending"),
+    "rejected": _("rejected"),
+    "superseded": _("superseded"),
+    "evicted": _("evicted"),
+}
+
+
+def label_status(name: str) -> str:
+    """The words for a memory's status."""
+    return str(_STATUSES.get(name, name))
+
+
 def label_emotion(name: str) -> str:
     """The words for an emotion; a name that an administrator added is shown as it is."""
     return str(_EMOTIONS.get(name, name))

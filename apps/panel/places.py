@@ -112,7 +112,12 @@ def list_entries(request: HttpRequest) -> list[Entry]:
         ),
         Entry("profile", _("Profile"), "account_box", (profile, make_table(ProfileProposal, "rate_review"))),
         Entry("playground", _("Playground"), "science", (make_page(_("Playground"), "science", "playground"),)),
-        Entry("changes", _("Changes"), "history", (make_table(Change, "history"),)),
+        Entry(
+            "changes",
+            _("Changes"),
+            "history",
+            (make_table(Change, "history"), make_page(_("Timeline"), "timeline", "timeline")),
+        ),
         Entry(
             "settings",
             _("Settings"),

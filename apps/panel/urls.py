@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, path
 
+from apps.panel.conversations.downloads import SessionDownload
 from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
 from apps.panel.model_servers.pages import (
@@ -20,12 +21,15 @@ from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.settings.pages import SettingsPage
+from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 from apps.panel.undoing import UndoOperations
 from apps.panel.work.queue import ProgressPage, ReplayPage
 
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
+    ("timeline/", TimelinePage, "timeline"),
+    ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),
     ("transfer/", TransferPage, "transfer"),
     ("transfer/download/", DownloadPage, "transfer_download"),
     ("transfer/preview/", PreviewPage, "transfer_preview"),

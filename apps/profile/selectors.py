@@ -55,6 +55,14 @@ def find_profile_then_and_now(
     return (then if then and then.updated_at <= until else None), now
 
 
+def find_profile_at(*, user: User, at: datetime) -> ProfileSnapshot | None:
+    """Return the document as it was at a time, None where there was none or its versions were deleted since."""
+    row = ProfileVersion.objects.filter(user=user, created_at__lte=at).order_by("-version").first()
+    if row is None:
+        return None
+    return ProfileSnapshot(**row.document, version=row.version, updated_at=row.created_at)
+
+
 def to_snapshot(profile: UserProfile) -> ProfileSnapshot:
     """Return the plain value of a row."""
     return ProfileSnapshot(

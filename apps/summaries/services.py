@@ -16,7 +16,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
-from apps.conversations.services import lock_session
+from apps.conversations.services import entitle_session, lock_session
 from apps.conversations.services.summarizing import find_unsummarized, list_said_after, record_summary
 from apps.conversations.types import Line
 from apps.core.db import release_connections
@@ -113,11 +113,13 @@ def _store_session(user: User, session_id: uuid.UUID, draft: SessionDraft, *, no
         return
     if summary and not summary.deleted:
         before = snapshot(summary)
+        entitle_session(user=user, session_id=session_id, title=draft.note.title, earlier=summary.title)
         summary.title, summary.snippet = draft.note.title, draft.note.snippet
         summary.covered_until, summary.updated_at = draft.covered_until, now
         summary.save()
         _record_change(user, summary, action=Change.Action.REFRESH, before=before, now=now)
     else:
+        entitle_session(user=user, session_id=session_id, title=draft.note.title)
         _create(user, session_id, draft.note, covered_until=draft.covered_until, edited=False, now=now)
 
 

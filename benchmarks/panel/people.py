@@ -88,7 +88,12 @@ def _fill_profile(user: Any, messages: Sequence[Message], count: int, draw: rand
             profile=profile,
             user=user,
             version=version,
-            document={"background": f"{text}\n{version}", "reply_style": text, "sections": {"work": text}},
+            document={
+                "background": f"{text}\n{version}",
+                "reply_style": text,
+                "language_habits": "",
+                "sections": {"work": text},
+            },
             by_hand=version % 2 == 0,
             created_at=time_of(version / count),
         )

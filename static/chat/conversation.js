@@ -33,6 +33,7 @@ export class Conversation extends EventTarget {
   #figures = new Map(); // by the ID of the reply
   #files = new Map(); // what was attached, by the ID of the message; of null what was not sent yet
   #creating = null;
+  #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
   constructor({ session = null, temporary = false, model = "" } = {}) {
@@ -73,10 +74,11 @@ export class Conversation extends EventTarget {
       this.#files = groupByMessage(files.results);
       this.session = session;
       this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
+      this.#knowsAllTurns = turns.results.length === turns.count;
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
       this.temporary = this.session.temporary;
       this.model = this.session.model;
-      await this.#loadNewest();
+      await this.#loadNewest({ isFirst: true });
       this.#setState("ready");
       this.#emit("session");
     } catch (error) {
@@ -88,7 +90,7 @@ export class Conversation extends EventTarget {
     if (last?.role === "user" && last.status === "pending") await this.#awaitReply(last);
   }
 
-  async #loadNewest() {
+  async #loadNewest({ isFirst = false } = {}) {
     let page = await api.listMessages(this.id, { limit: PAGE, offset: 0 });
     let offset = 0;
     if (page.count > PAGE) {
@@ -106,11 +108,22 @@ export class Conversation extends EventTarget {
     this.rows = [...older, ...fresh, ...unsent];
     for (const row of fresh) {
       row.edited = this.#edited.has(row.id);
-      row.figures = this.#figures.get(row.id);
+      // A reply that came since the figures were read has a turn that they do not know.
+      if (!known.has(row.id)) row.figures = isFirst ? this.#figuresOf(row.id) : undefined;
       row.files ??= this.#files.get(row.id);
     }
     this.#emit("rows");
     for (const row of fresh) if (known.has(row.id)) this.#emit("row", row);
+  }
+
+  /** How much a stored reply recalled and remembered; null where it has no turn, undefined where that is not known. */
+  #figuresOf(id) {
+    return this.#figures.get(id) ?? (this.#knowsAllTurns ? null : undefined);
+  }
+
+  /** Whether a reply was made here, so that there is a turn to look into and to repeat: an imported one was not. */
+  hasTurn(row) {
+    return Boolean(row.turn) || (row.turn === undefined && row.figures !== null);
   }
 
   /** Load the page before the first row. Called again meanwhile, it waits for the same one. */
@@ -124,7 +137,7 @@ export class Conversation extends EventTarget {
     const offset = Math.max(0, this.earlier - limit);
     const page = await api.listMessages(this.id, { limit: this.earlier - offset, offset });
     const older = page.results.map((message) => {
-      const known = { figures: this.#figures.get(message.id), files: this.#files.get(message.id) };
+      const known = { figures: this.#figuresOf(message.id), files: this.#files.get(message.id) };
       return assignMessage(newRow(known), message);
     });
     this.rows = [...older, ...this.rows];
@@ -191,7 +204,8 @@ export class Conversation extends EventTarget {
   /** Whether this is the newest reply, and nothing is on its way. */
   canRegenerate(row) {
     const at = this.rows.indexOf(row);
-    return !this.busy && row.role === "assistant" && at === this.rows.length - 1 && this.rows[at - 1]?.role === "user";
+    const answers = row.role === "assistant" && at === this.rows.length - 1 && this.rows[at - 1]?.role === "user";
+    return !this.busy && answers && this.hasTurn(row);
   }
 
   /** Get another reply in the place of the newest one, which comes back where that fails. */

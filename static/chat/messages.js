@@ -299,7 +299,7 @@ export class MessagesView {
     return el(
       "div",
       { class: "toolbar" },
-      row.role === "assistant" ? this.#memoryChip(row) : null,
+      row.role === "assistant" && this.#conversation.hasTurn(row) ? this.#memoryChip(row) : null,
       row.edited ? this.#undoEditButton(row) : null,
       star,
       navigator.clipboard ? copyButton(row) : null,

@@ -1,6 +1,7 @@
 // What can be done from the palette, in the order of the list.
 
 import { byId } from "./dom.js";
+import { exportSession } from "./export.js";
 import { gettext, interpolate } from "./i18n.js";
 
 const THEMES = [
@@ -45,5 +46,6 @@ function ofSession(session, { onRename, onPin, onArchive }) {
     of(gettext("Rename this conversation"), "pencil", onRename, "rename"),
     archived ? null : of(pinned ? gettext("Unpin this conversation") : gettext("Pin this conversation"), "pin", onPin),
     of(archived ? gettext("Unarchive this conversation") : gettext("Archive this conversation"), "archive", onArchive),
+    of(gettext("Export this conversation"), "download", exportSession),
   ].filter(Boolean);
 }

@@ -1,6 +1,7 @@
 // What can be done with a session of the list.
 
 import { button, el, icon } from "./dom.js";
+import { exportSession } from "./export.js";
 import { gettext } from "./i18n.js";
 import { isPressed } from "./shortcuts.js";
 
@@ -29,6 +30,7 @@ export class SessionMenu {
       // Archived sessions have no group of pinned ones.
       archived ? null : item("pin", pinned ? gettext("Unpin") : gettext("Pin"), onPin),
       item("archive", archived ? gettext("Unarchive") : gettext("Archive"), onArchive),
+      item("download", gettext("Export"), exportSession),
       item("trash", gettext("Delete"), onDelete, "danger"),
     ];
     this.menu.replaceChildren(...items.filter(Boolean));

@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "long_term.replace": {"key": "replaced"},
     "atomic.replace": {"content": "replaced"},
     "atomic.create": {"session_id": None, "event_start": None, "event_end": None, "timestamp": None},
+    "sessions.attach": {"file": b"text", "name": "notes.txt"},
     "sessions.create": {"model": ""},
     "sessions.update": {"model": "", "title": "changed"},
     "sessions.record": {"messages": [{"role": "user", "content": "Hi", "create_time": "2020-01-01T00:00:00Z"}]},

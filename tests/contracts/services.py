@@ -124,7 +124,7 @@ LISTS: dict[str, tuple[str, type[Model]]] = {
 SEARCHES = {"search": "limit", "memories-search": "limit", "atomic-search": "top_n"}
 """Routes of searches, and how to ask for many results."""
 
-OTHER_READS = {"models", "memories-export", "settings", "profile", "export"}
+OTHER_READS = {"models", "memories-export", "session-export", "settings", "profile", "export"}
 
 
 def look_through_rest(person: Person) -> Iterator[Answer]:

@@ -63,10 +63,24 @@ def test_an_untitled_session_takes_its_title_from_the_first_message(alice: ApiCl
     assert alice.get(f"/chat/sessions/{session}").json()["title"] == "旅行"
 
 
-def test_a_long_first_message_is_cut_in_the_title(alice: ApiClient):
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        (f"{'a' * 30} {'b' * 40}", f"{'a' * 30}…"),
+        ("x" * 100, "x" * 59 + "…"),
+        ("I would like to move the whole application to Kubernetes before June", None),
+        ("我们公司下个月要搬到新的办公室去，" * 5 + "人工智能", None),
+    ],
+)
+def test_a_long_first_message_is_cut_in_the_title_where_a_word_ends(alice: ApiClient, content: str, title: str | None):
     session = alice.new_session()
-    alice.say(session, "长" * 100)
-    assert alice.get(f"/chat/sessions/{session}").json()["title"] == "长" * 59 + "…"
+    alice.say(session, content)
+    given = alice.get(f"/chat/sessions/{session}").json()["title"]
+    assert given == (title or given)
+    assert len(given) <= 60
+    begun = given.removesuffix("…")
+    assert content.startswith(begun)
+    assert title == "x" * 59 + "…" or not (content[len(begun) - 1 : len(begun) + 1]).isalpha() or not begun.isascii()
 
 
 def test_a_session_is_pinned_and_archived_and_stays_where_its_last_activity_put_it(alice: ApiClient):

@@ -73,9 +73,14 @@ def test_missing_and_unreadable_blocks_count_as_empty(system: str) -> None:
     [
         ("你好", None),
         ("Thanks a lot!", None),
-        ("我想聊聊人工智能的未来", "人工智能"),
+        ("true", None),
+        ("helped ya", None),
+        ("的确", None),
+        ("确实如此", None),
+        ("我想聊聊人工智能的未来", "人工智能的未来"),
         ("下周我想去北京旅行", "北京旅行"),
-        ("I'm planning a trip to Tokyo", "planning"),
+        ("How do I bake sourdough bread at home?", "sourdough bread"),
+        ("I have a job interview at Google next week", "interview at Google"),
     ],
 )
 def test_the_topic_is_in_the_persons_words(message: str, topic: str | None) -> None:

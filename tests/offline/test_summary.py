@@ -134,8 +134,13 @@ def test_the_list_of_citations_leaves_them_room() -> None:
         (ENGLISH, "I run a bakery in Leeds and a former employee sent me a…", "bakery in Leeds"),
         ([("user", "嗯"), ("assistant", "在的")], "嗯", "嗯"),
         ([("user", "?"), ("assistant", "?")], "?", "?"),
+        (
+            [("user", "true"), ("user", "I am moving my app to Kubernetes.")],
+            "I am moving my app to Kubernetes",
+            "moving",
+        ),
     ],
-    ids=["zh", "en", "small talk", "nothing"],
+    ids=["zh", "en", "small talk", "nothing", "little first"],
 )
 def test_a_session_is_named_by_what_it_began_with(said: Said, title: str, part: str) -> None:
     answer = ask("session_summary", said)

@@ -26,9 +26,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.spec("M1", "M5")]
 
 NO_LISTS = {
     # Parts of other pages, and what forms are sent to
-    "undo", "transfer_download", "transfer_preview", "transfer_confirm", "profile_section", "profile_proposal",
-    "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide", "review_undo",
-    "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
+    "undo", "session_export", "transfer_download", "transfer_preview", "transfer_confirm", "profile_section",
+    "profile_proposal", "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide",
+    "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     # Leads to the page of the profile
     "profile_userprofile_change",
     # One's own account, and somebody's password

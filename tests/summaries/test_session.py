@@ -216,3 +216,26 @@ def test_a_temporary_session_has_none_and_is_in_nobodys_list(say: Say, db: None)
     write(kept)
     Session.objects.filter(id=kept.id).update(temporary=True)
     assert get_recent_session_summaries(user=session.user, limit=5) == []
+
+
+@pytest.mark.spec("S1")
+def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
+    session: Session, say: Say, model: ScriptedModel
+):
+    def get_title() -> str:
+        return Session.objects.get(id=session.id).title
+
+    def talk(title: str, count: int = 1) -> None:
+        model.default = lambda _request: json.dumps({"title": title, "snippet": "摘要。"}, ensure_ascii=False)
+        say(session, ["好"] * count)
+        summarize(session)
+
+    say(session, ["true"])
+    Session.objects.filter(id=session.id).update(title="true")  # as it takes it from its first message
+    talk("退租")
+    assert get_title() == "退租"
+    talk("退租和押金", count=8)
+    assert get_title() == "退租和押金"
+    Session.objects.filter(id=session.id).update(title="房子")
+    talk("别的", count=8)
+    assert (get_title(), SessionSummary.objects.get().title) == ("房子", "别的")

@@ -145,7 +145,12 @@ def _render_layers(given: ContextInput) -> tuple[Layer, ...]:
     rounds = _list_rounds(given)
     contents = {
         SYSTEM: render_system(
-            strategy=given.strategy, emotions=given.emotions, now=given.now, client=given.client, tools=given.tools
+            strategy=given.strategy,
+            emotions=given.emotions,
+            now=given.now,
+            client=given.client,
+            tools=given.tools,
+            temporary=given.temporary,
         ),
         PROFILE: render_profile(given.profile),
         WORKING: render_working_memory(

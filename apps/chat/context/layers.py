@@ -22,6 +22,7 @@ from apps.chat.prompts import (
     INSTRUCTIONS,
     PLAIN_INSTRUCTIONS,
     RELAYED_INSTRUCTIONS,
+    TEMPORARY_INSTRUCTIONS,
     TOOL_INSTRUCTIONS,
     TOOL_LINES,
 )
@@ -37,6 +38,7 @@ def render_system(
     now: datetime,
     client: ClientPrompt | None,
     tools: Sequence[str] = (),
+    temporary: bool = False,
 ) -> str:
     """Layer 0: the rules, today's date, and the strategy with all its six fields (E2); plain without one (E6).
 
@@ -45,17 +47,18 @@ def render_system(
     A client's own instructions stand after the rules, as they are. Where its answer is relayed they stand first, with
     the date, and nothing is said of how to reply (T3).
     """
+    about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
     time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
     own = client.instructions if client else ""
     if client and client.relayed:
-        return "\n\n".join(filter(None, (own, RELAYED_INSTRUCTIONS, time)))
+        return "\n\n".join(filter(None, (own, RELAYED_INSTRUCTIONS, about_kind, time)))
     application = APPLICATION.format(instructions=own) if own else ""
     if strategy is None:
         return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, own)))
     rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
     how_to_reply = render_block("strategy", _json(strategy.to_wire()))
     about_tools = render_tools(tools)
-    return "\n\n".join(filter(None, (rules, about_tools, application, time, how_to_reply)))
+    return "\n\n".join(filter(None, (rules, about_kind, about_tools, application, time, how_to_reply)))
 
 
 def render_tools(names: Collection[str]) -> str:

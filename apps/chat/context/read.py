@@ -117,6 +117,7 @@ def read_context(
             working_memory=working,
             now=now,
         )
+    temporary = not recalls and strategy is not None
     shown = [*said, *(f"{note.title} {note.snippet}" for note in session_notes)]
     memories = _list_recalled(recalled, shown=shown, settings=settings) if uses_memory and recalled else []
     return build_context(
@@ -132,7 +133,8 @@ def read_context(
             forms=_read_forms(working),
             submitted=submitted,
             files=_read_files(user, session_id, budget=settings.token_budget),
-            actions=actions or {},
+            actions=list_refused(message) if temporary else actions or {},
+            temporary=temporary,
             profile=profile,
             cases=cases,
             session_notes=session_notes,
@@ -252,6 +254,11 @@ def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySet
         score=0.0,
         components={"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}},
     )
+
+
+def list_refused(message: str) -> dict[str, list[str]]:
+    """What a message of a temporary session asks of the memory: none of it is done (C7), and the prompt says so."""
+    return {"temporary": [command.text for command in read_commands(message) if command.text]}
 
 
 def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:

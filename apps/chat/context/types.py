@@ -120,11 +120,12 @@ class ClientPrompt:
 class ContextInput:
     """Everything a turn may put before the model, before the token budget.
 
-    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone.
-    `summary` is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter
-    most. `files`: what was attached, newest first; they have a budget of their own, as large as `budget`.
-    `actions`: what the message told the memory to do, by outcome (L9). `everything`: `memories` are all there are,
-    as the message asks for them. `tools`: names of those that the model may call (T1). What `client` brings is
+    `message` is the new one; `submitted` a form sent in its place (H2). `now` is in the person's time zone. `summary`
+    is that of this conversation's earlier messages (S5). Of `cases` and `session_notes` the first matter most. `files`:
+    what was attached, newest first; they have a budget of their own, as large as `budget`. `actions`: what the message
+    told the memory to do, by outcome (L9). `temporary`: nothing is kept, and the prompt says so (C7). `everything`:
+    `memories` are all there are, as the message asks for them. `tools`: names of those that the model may call (T1).
+    What `client` brings is
     never trimmed and takes nothing of the budget. `budget` is in tokens; `context_limit` in messages (C3).
     """
 
@@ -144,6 +145,7 @@ class ContextInput:
     cases: Sequence[CaseNotes] = ()
     memories: Sequence[RecalledMemory] = ()
     everything: bool = False
+    temporary: bool = False
     tools: Sequence[str] = ()
     session_notes: Sequence[SessionNote] = ()
     summary: Line | None = None

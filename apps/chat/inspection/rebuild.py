@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import assemble
+from apps.chat.context.read import list_refused
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
@@ -122,7 +123,10 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         forms=forms,
         submitted=forms[-1] if forms and turn.user_message is None else None,
         files=past.read_files(turn.user, record.sources.get("files", ())),
-        actions=_rebuild_actions(turn, found),
+        actions=list_refused(turn.user_message.content if turn.user_message else "")
+        if record.sources.get("temporary")
+        else _rebuild_actions(turn, found),
+        temporary=record.sources.get("temporary", False),
         profile=found[f"profile {profile[0]}"].value if profile else None,
         cases=[found[ref].value for ref in record.refs(_WORKING)],
         memories=memories,

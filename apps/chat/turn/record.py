@@ -54,7 +54,8 @@ def describe_sources(
     summary. `working` and `working_after`: the revisions before the turn and with what it found (`working`, None where
     it is gone). `answer`: whether the model's answer could be read as JSON, or was taken as text, or "composed" where
     no model was asked. `everything`: whether the prompt held all that is remembered, as the message asked for it.
-    `tools`: those that the model could call. `files`: how much of each attached file was shown.
+    `temporary`: whether it said that nothing is kept (C7). `tools`: those that the model could call. `files`: how much
+    of each attached file was shown.
     `client`: what a client of the OpenAI-compatible endpoint brought along (T3), None for the others.
     """
     given = turn.context.given
@@ -74,6 +75,7 @@ def describe_sources(
         "cut": [{"kind": cut.kind, "tokens": cut.tokens, "refs": list(cut.refs)} for cut in turn.context.cut],
         "answer": _describe_answer(turn, analysis),
         "everything": given.everything,
+        "temporary": given.temporary,
         "tools": list(given.tools),
         "files": [{"id": file.id, "chars": len(file.text)} for file in given.files],
         "client": _describe_client(given.client),

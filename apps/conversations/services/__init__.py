@@ -17,9 +17,13 @@ from apps.accounts.services import keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work, wake_workers
 from apps.conversations.selectors import get_message, get_session, make_window
-from apps.conversations.types import MAX_AUTO_TITLE_CHARS, OpenRound, SessionChanges, Window
+from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, OpenRound, SessionChanges, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
+from apps.core.text.segment import pieces
+
+_READ_FOR_TITLE = 2_000
+"""Characters of a message: white space may come first."""
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
 # the session's row lock, which orders concurrent messages, is held for the shortest time possible.
@@ -229,9 +233,32 @@ def open_round(
 
 
 def make_title(content: str) -> str:
-    """Return the title an untitled session takes from a message: its beginning, on one line."""
-    line = " ".join(content.split())
-    return line if len(line) <= MAX_AUTO_TITLE_CHARS else f"{line[: MAX_AUTO_TITLE_CHARS - 1].rstrip()}…"
+    """Return the title an untitled session takes from a message: its beginning, on one line, in whole words."""
+    line = " ".join(content[:_READ_FOR_TITLE].split())
+    if len(line) <= MAX_AUTO_TITLE_CHARS:
+        return line
+    begun = ""
+    for piece in pieces(line):
+        if len(begun) + len(piece) >= MAX_AUTO_TITLE_CHARS:
+            break
+        begun += piece
+    return f"{begun.rstrip() or line[: MAX_AUTO_TITLE_CHARS - 1]}…"
+
+
+def entitle_session(*, user: User, session_id: uuid.UUID, title: str, earlier: str = "") -> None:
+    """Give a session a title that tells what it is about, in the place of the beginning of its first message.
+
+    `earlier`: one that it was given in this way before, which gives way too. What a person called it stays. Does
+    nothing for a blank title and where the session is gone.
+    """
+    session = Session.objects.filter(user=user, id=session_id).first()
+    title = " ".join(title.split())[:MAX_TITLE_CHARS]
+    if session is None or not title:
+        return
+    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
+    if session.title in {earlier or title, make_title(said.content) if said else title}:
+        # Only if it is still called that: somebody may rename it at this moment.
+        Session.objects.filter(user=user, id=session_id, title=session.title).update(title=title)
 
 
 def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from rest_framework import generics, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,6 +17,7 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.core.http import read_int, read_uuid
 from apps.memory.atomic import services
 from apps.memory.atomic.filters import AtomicMemoryFilter
+from apps.memory.atomic.past import PAST
 from apps.memory.atomic.selectors import get_atomic_memories_by_id, get_atomic_memory, list_atomic_memories
 from apps.memory.atomic.serializers import (
     AtomicMemoryChangeRequest,
@@ -26,6 +27,7 @@ from apps.memory.atomic.serializers import (
     ScoredAtomicMemorySerializer,
 )
 from apps.memory.embeddings.queries import embed_query
+from apps.memory.history.as_of_list import AsOfListView
 from apps.memory.listing import check_confirmed, read_query, read_time
 from apps.memory.models import AtomicMemory
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
@@ -34,9 +36,10 @@ from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 MAX_TOP_N = 50
 
 
-class AtomicMemoriesView(generics.ListAPIView[AtomicMemory]):
-    """The user's atomic memories, newest first; create one, or delete all."""
+class AtomicMemoriesView(AsOfListView[AtomicMemory]):
+    """The user's atomic memories, newest first, now or at a time; create one, or delete all."""
 
+    past = PAST
     serializer_class = AtomicMemorySerializer
     filterset_class = AtomicMemoryFilter
     queryset = AtomicMemory.objects.none()  # for the schema; requests see their user's own

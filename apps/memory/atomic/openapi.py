@@ -17,6 +17,7 @@ from apps.memory.atomic.serializers import (
 )
 from apps.memory.atomic.validation import MAX_CONTENT_CHARACTERS
 from apps.memory.openapi_parts import (
+    AS_OF,
     CONFIRM,
     HISTORY,
     MUTED,
@@ -76,6 +77,7 @@ OPERATIONS = {
             STATUS,
             MUTED,
             SEARCH,
+            AS_OF,
             time_limit("since", "Said at this time or later."),
             time_limit("until", "Said at this time or earlier."),
             query("tags", "Comma-separated tags that a memory must all have."),

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from rest_framework import generics, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -18,11 +18,13 @@ from apps.conversations.selectors import get_session
 from apps.core.errors import InvalidInput
 from apps.core.http import read_int, read_uuid
 from apps.memory.embeddings.queries import embed_query
+from apps.memory.history.as_of_list import AsOfListView
 from apps.memory.listing import check_confirmed, read_query
 from apps.memory.long_term import services
 from apps.memory.long_term.copies import list_copies
 from apps.memory.long_term.deletion import forget_all, forget_memories
 from apps.memory.long_term.filters import LongTermMemoryFilter
+from apps.memory.long_term.past import PAST
 from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list_memories
 from apps.memory.long_term.serializers import (
     BatchDeleteRequest,
@@ -42,9 +44,10 @@ from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_me
 MAX_SEARCH_LIMIT = 50
 
 
-class LongTermMemoriesView(generics.ListAPIView[LongTermMemory]):
-    """The user's long-term memories, newest first; create one, or delete all."""
+class LongTermMemoriesView(AsOfListView[LongTermMemory]):
+    """The user's long-term memories, newest first, now or at a time; create one, or delete all."""
 
+    past = PAST
     serializer_class = LongTermMemorySerializer
     filterset_class = LongTermMemoryFilter
     queryset = LongTermMemory.objects.none()  # for the schema; requests see their user's own

@@ -20,7 +20,7 @@ from apps.memory.long_term.serializers import (
 )
 from apps.memory.long_term.validation import MAX_VALUE_CHARACTERS
 from apps.memory.models import Category, Source
-from apps.memory.openapi_parts import CONFIRM, HISTORY, MUTED, Q_TOO_LONG, SEARCH, STATUS, Q, not_pending
+from apps.memory.openapi_parts import AS_OF, CONFIRM, HISTORY, MUTED, Q_TOO_LONG, SEARCH, STATUS, Q, not_pending
 
 TAG = "Long-term memory"
 MEMORY_ID = "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13"
@@ -99,6 +99,7 @@ OPERATIONS = {
             STATUS,
             MUTED,
             SEARCH,
+            AS_OF,
             ordering(*ORDERINGS),
         ],
         answers={200: Answer(LongTermMemorySerializer, page(MEMORY))},

@@ -14,7 +14,7 @@ from apps.core.text.index_terms import keyword_query
 from apps.core.text.keywords import extract_keywords
 from apps.memory.models import SEARCH_FIELDS, LongTermMemory
 
-_MAX_SEARCH_KEYWORDS = 50
+MAX_SEARCH_KEYWORDS = 50
 
 
 def get_memory(user: User, memory_id: UUID) -> LongTermMemory:
@@ -45,7 +45,7 @@ def search_text(
     index; only where it knows none, which takes a query to tell, are texts read. `by_index`: which of both, as told
     before.
     """
-    if keywords := extract_keywords(text, limit=_MAX_SEARCH_KEYWORDS):
+    if keywords := extract_keywords(text, limit=MAX_SEARCH_KEYWORDS):
         query = Value(" & ".join(map(keyword_query, keywords)))
         matches = Func(
             F("search_vector"),

@@ -11,13 +11,12 @@ from uuid import UUID
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import BooleanField, DateTimeField, Model
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.panel.field_words import show_time
 from apps.panel.values import show_value
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.summaries.models import SessionSummary
@@ -185,5 +184,5 @@ def _show(value: Any, field: Any) -> str:
     if isinstance(value, bool) and isinstance(field, BooleanField):
         return _("yes") if value else _("no")
     if isinstance(value, str) and isinstance(field, DateTimeField) and (time := parse_datetime(value)):
-        return date_format(timezone.localtime(time), "DATETIME_FORMAT")
+        return show_time(field.name, time)
     return str(choices[value]) if isinstance(value, str) and value in choices else show_value(value)

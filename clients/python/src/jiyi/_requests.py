@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from collections.abc import Generator as SyncGenerator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, Final, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import quote
@@ -164,7 +164,7 @@ def _to_wire(value: Any) -> Any:
 def _to_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # a datetime is one
         return value.isoformat()
     if isinstance(value, list | tuple):
         return ",".join(map(_to_text, value))

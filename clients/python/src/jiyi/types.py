@@ -93,6 +93,16 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionExport(Session):
+    """A session with everything that was said in it; `replaced`: what was edited or answered anew."""
+
+    session: str
+    exported_at: datetime
+    messages: list[Message]
+    replaced: list[Message]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """An edited message, and how many messages and changes of memories undoing the edit brings back."""
 

@@ -36,6 +36,7 @@ from jiyi.types import (
     Page,
     Restored,
     Session,
+    SessionExport,
     Turn,
     TurnEvent,
     TurnFigures,
@@ -128,6 +129,12 @@ class Sessions(Resource[Transport]):
     def delete(self, session_id: str) -> Request[int]:
         """Delete a session with its messages and working memory. Memories stay (W4). Returns the number of sessions."""
         return delete("/chat/sessions/{session_id}", Number("deleted"), session_id=session_id)
+
+    @call
+    def export(self, session_id: str) -> Request[SessionExport]:
+        """Return a session with everything that was said in it."""
+        query = {"format": "json"}
+        return get("/chat/sessions/{session_id}/export", Into(SessionExport), query=query, session_id=session_id)
 
     @call
     def messages(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, BinaryIO, Literal
 
 from jiyi._decoding import Into, ListOf, Number, PageOf
@@ -84,17 +84,22 @@ class LongTermMemories(Resource[Transport]):
         status: Statuses | None = None,
         muted: bool | None = None,
         search: str | None = None,
+        as_of: Time | date | None = None,
         ordering: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[LongTermMemory]]:
-        """Return a page of the memories, newest first. `search`: those whose key or value contains the text."""
+        """Return a page of the memories, newest first. `search`: those whose key or value contains the text.
+
+        `as_of`: what was known then; a date is its end in the person's time zone.
+        """
         query = {
             "category": category,
             "source": source,
             "status": status,
             "muted": muted,
             "search": search,
+            "as_of": as_of,
             "ordering": ordering,
             "limit": limit,
             "offset": offset,
@@ -220,6 +225,7 @@ class AtomicMemories(Resource[Transport]):
         status: Statuses | None = None,
         muted: bool | None = None,
         search: str | None = None,
+        as_of: Time | date | None = None,
         tags: Sequence[str] | None = None,
         session_id: str | None = None,
         since: Time | None = None,
@@ -228,11 +234,15 @@ class AtomicMemories(Resource[Transport]):
         limit: int | None = None,
         offset: int | None = None,
     ) -> Request[Page[AtomicMemory]]:
-        """Return a page of the memories, newest first. `tags`: those that have all of them."""
+        """Return a page of the memories, newest first. `tags`: those that have all of them.
+
+        `as_of`: what was known then; a date is its end in the person's time zone.
+        """
         query = {
             "status": status,
             "muted": muted,
             "search": search,
+            "as_of": as_of,
             "tags": tags,
             "session_id": session_id,
             "since": since,

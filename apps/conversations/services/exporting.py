@@ -1,0 +1,87 @@
+"""One conversation as a file to keep: as Markdown to read, or as JSON with everything that is stored of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+
+from django.http import FileResponse
+from django.utils import timezone
+
+from apps.conversations.models import Message, MessageStatus, Role, Session
+from apps.conversations.serializers import MessageSerializer, SessionSerializer
+from apps.core.files import JSON, answer_file
+
+_ROWS_AT_ONCE = 500
+
+
+class ExportFormat(StrEnum):
+    """What a conversation can be exported as."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+_FILES = {ExportFormat.MARKDOWN: ("text/markdown; charset=utf-8", "md"), ExportFormat.JSON: (JSON, "json")}
+
+
+def answer_export(session: Session, form: ExportFormat, *, zone: tzinfo) -> FileResponse:
+    """Answer with a session, which the caller has seen to that may be read, as an attachment.
+
+    `zone`: that of the times in Markdown. What was said stands in both as it was said, to the letter.
+    """
+    content_type, suffix = _FILES[form]
+    parts = write_markdown(session, zone=zone) if form is ExportFormat.MARKDOWN else write_json(session)
+    portions = (part.encode() for part in parts)
+    name = session.title or f"conversation-{str(session.id)[:8]}"
+    return answer_file(portions, name=name, content_type=content_type, suffix=suffix)
+
+
+def write_markdown(session: Session, *, zone: tzinfo) -> Iterator[str]:
+    """Yield what the person and the assistant said, each under who said it and when.
+
+    Without what was replaced, and without summaries, which say again what stands there.
+    """
+    title = " ".join(session.title.split())
+    if title:
+        yield f"# {title}\n"
+    said = session.messages.exclude(status=MessageStatus.REPLACED).exclude(role=Role.SUMMARY).order_by("position")
+    for number, message in enumerate(said.iterator(chunk_size=_ROWS_AT_ONCE)):
+        role = str(Role(message.role).label)
+        separator = "\n" if number or title else ""
+        yield f"{separator}## {role[:1].upper()}{role[1:]} · {_write_time(message.create_time, zone)}\n\n"
+        yield f"{message.content}\n"
+
+
+def write_json(session: Session) -> Iterator[str]:
+    """Yield one object: the session, its `messages` with summaries, and apart from them those `replaced`.
+
+    It can be imported again (docs/import.md, any other source).
+    """
+    about = {"session": str(session.id), **SessionSerializer(session).data, "exported_at": _to_iso(timezone.now())}
+    yield json.dumps(about, ensure_ascii=False, indent=2)[:-2]
+    in_order = session.messages.order_by("position")
+    lists = {
+        "messages": in_order.exclude(status=MessageStatus.REPLACED),
+        "replaced": in_order.filter(status=MessageStatus.REPLACED),
+    }
+    for name, messages in lists.items():
+        yield f',\n  "{name}": ['
+        for number, message in enumerate(messages.iterator(chunk_size=_ROWS_AT_ONCE)):
+            yield f"{',' if number else ''}\n    {_dump(message)}"
+        yield "\n  ]"
+    yield "\n}\n"
+
+
+def _dump(message: Message) -> str:
+    return json.dumps(MessageSerializer(message).data, ensure_ascii=False)
+
+
+def _write_time(time: datetime, zone: tzinfo) -> str:
+    return time.astimezone(zone).isoformat(sep=" ", timespec="minutes")
+
+
+def _to_iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat()
