@@ -2,8 +2,8 @@
 
     python -m benchmarks.finding [--messages 100000] [--requests 20] [--words] [--json FILE]
 
-One person's messages and a tenth as many of another one are made on embedded servers in a temporary folder, half of them
-Chinese, half English, as long as those of a chat with a model, each with a vector. What is measured is
+One person's messages and a tenth as many of another one are made on embedded servers in a temporary folder, half of
+them Chinese, half English, as long as those of a chat with a model, each with a vector. What is measured is
 `GET /chat/search` in this process: with words alone, which is what a reader sees first, and with what is similar.
 """
 
