@@ -1,9 +1,9 @@
 """How long a search over all conversations takes for somebody with a hundred thousand messages.
 
-    python -m benchmarks.finding [--messages 100000] [--requests 20] [--json FILE]
+    python -m benchmarks.finding [--messages 100000] [--requests 20] [--words] [--json FILE]
 
-One person's messages and as many of another one are made on embedded servers in a temporary folder, half of them
-Chinese, half English, as long as those of a chat with a model, each with a vector. What is measured is
+One person's messages and a tenth as many of another one are made on embedded servers in a temporary folder, half of
+them Chinese, half English, as long as those of a chat with a model, each with a vector. What is measured is
 `GET /chat/search` in this process: with words alone, which is what a reader sees first, and with what is similar.
 """
 
@@ -31,12 +31,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=100_000)
     parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--words", action="store_true", help="make no vectors: what is similar is not found")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with run_in_new_data_folder():
         from benchmarks.finding.measuring import measure
 
-        report = measure(messages=options.messages, requests=options.requests)
+        report = measure(messages=options.messages, requests=options.requests, vectors=not options.words)
     print_report(report)
     if options.json:
         text = json.dumps({"machine": describe_machine(), **asdict(report)}, indent=2, ensure_ascii=False)

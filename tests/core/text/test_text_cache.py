@@ -67,6 +67,7 @@ KEPT_FOR_GOOD = {
     "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
     "apps/core/llm/client.py:_make_chat_model": "settings",
     "apps/core/llm/embedding/client.py:_make_embedder": "settings",
+    "apps/core/text/search_terms.py:_get_converter": "a dictionary of scripts",
     "apps/offline/attributes.py:_rejects": "a kind of value",
     "apps/offline/language.py:_fold_character": "a single character",
     "apps/offline/rules.py:load_rules": "a data file",
