@@ -1,4 +1,4 @@
-"""Files of JSON over HTTP."""
+"""Files to keep over HTTP, of JSON unless something else is said."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _BYTES_AT_ONCE = 256 * 1024
 class _Attachment(FileResponse):
     """A file that is sent in portions, whether the server asks for them in an event loop or not."""
 
-    def __init__(self, file: IO[bytes], *, filename: str) -> None:
-        super().__init__(file, as_attachment=True, filename=filename, content_type="application/json")
+    def __init__(self, file: IO[bytes], *, filename: str, content_type: str) -> None:
+        super().__init__(file, as_attachment=True, filename=filename, content_type=content_type)
         self._file = file  # which middleware hides from the response, to log when it was sent
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -30,7 +30,9 @@ def answer_file(portions: Iterable[bytes], *, name: str) -> FileResponse:
     return answer_written(lambda file: file.writelines(portions), name=name)
 
 
-def answer_written(write: Callable[[IO[bytes]], object], *, name: str) -> FileResponse:
+def answer_written(
+    write: Callable[[IO[bytes]], object], *, name: str, ending: str = "json", content_type: str = "application/json"
+) -> FileResponse:
     """Answer with what `write` writes. Written out before it is sent: no connection waits for a slow client."""
     # Without a name: nothing of it stays, whatever happens. The response closes it.
     file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
@@ -40,4 +42,4 @@ def answer_written(write: Callable[[IO[bytes]], object], *, name: str) -> FileRe
     except BaseException:
         file.close()
         raise
-    return _Attachment(file, filename=f"jiyi-{name}-{timezone.now():%Y-%m-%d}.json")
+    return _Attachment(file, filename=f"jiyi-{name}-{timezone.now():%Y-%m-%d}.{ending}", content_type=content_type)

@@ -12,7 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -68,7 +68,7 @@ class PanelSite(UnfoldAdminSite):
         context: dict[str, Any] = super().each_context(request)
         return {**context, "list_tabs": partial(list_tabs, request), "list_more": partial(list_more, request)}
 
-    def extra_urls(self) -> list[URLPattern]:
+    def extra_urls(self) -> list[URLPattern | URLResolver]:
         """The pages that are not about one table, before the site's own."""
         from apps.panel.urls import list_pages
 
