@@ -48,4 +48,7 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
 
 def list_pages(site: AdminSite) -> list[URLPattern | URLResolver]:
     """The patterns of `PAGES` and of the list of memories, each only for who is logged in."""
-    return [include_memories(site), *(path(address, site.admin_view(page.as_view()), name=name) for address, page, name in PAGES)]
+    return [
+        include_memories(site),
+        *(path(address, site.admin_view(page.as_view()), name=name) for address, page, name in PAGES),
+    ]

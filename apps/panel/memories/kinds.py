@@ -89,7 +89,7 @@ class MemoryKind:
 
     @property
     def name(self) -> str:
-        """"long_term" or "atomic"."""
+        """ "long_term" or "atomic"."""
         return str(self.change_kind.value)
 
     @property

@@ -1,4 +1,5 @@
-"""The list of memories, of one kind or of both: cards or a table, filters as chips, search, and what is new meanwhile."""
+"""The list of memories, of one kind or of both: cards or a table, filters as chips, search, and what is new while one
+looks."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ class ListPages:
         }
         if is_partial(request):
             return TemplateResponse(request, "panel/memories/page.html", context)
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]  # read by the site's templates
+        request.current_app = self.admin_site.name
         frame = {**self.admin_site.each_context(request), "title": self.list_title}
         return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
 
@@ -167,7 +168,7 @@ class ListPages:
 
 def list_owned(request: HttpRequest, kind: MemoryKind) -> QuerySet[Any]:
     """The memories of a kind that who asks may see, without what only search reads."""
-    memories = kind.model.objects.defer(*kind.derived)
+    memories: QuerySet[Any] = kind.model.objects.defer(*kind.derived)
     return memories if sees_everybody(request) else memories.filter(user=request.user.pk)
 
 

@@ -64,7 +64,7 @@ def read_query(parameters: Mapping[str, str], kinds: Sequence[MemoryKind], *, st
 
     Only staff look at somebody in particular.
     """
-    given = {name: clean_text(str(parameters.get(name, ""))).strip() for name in ListQuery.__dataclass_fields__}
+    given = {name: clean_text(_read(parameters, name)).strip() for name in ListQuery.__dataclass_fields__}
     found: dict[str, Any] = {"q": given["q"][:MAX_WORDS_CHARACTERS]}
     for name in list_choices(kinds):
         if given[name] in CHOICES[name].values or (name == "status" and given[name] == ALL):
@@ -84,6 +84,14 @@ def read_query(parameters: Mapping[str, str], kinds: Sequence[MemoryKind], *, st
     if _is_id(given["page"]):
         found["page"] = max(1, int(given["page"]))
     return ListQuery(**found)
+
+
+_OTHERWISE = {"user": "user__id__exact", **{name: f"{name}__exact" for name in CHOICES}}
+"""What the panel's other lists call it: links to those lead here, too."""
+
+
+def _read(parameters: Mapping[str, str], name: str) -> str:
+    return str(parameters.get(name) or parameters.get(_OTHERWISE.get(name, ""), ""))
 
 
 def _is_id(text: str) -> bool:
@@ -121,9 +129,7 @@ def has_all(kind: MemoryKind, query: ListQuery) -> bool:
     return all(name in kind.choices for name in named) and (kind.tagged or not query.tag)
 
 
-def knows_words(
-    parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime
-) -> bool | None:
+def knows_words(parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime) -> bool | None:
     """Whether the index of words answers: where it knows one memory in any of `parts`, texts of none are searched.
 
     One query for each part up to the first that is found; None without a search.

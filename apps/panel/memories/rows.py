@@ -34,9 +34,10 @@ _STRUCTURED = "CASE WHEN jsonb_typeof(%(expressions)s) IN ('array', 'object') TH
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A memory as a list shows it. ``base``: what the names of its addresses begin with. ``title``, ``text``: pieces, each with whether it is a word that was looked for.
+    """A memory as a list shows it. ``title``, ``text``: pieces, each with whether it is a word that was looked for.
 
     ``items``: the first of a list, each in pieces, and ``more``: how many there are besides; then ``text`` is empty.
+    ``base``: what the names of its addresses begin with.
     """
 
     memory: Any
@@ -150,7 +151,7 @@ def _join(parts: Sequence[Part], query: ListQuery, *, until: int) -> QuerySet[An
     sort = query.sort.removeprefix("-")
     # An empty part would be left out of the union, which is then none, and cannot be put in order.
     parts = [(kind, memories) for kind, memories in parts if has_all(kind, query)] or parts[:1]
-    tops = [
+    tops: list[QuerySet[Any]] = [
         memories.annotate(of_kind=Value(kind.name), at=F(kind.sorts[sort])).values_list("of_kind", "pk", "at")[:until]
         for kind, memories in parts
     ]

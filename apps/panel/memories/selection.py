@@ -36,7 +36,9 @@ class Selection:
             **{f"{kind.made_at}__lte": self.until}
         )
 
-    def settle(self, parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime) -> Selection:
+    def settle(
+        self, parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime
+    ) -> Selection:
         """Return the selection with ``by_index`` as it is now, unless it is known already or makes no difference."""
         if self.until is None or self.by_index is not None:
             return self
