@@ -183,7 +183,7 @@ def list_kinds(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict[
     """The lists of each kind and of both, with as much of the filters as their memories have."""
     names = [((kind,), kind.list_name, kind.model._meta.verbose_name_plural) for kind in BOTH]
     choices = []
-    for of, list_name, label in [*names, (BOTH, BOTH_NAME, _("both"))]:
+    for of, list_name, label in [*names, (BOTH, BOTH_NAME, _("all"))]:
         there = read_query(asdict(query), of, staff=True)
         sums = sum_choices([row for row in counts if any(row["kind"] == kind.name for kind in of)], there)
         choices.append(
