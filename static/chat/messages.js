@@ -6,6 +6,7 @@ import { button, definitions, el, freeText, icon, iconButton, smallButton } from
 import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } from "./i18n.js";
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
+import { splitByWeight } from "./weight.js";
 
 const NEAR_END = 80; // pixels from the end within which new text pulls the view along
 
@@ -342,7 +343,7 @@ const SPEAKERS = {
 };
 
 function describeMemory({ turn, figures }) {
-  const used = turn?.memories_used?.length ?? figures?.recalled ?? 0;
+  const used = turn?.memories_used ? splitByWeight(turn.memories_used)[0].length : (figures?.recalled ?? 0);
   const updates = turn?.memory_updates?.length ?? figures?.remembered ?? 0;
   const parts = [];
   if (used) parts.push(interpolate(ngettext("%s recalled", "%s recalled", used), [used]));
