@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib import admin
@@ -145,6 +146,43 @@ def test_times_are_those_of_who_asks(client: Client) -> None:
         client.force_login(user)
         assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
         assert timezone.get_current_timezone_name() == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "day"),
+    [
+        ("Asia%2FShanghai", "Nov. 9, 2026, 4:30 a.m."),
+        ("America/New_York", "Nov. 8, 2026, 3:30 p.m."),
+        ("Asia/Nowhere", "Nov. 8, 2026, 9:30 p.m."),  # no zone: that of the settings
+        ("../../etc/passwd", "Nov. 8, 2026, 9:30 p.m."),
+        ("%ff", "Nov. 8, 2026, 9:30 p.m."),
+    ],
+)
+def test_times_are_the_browsers_once_it_has_told_its_zone(client: Client, cookie: str, day: str) -> None:
+    late = datetime(2026, 11, 8, 20, 30, tzinfo=UTC)
+    user = UserFactory.create()
+    update_settings(user=user, changes={"memory.timezone": "Europe/Berlin"})
+    create_atomic_memory(user=user, content="The user came home.", timestamp=late, now=late)
+    client.force_login(user)
+    client.cookies["zone"] = cookie
+    assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
+    assert timezone.get_current_timezone_name() == "UTC"
+
+
+def test_filters_by_day_and_charts_count_days_as_the_browser_does(client: Client) -> None:
+    user = UserFactory.create()
+    client.force_login(user)
+    client.cookies["zone"] = "Pacific/Kiritimati"  # 14 hours ahead of UTC
+    today = timezone.now().astimezone(ZoneInfo("Pacific/Kiritimati")).replace(hour=0, minute=30)
+    for number, when in enumerate((today, today - timedelta(hours=1))):
+        create_atomic_memory(user=user, content=f"Statement {number}.", timestamp=when, now=when)
+    page = client.get(reverse("admin:memory_change_changelist"))
+    filters = next(spec for spec in page.context["cl"].filter_specs if getattr(spec, "field_path", "") == "created_at")
+    (today_only,) = (link["query_string"] for link in filters.choices(page.context["cl"]) if link["display"] == "Today")
+    shown = client.get(reverse("admin:memory_change_changelist") + today_only)
+    assert [change.after["content"] for change in shown.context["cl"].result_list] == ["Statement 0."]
+    growth = client.get(reverse("admin:index")).context["charts"][0]
+    assert (growth.days[-1], growth.series[1].numbers[-2:]) == (today.date(), [1, 1])
 
 
 def test_a_list_says_how_many_rows_it_has(client: Client, tang: User) -> None:

@@ -24,6 +24,7 @@ from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, f
 from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, OUTCOMES, PHASES, TOOLS
 from apps.panel.labels import label_emotion, label_formality, label_tone
 from apps.panel.scores import TITLES, list_kept
+from apps.panel.settings.controls import LABELS as SETTING_LABELS
 from apps.panel.values import show_value
 
 _WEIGHTED = (
@@ -103,6 +104,8 @@ class TurnPage:
     updates: Sequence[Update]
     commands: Sequence[CommandLine]
     calls: Sequence[tuple[str, str, RebuiltCall]]
+    in_mind: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]
     topic: tuple[str, str]
     variables: Sequence[VariableChange]
     why_strategy: str
@@ -137,6 +140,8 @@ def describe_turn(turn: Turn) -> TurnPage:
         updates=list(_list_updates(turn, aftermath)),
         commands=_list_commands(turn),
         calls=[(_name_tool(call), str(OUTCOMES.get(call.outcome, call.outcome)), call) for call in prompt.calls],
+        in_mind=_list_in_mind(prompt),
+        settings=[(str(SETTING_LABELS.get(name, name)), show_value(value)) for name, value in prompt.settings.items()],
         topic=topic,
         variables=variables,
         why_strategy=_explain_strategy(turn, neighbours, prompt),
@@ -249,6 +254,17 @@ def _compare_working(turn: Turn, prompt: RebuiltPrompt) -> tuple[tuple[str, str]
         if name not in old or name not in new or old[name] != new[name]
     ]
     return ((before.current_topic or "" if before else ""), after.current_topic or ""), changes
+
+
+def _list_in_mind(prompt: RebuiltPrompt) -> list[tuple[str, str]]:
+    """What working memory said, by name: topic, variables and forms."""
+    working = prompt.working
+    if working is None:
+        return []
+    named = [(_("topic"), working.current_topic)] if working.current_topic else []
+    variables = [(name, show_value(value)) for name, value in working.variables.plain.items()]
+    forms = [(form, show_value(value["fields"])) for form, value in working.variables.forms.items()]
+    return [*named, *variables, *forms]
 
 
 def _threshold(prompt: RebuiltPrompt) -> float:
