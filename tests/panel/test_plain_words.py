@@ -55,6 +55,7 @@ def test_no_page_shows_json_or_an_id(alice: ApiClient, model: ScriptedModel) -> 
         for url in urls:
             answer = person.browser.get(url, person.ask(address))
             if answer.status_code != 200 or answer.streaming or "html" not in answer["Content-Type"]:
+                answer.close()
                 continue
             pages += 1
             text = read(answer.content.decode())
