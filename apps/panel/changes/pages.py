@@ -71,9 +71,9 @@ class ChangeAdmin(ReadOnlyAdmin):
         said = Truncator(change.message.content).chars(CAUSE_CHARACTERS)
         return format_html('<a href="{0}?at={1}#message-{1}" dir="auto">{2}</a>', url, change.message_id, said)
 
-    @admin.display(description=_("undone"), boolean=True)
-    def is_undone(self, change: Change) -> bool:
-        return change.undone_by is not None
+    @admin.display(description=_("undone"))
+    def is_undone(self, change: Change) -> str:
+        return str(_("yes") if change.undone_by else _("no"))
 
     @admin.display(description=_("changed by"))
     def author(self, change: Change) -> str:
