@@ -13,12 +13,15 @@ from apps.accounts.selectors import resolve_settings
 from apps.accounts.types import MemorySettings
 from apps.chat.models import Turn
 from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.chat.weight import list_weighty
 from apps.connections.selectors import list_chat_models
 from apps.conversations.models import MessageStatus
 from apps.conversations.selectors import get_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 from apps.core.llm.client import get_environment_name
+
+__all__ = ["CONFIGURATION", "get_turn", "get_turn_configuration", "list_turn_figures", "list_weighty"]
 
 # Written by hand: the ORM takes 2 ms to compose this union, PostgreSQL a tenth of one to answer it.
 CONFIGURATION = """

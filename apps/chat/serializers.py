@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from apps.chat.models import Edit, Turn
-from apps.chat.turn.tool_use.record import list_recalled
+from apps.chat.weight import list_weighty
 from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer, SessionSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
@@ -110,11 +110,13 @@ class TurnFiguresSerializer(serializers.Serializer[Any]):
     """How much a turn recalled and remembered; all of it is in the turn itself."""
 
     message_id = serializers.UUIDField(source="assistant_message_id", help_text="The reply.")
-    recalled = serializers.SerializerMethodField(help_text="Memories that stood in the prompt.")
+    recalled = serializers.SerializerMethodField(
+        help_text="Memories of the prompt that carried weight: the turn has all of them."
+    )
     remembered = serializers.SerializerMethodField(help_text="Long-term memories that the turn created or changed.")
 
     def get_recalled(self, turn: Turn) -> int:
-        return len(list_recalled(turn.memories_used))
+        return len(list_weighty(turn.memories_used))
 
     def get_remembered(self, turn: Turn) -> int:
         return len(turn.memory_updates)

@@ -9,6 +9,9 @@ from uuid import UUID
 
 from django.http import HttpResponse
 
+UNPROCESSABLE = 422
+"""The status of a form that is shown again with what is wrong."""
+
 
 def tell(
     response: HttpResponse,

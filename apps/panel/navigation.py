@@ -18,7 +18,9 @@ def list_navigation(request: HttpRequest) -> list[dict[str, Any]]:
     entries = list_entries(request)
     people, tables = (list_people(), list_technical_tables()) if sees_everybody(request) else ([], [])
     # An item of its own comes before the entry that a page belongs to.
-    owners = {place.address: entry.places[0].address for entry in entries for place in entry.places}
+    owners = {
+        address: entry.places[0].address for entry in entries for place in entry.places for address in place.addresses
+    }
     owners |= {place.address: place.address for place in (*people, *tables)}
     current = owners.get(_find_address(request, owners), "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import admin
@@ -34,13 +34,22 @@ from apps.summaries.models import SessionSummary
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A page. ``person``: the parameter by which staff narrow it to one user; empty where there is none."""
+    """A page. ``person``: the parameter by which staff narrow it to one user; empty where there is none.
+
+    ``parts``: addresses of pages that show a part of it, such as one kind of what it lists.
+    """
 
     title: str
     icon: str
     address: str
     is_seen: Callable[[HttpRequest], bool]
     person: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The page's own and those of its parts."""
+        return (self.address, *self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +81,12 @@ def make_table(model: Any, icon: str) -> Place:
     )
 
 
+def make_memories() -> Place:
+    """The list of both kinds of memories, with the lists of each kind."""
+    parts = tuple(make_table(model, "").address for model in (LongTermMemory, AtomicMemory))
+    return replace(make_page(_("Memories"), "neurology", "memories_changelist"), parts=parts)
+
+
 def make_services() -> Place:
     """The end users of services; for staff and for the account of a service."""
     address = reverse(f"admin:accounts_{EndUser._meta.model_name}_changelist")
@@ -93,7 +108,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "memories",
             _("Memories"),
             "neurology",
-            (make_table(LongTermMemory, "neurology"), make_table(AtomicMemory, "scatter_plot")),
+            (make_memories(),),
         ),
         Entry("review", _("Review"), "inbox", (make_page(_("Review queue"), "inbox", "review"),)),
         Entry(
@@ -152,6 +167,7 @@ def list_people() -> list[Place]:
 def list_technical_tables() -> list[Place]:
     """What staff have in the menu to look into the tables behind the entries."""
     return [
+        make_table(LongTermMemory, "neurology"),
         make_table(AtomicMemory, "scatter_plot"),
         make_table(ProfileProposal, "rate_review"),
         make_table(ProfileVersion, "manage_history"),

@@ -12,7 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -21,8 +21,7 @@ from django.views.decorators.http import condition
 from django.views.i18n import JavaScriptCatalog
 from unfold.sites import UnfoldAdminSite
 
-from apps.accounts.models import User
-from apps.accounts.selectors import get_settings
+from apps.panel.zone import read_zone
 
 SECONDS_TEXTS_ARE_KEPT = 3600
 """In a browser, before it asks whether they are still the same."""
@@ -38,12 +37,12 @@ class PanelSite(UnfoldAdminSite):
         return bool(request.user.is_active)
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
-        """Pages show times in the zone of who asks; `PanelAuthorMiddleware` ends that with the answer."""
+        """Pages show times in the browser's zone; `PanelAuthorMiddleware` ends that with the answer."""
 
         @wraps(view)
         def show(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            if isinstance(request.user, User):
-                timezone.activate(get_settings(request.user).zone)
+            if zone := read_zone(request):
+                timezone.activate(zone)
             return view(request, *args, **kwargs)
 
         answer: Callable[..., Any] = super().admin_view(show, cacheable)
@@ -68,7 +67,7 @@ class PanelSite(UnfoldAdminSite):
         context: dict[str, Any] = super().each_context(request)
         return {**context, "list_tabs": partial(list_tabs, request), "list_more": partial(list_more, request)}
 
-    def extra_urls(self) -> list[URLPattern]:
+    def extra_urls(self) -> list[URLPattern | URLResolver]:
         """The pages that are not about one table, before the site's own."""
         from apps.panel.urls import list_pages
 

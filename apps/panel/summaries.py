@@ -10,8 +10,9 @@ from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
@@ -47,11 +48,17 @@ class SessionSummaryAdmin(CardList, OwnedAdmin):
     list_filter = ("edited", "created_at")
     search_fields = ("title", "snippet")
     search_help_text = _("Search summaries")
-    fields = ("title", "snippet", "user", "session", "edited", "created_at", "updated_at")
-    readonly_fields = ("user", "session", "edited", "created_at", "updated_at")
+    fields = ("title", "snippet", "user", "conversation", "edited", "created_at", "updated_at")
+    readonly_fields = ("user", "conversation", "edited", "created_at", "updated_at")
 
     class Media:
         css = {"all": ["panel/remembered.css"]}
+
+    @admin.display(description=_("conversation"))
+    def conversation(self, summary: SessionSummary) -> SafeString:
+        """The conversation that it is about, by its title."""
+        url = reverse("admin:conversations_session_change", args=[summary.session_id])
+        return format_html('<a href="{}" dir="auto">{}</a>', url, summary.session.title or _("Untitled conversation"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SessionSummary]:
         return super().get_queryset(request).filter(deleted=False)

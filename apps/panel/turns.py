@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.chat.models import Turn
+from apps.chat.selectors import list_weighty
 from apps.conversations.models import Message
 from apps.panel.cards import ShownPage
 from apps.panel.inspector.describe import describe_turn
@@ -76,9 +77,10 @@ class TurnAdmin(ShownPage, PartAdmin):
             return "–"
         return format_html('<span class="chip chip--{}">{}</span>', tone_of_emotion(turn.emotion), label_emotion(name))
 
-    @admin.display(description=_("memories used"))
+    @admin.display(description=_("recalled"))
     def used_count(self, turn: Turn) -> int:
-        return len(turn.memories_used)
+        """As many as the chat page says: those that carried weight."""
+        return len(list_weighty(turn.memories_used))
 
     @admin.display(description=_("memory updates"))
     def update_count(self, turn: Turn) -> int:

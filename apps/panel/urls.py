@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from django.contrib.admin import AdminSite
-from django.urls import URLPattern, path
+from django.urls import URLPattern, URLResolver, path
 
 from apps.panel.conversations.downloads import SessionDownload
 from apps.panel.embeddings.pages import SearchPage, VectorsPage
 from apps.panel.erasure.pages import ErasurePage, ExportPage
+from apps.panel.memories.together import include_memories
 from apps.panel.model_servers.pages import (
     DefaultPage,
     ModelsPage,
@@ -63,6 +64,9 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
 """Address below the site's, page, name."""
 
 
-def list_pages(site: AdminSite) -> list[URLPattern]:
-    """The patterns of `PAGES`, each only for who is logged in."""
-    return [path(address, site.admin_view(page.as_view()), name=name) for address, page, name in PAGES]
+def list_pages(site: AdminSite) -> list[URLPattern | URLResolver]:
+    """The patterns of `PAGES` and of the list of memories, each only for who is logged in."""
+    return [
+        include_memories(site),
+        *(path(address, site.admin_view(page.as_view()), name=name) for address, page, name in PAGES),
+    ]

@@ -95,6 +95,20 @@ MEMORY_LISTS: Mapping[type[Model], Mapping[str, Mapping[str, Any]]] = {
     },
 }
 
+BOTH_KINDS: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    "last page": {"page": 999_999},
+    "every status": {"status": "all"},
+    "one category": {"category": "pattern"},
+    "last 12 months": {"days": 365},
+    "by change": {"sort": "-updated"},
+    "a tag": {"tag": "茶"},
+    "search, one hit in ten": {"q": "咖啡"},
+    "search, a part of a word": {"q": "avourit"},
+    "search, nothing": {"q": NOTHING},
+}
+"""The list of all memories, by name."""
+
 OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("overview", "index", {}),
     ("overview, a year", "index", {"days": 365}),
@@ -155,6 +169,9 @@ def list_pages(*, owner: User, who: User, brief: bool = False) -> list[Page]:
 
 
 def _list_memory_lists() -> Iterator[Page]:
+    for name, query in BOTH_KINDS.items():
+        yield _page(f"memories, {name}" if name else "memories", "memories_changelist", query)
+    yield _page("memories, news", "memories_news", {"after": 0})
     for model, queries in MEMORY_LISTS.items():
         for name, query in queries.items():
             yield _page(_title(model, name), f"{_name(model)}_changelist", query)

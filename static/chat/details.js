@@ -7,6 +7,7 @@ import { DELETED, formatValue, label } from "./labels.js";
 import { skeleton } from "./loading.js";
 import { bar, recalledCard } from "./recalled.js";
 import { rememberedItem } from "./remembered.js";
+import { splitByWeight } from "./weight.js";
 
 const FORM_PREFIX = "hitl_";
 const REPLY_ID = "00000000-0000-0000-0000-000000000000";
@@ -72,17 +73,23 @@ export class DetailsPanel {
   }
 
   #recalled(conversation, row, turn) {
-    const memories = turn.memories_used;
+    const [weighty, others] = splitByWeight(turn.memories_used);
     const forgotten = (memory) => () => {
       memory.text = DELETED;
       this.show(conversation, row);
     };
-    const cards = memories.map((memory, index) =>
-      recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) }),
-    );
+    const show = (memory, index) => recalledCard(memory, { open: index === 0, onForgotten: forgotten(memory) });
+    const cards = weighty.map(show);
     if (!cards.length) cards.push(nothing(gettext("No memories were recalled for this reply.")));
+    if (others.length) cards.push(alsoInPrompt(others.map((memory) => show(memory))));
     return section("recalled", gettext("Recalled"), cards);
   }
+}
+
+/** What stood in the prompt and carried little weight, folded. */
+function alsoInPrompt(cards) {
+  const text = ngettext("%s more that was in the prompt", "%s more that were in the prompt", cards.length);
+  return el("details", { class: "also-in-prompt" }, el("summary", {}, interpolate(text, [formatCount(cards.length)])), cards);
 }
 
 /** What the model looked up on its own before it replied (SPEC, T1). */

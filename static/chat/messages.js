@@ -8,6 +8,7 @@ import { formatClock, formatDay, formatMoment, gettext, interpolate, ngettext } 
 import { skeleton, thinking } from "./loading.js";
 import { MarkdownView } from "./markdown.js";
 import { readAloudButton, stopReading } from "./reading_aloud.js";
+import { splitByWeight } from "./weight.js";
 
 const NEAR_END = 80; // pixels from the end within which new text pulls the view along
 
@@ -371,7 +372,7 @@ const SPEAKERS = {
 };
 
 function describeMemory({ turn, figures }) {
-  const used = turn?.memories_used?.length ?? figures?.recalled ?? 0;
+  const used = turn?.memories_used ? splitByWeight(turn.memories_used)[0].length : (figures?.recalled ?? 0);
   const updates = turn?.memory_updates?.length ?? figures?.remembered ?? 0;
   const parts = [];
   if (used) parts.push(interpolate(ngettext("%s recalled", "%s recalled", used), [used]));

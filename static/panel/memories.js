@@ -134,9 +134,24 @@ root.addEventListener("click", (event) => {
   const cancel = event.target.closest("[data-cancel]");
   if (cancel && !cancel.hasAttribute("hx-get")) {
     cancel.closest("[data-editor]").remove();
-    (document.getElementById("memory-add") ?? document.body).focus();
+    const add = document.getElementById("memory-add");
+    (add?.querySelector("summary") ?? add ?? document.body).focus();
   }
 });
+
+// Which kind to add
+
+const addMenu = find(".add-menu");
+if (addMenu) {
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest(".add-menu > summary")) addMenu.open = false;
+  });
+  addMenu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !addMenu.open) return;
+    addMenu.open = false;
+    addMenu.querySelector("summary").focus();
+  });
+}
 
 // "/" searches, unless one is typing
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib import admin
@@ -16,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context
-from tests.support.factories import LongTermMemoryFactory, UserFactory
+from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5")]
 
@@ -46,11 +47,12 @@ def test_a_row_is_named_by_its_name_and_never_by_its_id(client: Client, tang: Us
 
 
 ENTRIES = {
-    "index", "memory_longtermmemory_changelist", "review", "conversations_session_changelist", "profile", "playground",
+    "index", "memories_changelist", "review", "conversations_session_changelist", "profile", "playground",
     "memory_change_changelist", "settings",
 }  # fmt: skip
 BELONGING = {
-    "memory_atomicmemory_changelist": "memory_longtermmemory_changelist",
+    "memory_longtermmemory_changelist": "memories_changelist",
+    "memory_atomicmemory_changelist": "memories_changelist",
     "profile_profileproposal_changelist": "profile",
     "conversations_message_changelist": "conversations_session_changelist",
     "chat_turn_changelist": "conversations_session_changelist",
@@ -78,7 +80,7 @@ def find_links(client: Client, address: str) -> set[str]:
     """The addresses that a page itself leads to, apart from its menu."""
     page = client.get(address).content.decode()
     content = page[page.index('<div id="main"') :]
-    return set(re.findall(r'<a href="(/admin/[^"#?]*)', content))
+    return set(re.findall(r'<a (?:[^>]* )?href="(/admin/[^"#?]*)', content))
 
 
 def test_the_menu_has_eight_items_for_everybody(client: Client) -> None:
@@ -134,21 +136,6 @@ def test_one_item_of_the_menu_is_the_current_one(client: Client, tang: User) -> 
         assert [item["link"] for item in list_items(client, address) if item["active"]] == [address]
 
 
-def test_both_kinds_of_memories_are_counted_above_them(client: Client, tang: User) -> None:
-    mei = UserFactory.create()
-    LongTermMemoryFactory.create_batch(2, user=mei)
-    create_atomic_memory(user=mei, content="The user came home.", timestamp=timezone.now(), now=timezone.now())
-    client.force_login(mei)
-    for name in ("longtermmemory", "atomicmemory"):
-        page = client.get(reverse(f"admin:memory_{name}_changelist")).content.decode()
-        assert re.findall(r'place-tabs__count">(\d+)<', page) == ["2", "1"]
-    client.force_login(tang)  # who stays with one person from one list to the other
-    page = client.get(reverse("admin:memory_longtermmemory_changelist"), {"user": mei.pk}).content.decode()
-    assert re.findall(r'place-tabs__count">(\d+)<', page) == ["2", "1"]
-    assert f'href="{reverse("admin:memory_atomicmemory_changelist")}?user__id__exact={mei.pk}"' in page
-    assert "place-tabs__count" not in client.get(reverse("admin:memory_longtermmemory_changelist")).content.decode()
-
-
 def test_times_are_those_of_who_asks(client: Client) -> None:
     late = datetime(2026, 11, 8, 20, 30, tzinfo=UTC)
     for zone, day in (("Asia/Shanghai", "Nov. 9, 2026, 4:30 a.m."), (None, "Nov. 8, 2026, 8:30 p.m.")):
@@ -159,6 +146,43 @@ def test_times_are_those_of_who_asks(client: Client) -> None:
         client.force_login(user)
         assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
         assert timezone.get_current_timezone_name() == "UTC"
+
+
+@pytest.mark.parametrize(
+    ("cookie", "day"),
+    [
+        ("Asia%2FShanghai", "Nov. 9, 2026, 4:30 a.m."),
+        ("America/New_York", "Nov. 8, 2026, 3:30 p.m."),
+        ("Asia/Nowhere", "Nov. 8, 2026, 9:30 p.m."),  # no zone: that of the settings
+        ("../../etc/passwd", "Nov. 8, 2026, 9:30 p.m."),
+        ("%ff", "Nov. 8, 2026, 9:30 p.m."),
+    ],
+)
+def test_times_are_the_browsers_once_it_has_told_its_zone(client: Client, cookie: str, day: str) -> None:
+    late = datetime(2026, 11, 8, 20, 30, tzinfo=UTC)
+    user = UserFactory.create()
+    update_settings(user=user, changes={"memory.timezone": "Europe/Berlin"})
+    create_atomic_memory(user=user, content="The user came home.", timestamp=late, now=late)
+    client.force_login(user)
+    client.cookies["zone"] = cookie
+    assert day in client.get(reverse("admin:memory_change_changelist")).content.decode()
+    assert timezone.get_current_timezone_name() == "UTC"
+
+
+def test_filters_by_day_and_charts_count_days_as_the_browser_does(client: Client) -> None:
+    user = UserFactory.create()
+    client.force_login(user)
+    client.cookies["zone"] = "Pacific/Kiritimati"  # 14 hours ahead of UTC
+    today = timezone.now().astimezone(ZoneInfo("Pacific/Kiritimati")).replace(hour=0, minute=30)
+    for number, when in enumerate((today, today - timedelta(hours=1))):
+        create_atomic_memory(user=user, content=f"Statement {number}.", timestamp=when, now=when)
+    page = client.get(reverse("admin:memory_change_changelist"))
+    filters = next(spec for spec in page.context["cl"].filter_specs if getattr(spec, "field_path", "") == "created_at")
+    (today_only,) = (link["query_string"] for link in filters.choices(page.context["cl"]) if link["display"] == "Today")
+    shown = client.get(reverse("admin:memory_change_changelist") + today_only)
+    assert [change.after["content"] for change in shown.context["cl"].result_list] == ["Statement 0."]
+    growth = client.get(reverse("admin:index")).context["charts"][0]
+    assert (growth.days[-1], growth.series[1].numbers[-2:]) == (today.date(), [1, 1])
 
 
 def test_a_list_says_how_many_rows_it_has(client: Client, tang: User) -> None:

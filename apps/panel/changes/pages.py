@@ -10,17 +10,23 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from apps.core.errors import JiyiError
 from apps.memory.models import Change
 from apps.memory.services import undo_operation
-from apps.panel.changes.entries import group_operations, list_lines, name_author
+from apps.panel.changes.entries import group_operations, list_lines, name_author, read_entry
 from apps.panel.changes.searching import search_changes
 from apps.panel.owned import ReadOnlyAdmin, sees_everybody
 from apps.panel.reasons import translate_reason
+
+CAUSE_CHARACTERS = 200
 
 
 @admin.register(Change)
@@ -35,14 +41,39 @@ class ChangeAdmin(ReadOnlyAdmin):
     search_help_text = _("Search the newest 10,000 changes, or an ID")
     actions = ("undo_selected",)
     fields = readonly_fields = (
-        "created_at", "user", "author", "origin", "action", "kind", "object_id", "differences", "operation",
-        "message", "undone_by",
+        "created_at", "user", "author", "origin", "action", "kind", "thing", "differences", "cause", "is_undone",
+        "object_id", "operation",
     )  # fmt: skip
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Change], search_term: str
     ) -> tuple[QuerySet[Change], bool]:
         return search_changes(queryset, search_term), False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[Any, ...]:
+        """Names for everybody; IDs, which a search finds, for staff."""
+        names = super().get_fields(request, obj)
+        return tuple(name for name in names if sees_everybody(request) or name not in ("object_id", "operation"))
+
+    @admin.display(description=_("changed item"))
+    def thing(self, change: Change) -> SafeString:
+        entry = read_entry(change)
+        if not entry.link:
+            return format_html('<span class="muted">{}</span>', _("(deleted)"))
+        return format_html('<a href="{}" dir="auto">{}</a>', entry.link, entry.name or change.get_kind_display())
+
+    @admin.display(description=_("caused by"))
+    def cause(self, change: Change) -> SafeString | str:
+        """The message that caused it, in its conversation."""
+        if change.message is None:
+            return "–"
+        url = reverse("admin:conversations_session_change", args=[change.message.session_id])
+        said = Truncator(change.message.content).chars(CAUSE_CHARACTERS)
+        return format_html('<a href="{0}?at={1}#message-{1}" dir="auto">{2}</a>', url, change.message_id, said)
+
+    @admin.display(description=_("undone"))
+    def is_undone(self, change: Change) -> str:
+        return str(_("yes") if change.undone_by else _("no"))
 
     @admin.display(description=_("changed by"))
     def author(self, change: Change) -> str:

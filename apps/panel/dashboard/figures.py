@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Model, Sum, Value
+from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Model, QuerySet, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
 
@@ -55,11 +55,18 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class UsedMemory:
-    """A memory that replies rested on most often; `named`: its table and text, None once it was deleted."""
+    """A memory that replies rested on most often."""
 
     id: UUID
     uses: int
-    named: tuple[type[Model], str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A memory by its words. ``model``: its table."""
+
+    model: type[Model]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +91,33 @@ class _Percentile(Aggregate):
 def count_memories(scope: Scope) -> Counts:
     """How many memories there are, by category and status."""
     counts: Counts = {}
-    long_term = scope.rows(LongTermMemory).values_list("category", "status").annotate(n=Count("*"))
-    atomic = scope.rows(AtomicMemory).values_list(Value(ATOMIC), "status").annotate(n=Count("*"))
-    for category, status, number in [*long_term, *atomic]:
+    long_term = _count(scope.rows(LongTermMemory), what=F("category"), of=F("status"))
+    atomic = _count(scope.rows(AtomicMemory), what=Value(ATOMIC), of=F("status"))
+    for category, status, number in long_term.union(atomic, all=True):
         counts.setdefault(category, {})[status] = number
     return counts
 
 
 def count_growth(scope: Scope) -> Growth:
     """How many memories came to be each day, whatever became of them."""
-    day = TruncDate("created_at", tzinfo=scope.zone)
-    long_term = scope.rows(LongTermMemory).filter(created_at__gte=scope.since).values_list(day)
-    day = TruncDate("create_time", tzinfo=scope.zone)
-    atomic = scope.rows(AtomicMemory).filter(create_time__gte=scope.since).values_list(day)
-    return Growth(
-        long_term=_fill(scope, dict(long_term.annotate(n=Count("*")))),
-        atomic=_fill(scope, dict(atomic.annotate(n=Count("*")))),
+    long_term, atomic = (
+        _count(
+            scope.rows(model).filter(**{f"{made_at}__gte": scope.since}),
+            what=Value(name),
+            of=TruncDate(made_at, tzinfo=scope.zone),
+        )
+        for model, made_at, name in ((LongTermMemory, "created_at", ""), (AtomicMemory, "create_time", ATOMIC))
     )
+    days: dict[str, dict[date, int]] = {"": {}, ATOMIC: {}}
+    for name, day, number in long_term.union(atomic, all=True):
+        days[name][day] = number
+    return Growth(long_term=_fill(scope, days[""]), atomic=_fill(scope, days[ATOMIC]))
+
+
+def _count(rows: QuerySet[Any], *, what: Any, of: Any) -> QuerySet[Any]:
+    """How many rows there are of each pair."""
+    counted: QuerySet[Any] = rows.values(what=what, of=of).annotate(n=Count("*")).values_list("what", "of", "n")
+    return counted
 
 
 def count_activity(scope: Scope) -> Activity:
@@ -137,9 +154,7 @@ def list_most_used(scope: Scope) -> list[UsedMemory]:
     """The memories that replies of the period rested on most often."""
     memory = Func(F("memories_used"), function="jsonb_array_elements")
     rows = _turns(scope).annotate(memory=memory).values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
-    used = {UUID(found): number for found, number in rows.order_by("-n")[:MOST_USED]}
-    named = _read_texts(scope, list(used))
-    return [UsedMemory(id=found, uses=number, named=named.get(found)) for found, number in used.items()]
+    return [UsedMemory(id=UUID(found), uses=number) for found, number in rows.order_by("-n")[:MOST_USED]]
 
 
 def measure_tables() -> list[TableSize]:
@@ -167,12 +182,14 @@ def _fill(scope: Scope, found: Mapping[date, int]) -> list[int]:
     return [found.get(day, 0) for day in scope.list_days()]
 
 
-def _read_texts(scope: Scope, ids: list[UUID]) -> dict[UUID, tuple[type[Model], str]]:
+def read_texts(scope: Scope, ids: Collection[UUID]) -> dict[UUID, Named]:
+    """Memories of both kinds by their words, cut; what was deleted is left out. Two queries."""
     if not ids:
         return {}
     long_term = scope.rows(LongTermMemory).filter(id__in=ids).values_list("id", "key", "value")
     atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
-    named: dict[UUID, tuple[type[Model], str]] = {
-        memory: (LongTermMemory, f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term
+    named = {
+        memory: Named(LongTermMemory, f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS])
+        for memory, key, value in long_term
     }
-    return named | {memory: (AtomicMemory, content) for memory, content in atomic}
+    return named | {memory: Named(AtomicMemory, content) for memory, content in atomic}

@@ -1,35 +1,45 @@
-"""The overview (M5, M6): what is remembered, how it grows and is used, in pictures that lead to the lists behind them.
+"""The overview (M5, M6): in words what is new, changed, waiting and used; in pictures how much is remembered and how it
+grows. All of it leads to the lists behind.
 
 One's own; for staff everybody's, or one person's with ``?user=``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
-from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Session, Work
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
 from apps.panel.dashboard import figures
+from apps.panel.dashboard.answers import (
+    find_latest,
+    find_used,
+    list_changed,
+    list_failed,
+    list_used_ids,
+    tell_new,
+    tell_used,
+    tell_waiting,
+)
 from apps.panel.dashboard.charts import Chart, Series
 from apps.panel.dashboard.scope import PERIODS, Scope
 from apps.panel.dashboard.tiles import Found, list_tiles
 from apps.panel.labels import label_category, label_emotion
-from apps.panel.links import link_list
+from apps.panel.links import link_list, link_page
 from apps.panel.owned import choose_owner, sees_everybody
+from apps.panel.review.queue import Kind, count_pending
 from apps.panel.work.progress import summarize_backlog
-from apps.profile.models import ProfileProposal
 
-LAST_CHANGES = 6
 EMOTIONS_SHOWN = 8
 """Of the emotions over time: those found most often; a chart with more bands cannot be read."""
 
@@ -62,16 +72,20 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
     owner = None if everybody else (chosen or choose_owner(request))
     named = owner if sees_everybody(request) else None
     scope = _read_scope(request, owner)
+    pending = count_pending(owner)
     found = Found(
         counts=figures.count_memories(scope),
         growth=figures.count_growth(scope),
         activity=figures.count_activity(scope),
         latency=figures.measure_latency(scope),
-        proposals=scope.rows(ProfileProposal).filter(status="pending").count(),
+        proposals=pending[Kind.PROFILE],
         sessions=scope.rows(Session).count(),
         backlog=summarize_backlog(owner),
         days=scope.days,
     )
+    latest, used, most_used = find_latest(scope), find_used(scope), figures.list_most_used(scope)
+    texts = figures.read_texts(scope, {*latest.ids, *list_used_ids(used), *(memory.id for memory in most_used)})
+    review_link = link_page("review", user=named)
     context |= {
         "title": _("Overview"),
         "owner": owner,
@@ -85,11 +99,21 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
         "stacks": _stack(found.counts, named),
         "statuses": Status.choices,
         "charts": _draw(scope, found, figures.count_emotions(scope), named),
-        "most_used": _rank(figures.list_most_used(scope)),
+        "new": tell_new(latest, texts),
+        "changed": list_changed(scope),
+        "waiting": tell_waiting(latest, texts, link=review_link),
+        "waiting_memories": pending[Kind.LONG_TERM] + pending[Kind.ATOMIC],
+        "waiting_proposals": pending[Kind.PROFILE],
+        "failed": list_failed(scope) if found.backlog.failed else [],
+        "used": tell_used(used, texts),
+        "most_used": _rank(most_used, texts),
+        "review_link": review_link,
+        "memories_link": link_page("memories_changelist", user=named),
+        "turns_link": link_list(Turn, user=named),
         "backlog": found.backlog,
         "work_link": link_list(Work, user=named),
+        "failed_link": link_list(Work, user=named, state__exact=Work.State.FAILED),
         "tables": _scale(figures.measure_tables()) if everybody else [],
-        "changes": _read_changes(scope),
         "changes_link": link_list(Change, user=named),
     }
     return context
@@ -98,7 +122,7 @@ def add_dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, An
 def _read_scope(request: HttpRequest, owner: User | None) -> Scope:
     asked = request.GET.get("days", "")
     days = int(asked) if asked in map(str, PERIODS) else PERIODS[0]
-    zone = get_settings(owner).zone
+    zone = timezone.get_current_timezone()
     return Scope(user=owner, zone=zone, today=timezone.localdate(timezone=zone), days=days)
 
 
@@ -161,12 +185,13 @@ def _draw(scope: Scope, found: Found, emotions: dict[str, list[int]], named: Use
     ]
 
 
-def _rank(used: list[figures.UsedMemory]) -> list[dict[str, Any]]:
+def _rank(used: list[figures.UsedMemory], texts: Mapping[UUID, figures.Named]) -> list[dict[str, Any]]:
     most = max((memory.uses for memory in used), default=1)
     rows = []
     for memory in used:
-        table, text = memory.named or (None, None)
-        link = reverse(f"admin:memory_{table._meta.model_name}_change", args=[memory.id]) if table else ""
+        named = texts.get(memory.id)
+        text = named.text if named else None
+        link = reverse(f"admin:memory_{named.model._meta.model_name}_change", args=[memory.id]) if named else ""
         rows.append({"text": text, "uses": memory.uses, "share": round(memory.uses / most, 3), "link": link})
     return rows
 
@@ -174,9 +199,3 @@ def _rank(used: list[figures.UsedMemory]) -> list[dict[str, Any]]:
 def _scale(tables: list[figures.TableSize]) -> list[dict[str, Any]]:
     largest = max((table.bytes for table in tables), default=1)
     return [{"table": table, "share": round(table.bytes / largest, 3)} for table in tables]
-
-
-def _read_changes(scope: Scope) -> list[Change]:
-    rows = scope.rows(Change).order_by("-id").select_related("user", "actor").defer("before", "after")
-    rows = rows.annotate(is_kept=ExpressionWrapper(Q(after__isnull=False), BooleanField()))  # its object is not deleted
-    return list(rows[:LAST_CHANGES])

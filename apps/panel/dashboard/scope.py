@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Model, QuerySet
 
@@ -20,7 +19,7 @@ class Scope:
     """One person's figures, or everybody's where `user` is None; the last `days` days as `zone` counts them."""
 
     user: User | None
-    zone: ZoneInfo
+    zone: tzinfo
     today: date
     days: int
 

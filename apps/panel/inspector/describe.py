@@ -15,7 +15,7 @@ from apps.chat.context.types import LONG_TERM
 from apps.chat.inspection.selectors import read_working, rebuild_prompt
 from apps.chat.inspection.types import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn_configuration
+from apps.chat.selectors import get_turn_configuration, list_weighty
 from apps.chat.services import describe_commands
 from apps.chat.types import COMPOSED, NEUTRAL, StrategyTable
 from apps.core.text.json_text import readable_text
@@ -24,6 +24,7 @@ from apps.panel.inspector.around import Aftermath, Neighbours, find_aftermath, f
 from apps.panel.inspector.words import ACTIONS, COMMANDS, KINDS, LAYERS, OUTCOMES, PHASES, TOOLS
 from apps.panel.labels import label_emotion, label_formality, label_tone
 from apps.panel.scores import TITLES, list_kept
+from apps.panel.settings.controls import LABELS as SETTING_LABELS
 from apps.panel.values import show_value
 
 _WEIGHTED = (
@@ -50,11 +51,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class UsedMemory:
-    """A memory that stood in the prompt, and where its score came from."""
+    """A memory that stood in the prompt, and where its score came from. ``is_weighty``: whether it carried weight."""
 
     piece: Piece
     kind: str
     score: float
+    is_weighty: bool
     parts: Sequence[Segment]
     components: Sequence[Segment]
 
@@ -88,7 +90,9 @@ class VariableChange:
 
 @dataclass(frozen=True, slots=True)
 class TurnPage:
-    """Everything the page of a turn shows. ``calls``: of tools, each with its title and its outcome."""
+    """Everything the page of a turn shows. ``used``: what carried weight; ``also_used``: what else stood in the prompt.
+
+    ``calls``: of tools, each with its title and its outcome."""
 
     turn: Turn
     prompt: RebuiltPrompt
@@ -96,9 +100,12 @@ class TurnPage:
     cut: Sequence[tuple[CutPieces, str]]
     budget_share: float | None
     used: Sequence[UsedMemory]
+    also_used: Sequence[UsedMemory]
     updates: Sequence[Update]
     commands: Sequence[CommandLine]
     calls: Sequence[tuple[str, str, RebuiltCall]]
+    in_mind: Sequence[tuple[str, str]]
+    settings: Sequence[tuple[str, str]]
     topic: tuple[str, str]
     variables: Sequence[VariableChange]
     why_strategy: str
@@ -121,16 +128,20 @@ def describe_turn(turn: Turn) -> TurnPage:
     topic, variables = _compare_working(turn, prompt)
     row = table.get((turn.strategy or {}).get("emotion", ""))
     whole = max(prompt.budget or 0, prompt.total_tokens)
+    used = _list_used(turn, prompt)
     return TurnPage(
         turn=turn,
         prompt=prompt,
         layers=[(layer, _segment_layer(layer, whole=whole)) for layer in prompt.layers],
         cut=[(cut, str(KINDS.get(cut.kind, cut.kind))) for cut in prompt.cut],
         budget_share=prompt.total_tokens / prompt.budget if prompt.budget else None,
-        used=_list_used(turn, prompt),
+        used=[memory for memory in used if memory.is_weighty],
+        also_used=[memory for memory in used if not memory.is_weighty],
         updates=list(_list_updates(turn, aftermath)),
         commands=_list_commands(turn),
         calls=[(_name_tool(call), str(OUTCOMES.get(call.outcome, call.outcome)), call) for call in prompt.calls],
+        in_mind=_list_in_mind(prompt),
+        settings=[(str(SETTING_LABELS.get(name, name)), show_value(value)) for name, value in prompt.settings.items()],
         topic=topic,
         variables=variables,
         why_strategy=_explain_strategy(turn, neighbours, prompt),
@@ -158,6 +169,7 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
     pieces = {piece.id: piece for layer in prompt.layers for piece in layer.pieces}
     own: Any = prompt.settings.get("score_weights")
     weights = ScoreWeights.model_validate(own) if own else ScoreWeights()
+    weighty = {item["id"] for item in list_weighty(turn.memories_used)}
     used = []
     for item in turn.memories_used:
         if "score" not in item:
@@ -168,6 +180,7 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
                 piece=pieces[item["id"]],
                 kind=item["kind"],
                 score=item["score"],
+                is_weighty=item["id"] in weighty,
                 parts=list(_list_parts(item, weights)) if long_term else [],
                 components=[
                     Segment(
@@ -241,6 +254,17 @@ def _compare_working(turn: Turn, prompt: RebuiltPrompt) -> tuple[tuple[str, str]
         if name not in old or name not in new or old[name] != new[name]
     ]
     return ((before.current_topic or "" if before else ""), after.current_topic or ""), changes
+
+
+def _list_in_mind(prompt: RebuiltPrompt) -> list[tuple[str, str]]:
+    """What working memory said, by name: topic, variables and forms."""
+    working = prompt.working
+    if working is None:
+        return []
+    named = [(_("topic"), working.current_topic)] if working.current_topic else []
+    variables = [(name, show_value(value)) for name, value in working.variables.plain.items()]
+    forms = [(form, show_value(value["fields"])) for form, value in working.variables.forms.items()]
+    return [*named, *variables, *forms]
 
 
 def _threshold(prompt: RebuiltPrompt) -> float:

@@ -1,4 +1,5 @@
-"""What is done with many memories at once (M3): in portions, so that a hundred thousand are no different from ten."""
+"""What is done with many memories at once, of one kind or of both (M3): in portions, so that a hundred thousand are no
+different from ten."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ from apps.memory.long_term.services import set_category
 from apps.memory.models import Category, Status
 from apps.memory.selectors import list_copies
 from apps.memory.services import collect_operations
-from apps.panel.answers import tell
-from apps.panel.memories.editing import UNPROCESSABLE, EditingPages
-from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
+from apps.panel.answers import UNPROCESSABLE, tell
+from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM, MemoryKind
+from apps.panel.memories.lists import ListPages, list_owned
 from apps.panel.memories.selection import Selection, read_selection
 from apps.panel.owned import sees_everybody
 from apps.panel.reasons import translate_reason
@@ -47,41 +48,44 @@ ACTIONS = ("category", "accept", "reject", "mute", "unmute", "delete", "export")
 
 @dataclass(slots=True)
 class Progress:
-    """How far an action is. ``after``: the last ID that was dealt with. ``operations``: the first of each request."""
+    """How far an action is. ``after``: the last ID that was dealt with, of the kind numbered ``stage`` in the list.
+
+    ``operations``: the first of each request.
+    """
 
     done: int = 0
     failed: int = 0
+    stage: int = 0
     after: str = ""
     operations: list[UUID] = field(default_factory=list)
     reason: str = ""
 
 
-class BulkPages(EditingPages):
+class BulkPages(ListPages):
     """Actions on a selection, and clearing everything of a person."""
 
     def list_parts(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
         view = self.admin_site.admin_view
         return [
             *super().list_parts(),
-            path("bulk/", view(require_POST(self.bulk_view)), name=f"{name}_bulk"),
-            path("clear/", view(self.clear_view), name=f"{name}_clear"),
+            path("bulk/", view(require_POST(self.bulk_view)), name=f"{self.list_name}_bulk"),
+            path("clear/", view(self.clear_view), name=f"{self.list_name}_clear"),
         ]
 
     def bulk_view(self, request: HttpRequest) -> HttpResponseBase:
         """Do ``action`` with the selection; a deletion asks first. Long ones answer with how far they are and go on."""
         action = request.POST.get("action", "")
         value = request.POST.get("value", "")
-        if action not in ACTIONS or (action == "category" and (self.kind is not LONG_TERM or value not in Category)):
+        if action not in ACTIONS or (action == "category" and (LONG_TERM not in self.kinds or value not in Category)):
             return HttpResponseBadRequest(_("Choose an action."))
         now = timezone.now()
-        there = self.get_queryset(request)
-        selection = read_selection(request, now=now).settle(there, self.read_query(request), self.kind, now=now)
+        there = [(kind, list_owned(request, kind)) for kind in self.kinds]
+        selection = read_selection(request, now=now).settle(there, self.read_query(request), now=now)
         if action == "export":
-            return download_memories(self._pick(request, selection))
+            return download_memories([self._pick(request, selection, kind) for kind in self.kinds])
         if action == "delete" and request.POST.get("confirmed") != "yes":
             return self._ask(request, selection)
-        progress = _read_progress(request)
+        progress = _read_progress(request, stages=len(self.kinds))
         is_finished = self._go_on(request, selection, action, value, progress)
         if is_finished:
             return self._tell_end(action, progress)
@@ -98,14 +102,13 @@ class BulkPages(EditingPages):
 
     def _ask(self, request: HttpRequest, selection: Selection) -> HttpResponse:
         context = self._dialog_context(request, selection)
-        memories = context["memories"]
-        total = memories.order_by().count()
+        total = sum(self._pick(request, selection, kind).order_by().count() for kind in self.kinds)
         if not total:
             return tell(HttpResponse(status=204), _("Select at least one item."), is_error=True)
         copies: list[Any] | None = None
-        if self.kind is LONG_TERM and total <= COPIES_OF:
+        if LONG_TERM in self.kinds and total <= COPIES_OF:
             by_user = defaultdict(list)
-            for memory in memories.select_related("user"):
+            for memory in self._pick(request, selection, LONG_TERM).select_related("user"):
                 by_user[memory.user].append(memory)
             doomed = {memory.pk for found in by_user.values() for memory in found}
             found_copies = [copy for user, found in by_user.items() for copy in list_copies(user, found)]
@@ -115,21 +118,28 @@ class BulkPages(EditingPages):
 
     def _dialog_context(self, request: HttpRequest, selection: Selection) -> dict[str, Any]:
         context = self._row_context(request, self.read_query(request))
-        return {**context, "selection": selection.fields, "memories": self._pick(request, selection)}
+        return {**context, "selection": selection.fields}
 
-    def _pick(self, request: HttpRequest, selection: Selection) -> QuerySet[Any]:
+    def _pick(self, request: HttpRequest, selection: Selection, kind: MemoryKind) -> QuerySet[Any]:
         query = self.read_query(request)
-        return selection.pick(self.get_queryset(request), query, self.kind, now=timezone.now())
+        return selection.pick(list_owned(request, kind), query, kind, now=timezone.now())
+
+    def _pick_for(self, request: HttpRequest, selection: Selection, action: str, value: str, kind: MemoryKind) -> Any:
+        """Those selected with which something is to be done."""
+        memories = self._pick(request, selection, kind)
+        if action in ("accept", "reject"):
+            return memories.filter(status=Status.PENDING)
+        if action == "category":
+            changeable = memories.filter(status__in=CHANGEABLE)
+            return changeable.exclude(category=value) if kind is LONG_TERM else memories.none()
+        if action in ("mute", "unmute"):
+            return memories.filter(status__in=CHANGEABLE, muted=action == "unmute")
+        return memories
 
     def _go_on(self, request: HttpRequest, selection: Selection, action: str, value: str, progress: Progress) -> bool:
         """Deal with portions, in the order of their IDs, until all are done or the time is up; returns whether all."""
-        memories = self._pick(request, selection)
-        if action in ("accept", "reject"):
-            memories = memories.filter(status=Status.PENDING)
-        elif action == "category":
-            memories = memories.filter(status__in=CHANGEABLE).exclude(category=value)
-        elif action in ("mute", "unmute"):
-            memories = memories.filter(status__in=CHANGEABLE, muted=action == "unmute")
+        kind = self.kinds[progress.stage]
+        memories = self._pick_for(request, selection, action, value, kind)
         deadline = time.monotonic() + SECONDS
         now = timezone.now()  # one for all: by it they are found again when they are to be undone together
         first: list[UUID] = []
@@ -143,27 +153,41 @@ class BulkPages(EditingPages):
             with collect_operations() as operations:
                 for user_id, ids in by_user.items():
                     copies = request.POST.get("copies") == "yes"
-                    self._deal_with(users[user_id], ids, action, value, progress, copies=copies, now=now)
+                    self._deal_with(users[user_id], ids, kind, action, value, progress, copies=copies, now=now)
             if not first:
                 first = operations[:1]
                 progress.operations += first
-            if len(portion) < PORTION:
+            if len(portion) == PORTION:
+                progress.after = str(portion[-1][0])
+            elif kind is self.kinds[-1]:
                 return True
-            progress.after = str(portion[-1][0])
+            else:
+                progress.stage, progress.after = progress.stage + 1, ""
+                kind = self.kinds[progress.stage]
+                memories = self._pick_for(request, selection, action, value, kind)
             if time.monotonic() > deadline:
                 return False
 
     def _deal_with(
-        self, user: User, ids: list[UUID], action: str, value: str, progress: Progress, *, copies: bool, now: datetime
+        self,
+        user: User,
+        ids: list[UUID],
+        kind: MemoryKind,
+        action: str,
+        value: str,
+        progress: Progress,
+        *,
+        copies: bool,
+        now: datetime,
     ) -> None:
         if action == "delete":
-            progress.done += self.kind.forget(user=user, ids=ids, copies=copies, now=now)
+            progress.done += kind.forget(user=user, ids=ids, copies=copies, now=now)
         elif action == "category":
             progress.done += set_category(user=user, ids=ids, category=value, now=now)
         elif action in ("mute", "unmute"):
-            progress.done += self.kind.mute(user=user, ids=ids, muted=action == "mute", now=now)
+            progress.done += kind.mute(user=user, ids=ids, muted=action == "mute", now=now)
         else:
-            decide = self.kind.accept if action == "accept" else self.kind.reject
+            decide = kind.accept if action == "accept" else kind.reject
             for memory_id in ids:
                 try:
                     decide(user=user, memory_id=memory_id, now=now)
@@ -203,20 +227,21 @@ class BulkPages(EditingPages):
         )
 
     def clear_view(self, request: HttpRequest) -> HttpResponse:
-        """Delete everything of this kind of one person, who asks or whom staff look at, once their name is typed."""
+        """Delete everything in the list of one person, who asks or whom staff look at, once their name is typed."""
         query = self.read_query(request)
         owner: Any = self._find_owner(query) if sees_everybody(request) and query.user else request.user
         if owner is None:
             return HttpResponseBadRequest(_("Choose a user first."))
         typed = request.POST.get("name", "").strip()
         if request.method == "POST" and typed == owner.get_username():
-            count = self.kind.forget_all(user=owner, now=timezone.now())
+            now = timezone.now()
+            count = sum(kind.forget_all(user=owner, now=now) for kind in self.kinds)
             text = ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", count)
             return tell(HttpResponse(status=204), text % {"count": count}, reload=True, close=True)
         context = {
             **self._row_context(request, query),
             "owner": owner,
-            "total": self.kind.model.objects.filter(user=owner).count(),
+            "total": sum(kind.model.objects.filter(user=owner).count() for kind in self.kinds),
             "typed": typed,
             "is_wrong": request.method == "POST",
         }
@@ -224,13 +249,14 @@ class BulkPages(EditingPages):
         return TemplateResponse(request, "panel/memories/clear_dialog.html", context, status=status)
 
 
-def _read_progress(request: HttpRequest) -> Progress:
+def _read_progress(request: HttpRequest, *, stages: int) -> Progress:
     operations = [part for part in request.POST.get("operations", "").split(",") if part]
     try:
         after = str(UUID(request.POST["after"])) if request.POST.get("after") else ""
         return Progress(
             done=_read_number(request, "done"),
             failed=_read_number(request, "failed"),
+            stage=min(_read_number(request, "stage"), stages - 1),
             after=after,
             operations=[UUID(operation) for operation in operations],
             reason=request.POST.get("reason", ""),

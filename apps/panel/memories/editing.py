@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
@@ -16,24 +16,66 @@ from django.utils.translation import gettext as _
 from apps.core.errors import JiyiError, Outdated
 from apps.memory.long_term.types import Action
 from apps.memory.services import collect_operations
-from apps.panel.answers import is_partial, tell
+from apps.panel.answers import UNPROCESSABLE, is_partial, tell
 from apps.panel.memories.forms import MemoryEditor, OwnerField
+from apps.panel.memories.kinds import MemoryKind
 from apps.panel.memories.lists import ListPages
-from apps.panel.owned import sees_everybody
+from apps.panel.memories.query import ListQuery
+from apps.panel.memories.rows import read_rows
+from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.refusals import add_refusal
 
-UNPROCESSABLE = 422
 
+class EditingPages(ListPages, OwnedAdmin):
+    """The list of one kind, the editor of a row, and that of a new memory."""
 
-class EditingPages(ListPages):
-    """The editor of a row, and that of a new memory."""
-
+    kind: ClassVar[MemoryKind]
     editor: ClassVar[type[Any]]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.kinds = (self.kind,)
+        self.list_name = self.kind.list_name
+
+    @property
+    def list_title(self) -> str:
+        title = str(self.opts.verbose_name_plural)
+        return title[:1].upper() + title[1:]
+
+    def _row_context(self, request: HttpRequest, query: ListQuery) -> dict[str, Any]:
+        return {"opts": self.opts, "kind": self.kind, **super()._row_context(request, query)}
+
     def list_parts(self) -> list[URLPattern]:
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        edit = path("<uuid:memory_id>/edit/", self.admin_site.admin_view(self.edit_view), name=f"{name}_edit")
-        return [*super().list_parts(), edit]
+        view = self.admin_site.admin_view
+        return [
+            *super().list_parts(),
+            path("<uuid:memory_id>/row/", view(self.row_view), name=f"{self.list_name}_row"),
+            path("<uuid:memory_id>/edit/", view(self.edit_view), name=f"{self.list_name}_edit"),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, of this kind alone."""
+        return self.list_view(request, {"media": self.media, "opts": self.opts, **(extra_context or {})})
+
+    def row_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
+        """One row as it is, as when an editor is left."""
+        return self.render_row(request, memory_id)
+
+    def render_row(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
+        """Answer with the row of a memory; `fresh` shows that it has just changed. 404 for none and another's."""
+        query = self.read_query(request)
+        memory = self.find(request, memory_id)
+        (row,) = read_rows(self.kind, [memory.pk], query) or self._missing()
+        context = {**self._row_context(request, query), "row": row, "fresh": fresh}
+        return TemplateResponse(request, "panel/memories/row.html", context)
+
+    def find(self, request: HttpRequest, memory_id: UUID) -> Any:
+        """Return a memory that who asks may see, else 404."""
+        memory = self.get_queryset(request).select_related("user").filter(pk=memory_id).first()
+        return memory or self._missing()
+
+    def _missing(self) -> Any:
+        raise Http404(_("This memory does not exist."))
 
     def edit_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """GET: the editor in place of the row. POST: the row as it is now, or the editor with what is wrong (422)."""
@@ -95,7 +137,7 @@ class EditingPages(ListPages):
                     row = self.render_row(request, memory.pk, fresh=True)
                     return tell(row, _tell_outcome(outcome), operations=operations)
                 messages.success(request, _tell_outcome(outcome))
-                return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+                return redirect(f"{self.base}_changelist")
         return self._render_editor(request, form, memory=None, status=UNPROCESSABLE if form.is_bound else 200)
 
     def _render_editor(

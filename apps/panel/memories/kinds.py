@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -87,6 +87,16 @@ class MemoryKind:
     forget: Forget
     forget_all: ForgetAll
 
+    @property
+    def name(self) -> str:
+        """ "long_term" or "atomic"."""
+        return str(self.change_kind.value)
+
+    @property
+    def list_name(self) -> str:
+        """What the names of its pages' addresses begin with."""
+        return f"{self.model._meta.app_label}_{self.model._meta.model_name}"
+
 
 def _forget_long_term(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
     return forget_memories(user=user, ids=ids, copies=copies, now=now).deleted
@@ -142,3 +152,15 @@ ATOMIC = MemoryKind(
     forget=_forget_atomic,
     forget_all=atomic.forget_all_atomic_memories,
 )
+
+BOTH = (LONG_TERM, ATOMIC)
+
+
+def list_choices(kinds: Collection[MemoryKind]) -> list[str]:
+    """The fields that a list of these kinds is narrowed by; only memories that have a field have a value of it."""
+    return list(dict.fromkeys(name for kind in kinds for name in kind.choices))
+
+
+def list_sorts(kinds: Sequence[MemoryKind]) -> list[str]:
+    """What a list of these kinds can be sorted by: what they all have."""
+    return [name for name in kinds[0].sorts if all(name in kind.sorts for kind in kinds)]

@@ -1,12 +1,15 @@
-"""The list of one kind of memories: cards or a table, filters as chips, search, and what is new while one looks."""
+"""The list of memories, of one kind or of both: cards or a table, filters as chips, search, and what is new while one
+looks."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -15,10 +18,13 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import User
 from apps.memory.models import Category, Change, Status
 from apps.panel.answers import is_partial
-from apps.panel.memories.kinds import LONG_TERM, MemoryKind
-from apps.panel.memories.query import AGES, ALL, CHOICES, ListQuery, narrow, narrow_owner, read_query
-from apps.panel.memories.rows import Page, Row, count_choices, read_page, read_rows, sum_choices
-from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.memories.kinds import BOTH, LONG_TERM, MemoryKind, list_choices, list_sorts
+from apps.panel.memories.query import AGES, ALL, CHOICES, ListQuery, knows_words, narrow, narrow_owner, read_query
+from apps.panel.memories.rows import Page, Part, Row, count_choices, read_first, read_page, sum_choices
+from apps.panel.owned import sees_everybody
+
+BOTH_NAME = "memories"
+"""What the names of the addresses begin with where both kinds are in one list."""
 
 LOOK_COOKIE = "panel_look"
 NOBODY = "0"
@@ -28,45 +34,55 @@ MAX_NEWS = 100
 """Changes reported one by one; with more, the page says that there are many."""
 
 
-class ListPages(OwnedAdmin):
-    """`changelist_view` and its parts, each also an address of its own for htmx."""
+class ListPages:
+    """`list_view` and its parts, each also an address of its own for htmx.
 
-    kind: ClassVar[MemoryKind]
+    `kinds`: what the list is of; `list_name`: what the names of its addresses begin with; `title`: its heading.
+    """
+
+    kinds: tuple[MemoryKind, ...]
+    list_name: str
+    admin_site: Any
+
+    @property
+    def base(self) -> str:
+        """What the names of the list's addresses begin with, in their namespace."""
+        return f"admin:{self.list_name}"
+
+    @property
+    def list_title(self) -> str:
+        """The heading."""
+        raise NotImplementedError
 
     def list_parts(self) -> list[URLPattern]:
         """The addresses of the list's parts, below its own."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}"
-        view = self.admin_site.admin_view
-        return [
-            path("news/", view(self.news_view), name=f"{name}_news"),
-            path("<uuid:memory_id>/row/", view(self.row_view), name=f"{name}_row"),
-        ]
+        return [path("news/", self.admin_site.admin_view(self.news_view), name=f"{self.list_name}_news")]
 
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def list_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The whole page, or for htmx all of it that a filter changes."""
         if request.method not in ("GET", "HEAD"):
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        query = self.read_query(request)
+        query = replace(self.read_query(request), both="")
         if sees_everybody(request) and (name := request.GET.get("person", "").strip()):
             person = User.objects.filter(username=name).first()
-            there = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+            there = reverse(f"{self.base}_changelist")
             return HttpResponseRedirect(there + query.encode(user=str(person.pk) if person else NOBODY))
-        memories = self.get_queryset(request)
         # First: what comes after it is reported as news.
         cursor = self._get_cursor(request, query)
-        counts = count_choices(narrow_owner(memories, query), self.kind)
-        total = sum(sum_choices(counts, query, self.kind).values()) if query.counts_everything else None
-        page = read_page(narrow(memories, query, self.kind, now=timezone.now()), query, self.kind, total=total)
+        counts = count_choices([(kind, narrow_owner(list_owned(request, kind), query)) for kind in BOTH])
+        own = [row for row in counts if any(row["kind"] == kind.name for kind in self.kinds)]
+        total = sum(sum_choices(own, query).values()) if query.counts_everything else None
+        page = read_page(self._narrow(request, query), query, total=total)
         owner = self._find_owner(query)
         context = {
             **self._row_context(request, query),
             "page": page,
             "cursor": cursor,
-            "groups": list_groups(query, self.kind, counts),
+            "groups": [list_kinds(query, self.kinds, counts), *list_groups(query, self.kinds, own)],
             "active": list_active(query, owner),
-            "orders": list_orders(query, self.kind),
+            "orders": list_orders(query, self.kinds),
             "links": list_page_links(query, page),
-            "anything": any(row["count"] for row in counts),
+            "anything": any(row["count"] for row in own),
             "owner_for_clearing": owner if sees_everybody(request) else request.user,
             "category_choices": Category.choices,
             "look": "table" if request.COOKIES.get(LOOK_COOKIE) == "table" else "cards",
@@ -76,8 +92,7 @@ class ListPages(OwnedAdmin):
         if is_partial(request):
             return TemplateResponse(request, "panel/memories/page.html", context)
         request.current_app = self.admin_site.name
-        title = str(self.opts.verbose_name_plural)
-        frame = {**self.admin_site.each_context(request), "title": title[:1].upper() + title[1:], "media": self.media}
+        frame = {**self.admin_site.each_context(request), "title": self.list_title}
         return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
 
     def news_view(self, request: HttpRequest) -> HttpResponse:
@@ -88,13 +103,13 @@ class ListPages(OwnedAdmin):
         query = self.read_query(request)
         after = request.GET.get("after", "")
         since = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else 0
-        changes = self._list_changes(request, query).filter(id__gt=since, kind=self.kind.change_kind)
+        kinds = [kind.change_kind for kind in self.kinds]
+        changes = self._list_changes(request, query).filter(id__gt=since, kind__in=kinds)
         found = list(changes.order_by("id").values_list("id", "object_id")[: MAX_NEWS + 1])
         ids = list(dict.fromkeys(object_id for _id, object_id in found))
         rows: list[Row] = []
         if ids:
-            shown = narrow(self.get_queryset(request).filter(pk__in=ids), query, self.kind, now=timezone.now())
-            rows = read_rows(self.kind, list(shown.values_list("pk", flat=True)), query)
+            rows = read_first(self._narrow(request, query, ids=ids), query, until=len(ids))
         there = {row.memory.pk for row in rows}
         context = {
             **self._row_context(request, query),
@@ -105,40 +120,33 @@ class ListPages(OwnedAdmin):
         }
         return TemplateResponse(request, "panel/memories/news.html", context)
 
-    def row_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """One row as it is, as when an editor is left."""
-        return self.render_row(request, memory_id)
-
-    def render_row(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
-        """Answer with the row of a memory; `fresh` shows that it has just changed. 404 for none and another's."""
-        query = self.read_query(request)
-        memory = self.find(request, memory_id)
-        (row,) = read_rows(self.kind, [memory.pk], query) or self._missing()
-        context = {**self._row_context(request, query), "row": row, "fresh": fresh}
-        return TemplateResponse(request, "panel/memories/row.html", context)
-
-    def find(self, request: HttpRequest, memory_id: UUID) -> Any:
-        """Return a memory that who asks may see, else 404."""
-        memory = self.get_queryset(request).select_related("user").filter(pk=memory_id).first()
-        return memory or self._missing()
-
-    def _missing(self) -> Any:
-        raise Http404(_("This memory does not exist."))
+    def _narrow(self, request: HttpRequest, query: ListQuery, *, ids: Sequence[UUID] | None = None) -> list[Part]:
+        """What the list shows of each kind; of certain memories with `ids`."""
+        parts = [(kind, list_owned(request, kind)) for kind in self.kinds]
+        if ids is not None:
+            parts = [(kind, memories.filter(pk__in=ids)) for kind, memories in parts]
+        now = timezone.now()
+        by_index = knows_words(parts, query, now=now)
+        return [(kind, narrow(memories, query, kind, now=now, by_index=by_index)) for kind, memories in parts]
 
     def read_query(self, request: HttpRequest) -> ListQuery:
         """What the list is to show."""
-        return read_query(request.GET, self.kind, staff=sees_everybody(request))
+        return read_query(request.GET, self.kinds, staff=sees_everybody(request))
 
     def _row_context(self, request: HttpRequest, query: ListQuery) -> dict[str, Any]:
         staff = sees_everybody(request)
+        is_both = len(self.kinds) > 1 or bool(query.both)
+        template = "both" if is_both else self.kinds[0].name
         return {
-            "opts": self.opts,
-            "kind": self.kind,
-            "base": f"admin:{self.opts.app_label}_{self.opts.model_name}",
-            "row_template": f"panel/memories/{self.kind.change_kind.value}_row.html",
-            "is_long_term": self.kind is LONG_TERM,
+            "base": self.base,
+            "list_title": self.list_title,
+            "row_template": f"panel/memories/{template}_row.html",
+            "is_both": is_both,
+            "is_long_term": self.kinds == (LONG_TERM,),
+            "has_long_term": LONG_TERM in self.kinds,
             "query": query,
             "here": query.encode(page=query.page),
+            "row_here": query.encode(page=query.page, both="yes" if is_both else ""),
             "now": timezone.now(),
             "show_owner": staff and not query.user,
             "sees_everybody": staff,
@@ -158,19 +166,44 @@ class ListPages(OwnedAdmin):
         return Change.objects.filter(user=int(query.user)) if query.user else Change.objects.all()
 
 
+def list_owned(request: HttpRequest, kind: MemoryKind) -> QuerySet[Any]:
+    """The memories of a kind that who asks may see, without what only search reads."""
+    memories: QuerySet[Any] = kind.model.objects.defer(*kind.derived)
+    return memories if sees_everybody(request) else memories.filter(user=request.user.pk)
+
+
 def query_fields(query: ListQuery) -> dict[str, str]:
     """What of a list is not as lists are by themselves, by name."""
     plain = ListQuery()
-    names = (name for name in ListQuery.__dataclass_fields__ if name != "page")
+    names = (name for name in ListQuery.__dataclass_fields__ if name not in ("page", "both"))
     return {name: getattr(query, name) for name in names if getattr(query, name) != getattr(plain, name)}
 
 
-def list_groups(query: ListQuery, kind: MemoryKind, counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def list_kinds(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The lists of each kind and of both, with as much of the filters as their memories have."""
+    names = [((kind,), kind.list_name, kind.model._meta.verbose_name_plural) for kind in BOTH]
+    choices = []
+    for of, list_name, label in [*names, (BOTH, BOTH_NAME, _("all"))]:
+        there = read_query(asdict(query), of, staff=True)
+        sums = sum_choices([row for row in counts if any(row["kind"] == kind.name for kind in of)], there)
+        choices.append(
+            {
+                "label": label,
+                "name": ALL if of is BOTH else of[0].name,
+                "url": reverse(f"admin:{list_name}_changelist") + there.encode(),
+                "on": tuple(kinds) == of,
+                "count": sum(sums.values()) if query.counts_everything else None,
+            }
+        )
+    return {"title": _("Kind"), "name": "kind", "choices": choices}
+
+
+def list_groups(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The chips to filter by, in groups; with counts where these are those of the list."""
     titles = {"status": _("Status"), "category": _("Category"), "source": _("Source")}
     groups = []
-    for name in kind.choices:
-        sums = sum_choices(counts, query, kind, of=name)
+    for name in list_choices(kinds):
+        sums = sum_choices(counts, query, of=name)
         wanted = getattr(query, name)
         everything = ALL if name == "status" else ""
         choices = [
@@ -231,7 +264,7 @@ def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     ]
 
 
-def list_orders(query: ListQuery, kind: MemoryKind) -> list[dict[str, Any]]:
+def list_orders(query: ListQuery, kinds: Sequence[MemoryKind]) -> list[dict[str, Any]]:
     """What the list can be sorted by; choosing what it is sorted by turns it round."""
     titles = {
         "created": _("added"),
@@ -244,7 +277,7 @@ def list_orders(query: ListQuery, kind: MemoryKind) -> list[dict[str, Any]]:
         "happened": _("happened"),
     }
     orders = []
-    for name in kind.sorts:
+    for name in list_sorts(kinds):
         on = query.sort.removeprefix("-") == name
         usual, turned = (name, f"-{name}") if name == "key" else (f"-{name}", name)
         following = turned if on and query.sort == usual else usual

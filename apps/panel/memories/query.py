@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from apps.core.text.clean import clean_text
 from apps.memory.models import Category, Source, Status
-from apps.panel.memories.kinds import MemoryKind
+from apps.panel.memories.kinds import MemoryKind, list_choices, list_sorts
 
 ALL = "all"
 MAX_WORDS_CHARACTERS = 1_000
@@ -30,7 +30,8 @@ class ListQuery:
     """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
-    ID of the person, for staff.
+    ID of the person, for staff. ``both``: "yes" where a page of one kind answers for the list of both, so that its row
+    fits in there.
     """
 
     q: str = ""
@@ -42,6 +43,7 @@ class ListQuery:
     days: str = ""
     user: str = ""
     sort: str = "-created"
+    both: str = ""
     page: int = 1
 
     @property
@@ -57,14 +59,17 @@ class ListQuery:
         return f"?{told}" if told else ""
 
 
-def read_query(parameters: Mapping[str, str], kind: MemoryKind, *, staff: bool) -> ListQuery:
-    """Return what an address asks for; what it cannot mean is left out. Only staff look at somebody in particular."""
-    given = {name: clean_text(str(parameters.get(name, ""))).strip() for name in ListQuery.__dataclass_fields__}
+def read_query(parameters: Mapping[str, str], kinds: Sequence[MemoryKind], *, staff: bool) -> ListQuery:
+    """Return what the address of a list of `kinds` asks for; what it cannot mean is left out.
+
+    Only staff look at somebody in particular.
+    """
+    given = {name: clean_text(_read(parameters, name)).strip() for name in ListQuery.__dataclass_fields__}
     found: dict[str, Any] = {"q": given["q"][:MAX_WORDS_CHARACTERS]}
-    for name in kind.choices:
+    for name in list_choices(kinds):
         if given[name] in CHOICES[name].values or (name == "status" and given[name] == ALL):
             found[name] = given[name]
-    if kind.tagged:
+    if any(kind.tagged for kind in kinds):
         found["tag"] = given["tag"][:MAX_TAG_CHARACTERS]
     if given["muted"] in ("yes", "no"):
         found["muted"] = given["muted"]
@@ -72,11 +77,21 @@ def read_query(parameters: Mapping[str, str], kind: MemoryKind, *, staff: bool) 
         found["days"] = given["days"]
     if staff and _is_id(given["user"]):
         found["user"] = given["user"]
-    if given["sort"].removeprefix("-") in kind.sorts:
+    if given["sort"].removeprefix("-") in list_sorts(kinds):
         found["sort"] = given["sort"]
+    if given["both"] == "yes":
+        found["both"] = "yes"
     if _is_id(given["page"]):
         found["page"] = max(1, int(given["page"]))
     return ListQuery(**found)
+
+
+_OTHERWISE = {"user": "user__id__exact", **{name: f"{name}__exact" for name in CHOICES}}
+"""What the panel's other lists call it: links to those lead here, too."""
+
+
+def _read(parameters: Mapping[str, str], name: str) -> str:
+    return str(parameters.get(name) or parameters.get(_OTHERWISE.get(name, ""), ""))
 
 
 def _is_id(text: str) -> bool:
@@ -90,6 +105,8 @@ def narrow(
 
     `by_index`: whether the index of words answers, where that is known already.
     """
+    if not has_all(kind, query):
+        return memories.none()
     chosen = narrow_owner(memories, query)
     for name in kind.choices:
         wanted = getattr(query, name)
@@ -104,6 +121,22 @@ def narrow(
     if query.q:
         chosen = kind.search(chosen, query.q, by_index=by_index)
     return chosen.order_by(*_order(query, kind))
+
+
+def has_all(kind: MemoryKind, query: ListQuery) -> bool:
+    """Whether memories of a kind have everything that the list is narrowed by: a category, say, only one kind has."""
+    named = [name for name in CHOICES if getattr(query, name) not in ("", ALL)]
+    return all(name in kind.choices for name in named) and (kind.tagged or not query.tag)
+
+
+def knows_words(parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime) -> bool | None:
+    """Whether the index of words answers: where it knows one memory in any of `parts`, texts of none are searched.
+
+    One query for each part up to the first that is found; None without a search.
+    """
+    if not query.q:
+        return None
+    return any(narrow(memories, query, kind, now=now, by_index=True).exists() for kind, memories in parts)
 
 
 def narrow_owner(memories: QuerySet[Any], query: ListQuery) -> QuerySet[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 
 from apps.panel.memories.kinds import MemoryKind
-from apps.panel.memories.query import ListQuery, narrow
+from apps.panel.memories.query import ListQuery, knows_words, narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,13 @@ class Selection:
             **{f"{kind.made_at}__lte": self.until}
         )
 
-    def settle(self, memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> Selection:
+    def settle(
+        self, parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime
+    ) -> Selection:
         """Return the selection with ``by_index`` as it is now, unless it is known already or makes no difference."""
-        if self.until is None or self.by_index is not None or not query.q:
+        if self.until is None or self.by_index is not None:
             return self
-        return replace(self, by_index=narrow(memories, query, kind, now=now, by_index=True).exists())
+        return replace(self, by_index=knows_words(parts, query, now=now))
 
     @property
     def fields(self) -> Mapping[str, Any]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from django import template
 
 from apps.panel.labels import label_emotion, tone_of_emotion
+from apps.panel.row_names import has_name, name_row
 
 register = template.Library()
 
 
-@register.filter
-def has_name(row: object) -> bool:
-    """Whether a row's title says more than its ID, or the ID of what it is about."""
-    return re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", str(row)) is None
+register.filter("has_name", has_name)
+register.filter("row_name", name_row)
 
 
 @register.filter

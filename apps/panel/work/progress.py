@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.queue.selectors import count_backlog
 
-_LABELS = {
+LABELS = {
     Work.Kind.EMBED: _("Creating embeddings"),
     Work.Kind.EXTRACT: _("Extracting memories"),
     Work.Kind.SUMMARIZE: _("Summarising conversations"),
@@ -67,7 +67,7 @@ def summarize_backlog(user: User | None) -> Progress:
         kinds=[
             KindProgress(
                 kind=kind,
-                label=str(_LABELS[Work.Kind(kind)]),
+                label=str(LABELS[Work.Kind(kind)]),
                 due=numbers["due"],
                 claimed=numbers["claimed"],
                 failed=numbers["failed"],

@@ -22,7 +22,10 @@ HOSTILE = (
     "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
     "{{ 7*7 }}]]>\u202egnirts\u202c"
 )
-MENU = "#nav-sidebar a[href^='/admin/'], .place-tabs a[href^='/admin/'], .more-places a[href^='/admin/']"
+MENU = (
+    "#nav-sidebar a[href^='/admin/'], .place-tabs a[href^='/admin/'], .more-places a[href^='/admin/'],"
+    " .filter-group a[href$='memory/']"
+)
 
 pytestmark = [pytest.mark.spec("M5", "M7"), pytest.mark.timeout(300)]  # about seventy pages each
 

@@ -7,7 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,8 +18,9 @@ from apps.accounts.services import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.long_term.deletion import forget_memories
-from apps.memory.models import LongTermMemory
-from apps.memory.services import create_context, create_memory
+from apps.memory.models import Change, LongTermMemory
+from apps.memory.services import create_atomic_memory, create_context, create_memory, update_memory
+from apps.profile.models import ProfileProposal
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M6")]
@@ -173,18 +176,117 @@ def test_hostile_text_is_shown_as_text(client: Client, mei: User) -> None:
     assert "x" * 200 not in page
 
 
+def test_what_was_learned_lately_is_told_with_its_words(client: Client, mei: User) -> None:
+    now = timezone.now()
+    memory, _action = create_memory(user=mei, category="fact", key="city", value=["Berlin", "Bonn"], now=now)
+    walk, _new = create_atomic_memory(user=mei, content="The user walked.", now=now + timedelta(seconds=1))
+    create_memory(user=UserFactory.create(), category="fact", key="theirs", value="no", now=now)
+    context = look(client)
+    assert [(told.text, told.link.split("/")[-3]) for told in context["new"]] == [
+        ("The user walked.", str(walk.pk)),
+        ("city: Berlin, Bonn", str(memory.pk)),
+    ]
+
+
+def test_what_changed_is_told_with_the_message_that_caused_it(client: Client, mei: User) -> None:
+    now = timezone.now() - timedelta(days=1)
+    session = Session.objects.create(user=mei)
+    message = Message.objects.create(session=session, user=mei, role="user", content="I moved to Hamburg.", position=1)
+    create_memory(user=mei, category="fact", key="city", value="Berlin", now=now)
+    create_memory(user=mei, category="fact", key="city", value="Hamburg", now=now + timedelta(hours=1))
+    Change.objects.filter(action="supersede").update(message=message)
+    job, _action = create_memory(user=mei, category="fact", key="job", value="nurse", now=now)
+    update_memory(user=mei, memory_id=job.pk, changes={"value": "doctor"}, now=now + timedelta(hours=2))
+    update_memory(user=mei, memory_id=job.pk, changes={"confidence": 0.5}, now=now + timedelta(hours=3))
+    response = client.get(reverse("admin:index"))
+    changed = response.context["changed"]
+    assert [(one.name, one.label, one.before, one.after) for one in changed] == [
+        ("job", "confidence", "1.0", "0.5"),
+        ("job", "", "nurse", "doctor"),
+        ("city", "", "Berlin", "Hamburg"),
+    ]
+    page = " ".join(response.content.decode().split())
+    assert "<ins>Hamburg</ins> instead of <del>Berlin</del>" in page
+    assert f"{session.pk}/change/?at={message.pk}#message-{message.pk}" in page
+    assert "I moved to Hamburg." in page
+    forget_memories(user=mei, ids=[job.pk], now=timezone.now())
+    (deleted,) = (one for one in look(client)["changed"] if one.change.action == "delete")
+    assert (deleted.name, deleted.link, deleted.before, deleted.after) == ("", "", "", "")
+
+
+def test_what_waits_is_told_in_words(client: Client, mei: User) -> None:
+    waiting = LongTermMemoryFactory.create(user=mei, key="tea")
+    LongTermMemory.objects.filter(pk=waiting.pk).update(status="pending")
+    ProfileProposal.objects.create(user=mei, section="reply_style", text="Short answers.")
+    session = Session.objects.create(user=mei)
+    for position in (1, 2):
+        message = Message.objects.create(session=session, user=mei, role="user", content="x", position=position)
+        error = "model_unavailable: unreachable"
+        Work.objects.create(user=mei, session=session, message=message, kind="extract", state="failed", error=error)
+    page = client.get(reverse("admin:index"))
+    context = page.context
+    assert {told.text for told in context["waiting"]} == {"tea: value", "Reply style: Short answers."}
+    assert (context["waiting_memories"], context["waiting_proposals"]) == (1, 1)
+    (failed,) = context["failed"]
+    assert (failed.label, failed.count) == ("Extracting memories", 2)
+    assert "The model server could not be reached." in page.content.decode()
+    assert "1 memory to review" in page.content.decode()
+    Work.objects.all().delete()
+    ProfileProposal.objects.all().delete()
+    LongTermMemory.objects.update(status="active")
+    assert "Nothing. All is decided, and nothing has failed." in client.get(reverse("admin:index")).content.decode()
+
+
+def test_what_was_used_is_told_of_the_last_replies(client: Client, mei: User) -> None:
+    favourite, other, gone = LongTermMemoryFactory.create_batch(3, user=mei)
+    make_turns(mei, number=1, memories=[favourite, gone])
+    turn = Turn.objects.get()
+    said = Message.objects.create(session=turn.session, user=mei, role="user", content="What do I like?", position=9)
+    weak = {"id": str(other.pk), "kind": "long_term", "score": 0.9, "keyword_score": 0.1, "semantic_score": 0.1}
+    used = [{**item, "keyword_score": 0.8} for item in turn.memories_used]
+    Turn.objects.update(user_message=said, memories_used=[*used, weak])
+    gone.delete()
+    (reply,) = look(client)["used"]
+    assert (reply.said, reply.id, reply.more) == ("What do I like?", turn.pk, 0)
+    assert [told.text for told in reply.memories] == [f"{favourite.key}: value"]  # what carried weight and is there
+
+
 def test_only_what_can_be_undone_offers_it(client: Client, mei: User) -> None:
     now = timezone.now()
     kept, gone = (
         create_memory(user=mei, category="fact", key=key, value="yes", now=now)[0] for key in ("kept", "gone")
     )
     create_context(user=mei, title="Deposit", content="1,800 euros", now=now)
+    update_memory(user=mei, memory_id=kept.pk, changes={"value": "no"}, now=now)
     forget_memories(user=mei, ids=[gone.id], now=now)
     page = client.get(reverse("admin:index"))
     buttons = page.content.decode()
     offered = [
-        change.object_id
-        for change in page.context["changes"]
-        if f'name="_selected_action" value="{change.pk}"' in buttons
+        one.change.object_id
+        for one in page.context["changed"]
+        if f'name="_selected_action" value="{one.change.pk}"' in buttons
     ]
-    assert (len(page.context["changes"]), offered) == (4, [kept.id])
+    assert (len(page.context["changed"]), offered) == (2, [kept.id])
+
+
+def test_the_number_of_queries_is_the_same_for_every_size(client: Client, mei: User) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            look(client)
+        return len(queries)
+
+    def live(number: int) -> None:
+        for key in range(number):
+            for value in ("a", "b"):
+                create_memory(user=mei, category="fact", key=f"key {key}", value=value, now=timezone.now())
+        pending = LongTermMemoryFactory.create_batch(number, user=mei)
+        LongTermMemory.objects.filter(pk__in=[memory.pk for memory in pending]).update(status="pending")
+        ProfileProposal.objects.create(user=mei, section="reply_style", text="Short answers.")
+        make_turns(mei, number=number, memories=LongTermMemoryFactory.create_batch(number, user=mei))
+        message = Message.objects.create(session=Session.objects.create(user=mei), user=mei, role="user", position=1)
+        Work.objects.create(user=mei, session=message.session, message=message, kind="embed", state="failed", error="x")
+
+    live(1)
+    few = count()
+    live(7)
+    assert count() == few <= 20

@@ -85,9 +85,9 @@ def test_everything_can_be_downloaded(client: Client, user: User) -> None:
 
 def test_some_memories_as_a_file(user: User) -> None:
     one, _other = LongTermMemoryFactory(user=user, key="a"), LongTermMemoryFactory(user=user, key="b")
-    assert [memory["key"] for memory in read(download_memories(LongTermMemory.objects.filter(pk=one.pk)))] == ["a"]
+    assert [memory["key"] for memory in read(download_memories([LongTermMemory.objects.filter(pk=one.pk)]))] == ["a"]
     atomic, _created = create_atomic_memory(user=user, content="c", now=NOW)
-    told = read(download_memories(AtomicMemory.objects.filter(pk=atomic.pk)))
+    told = read(download_memories([AtomicMemory.objects.filter(pk=atomic.pk)]))
     assert [memory["content"] for memory in told] == ["c"]
 
 

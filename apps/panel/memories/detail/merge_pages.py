@@ -22,8 +22,8 @@ from apps.memory.selectors import (
     retrieve_relevant_memories,
 )
 from apps.memory.services import collect_operations, merge_atomic_memories, merge_memories
+from apps.panel.answers import UNPROCESSABLE
 from apps.panel.memories.detail.frame import MemoryFrame
-from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import LONG_TERM
 from apps.panel.memories.query import ListQuery
 from apps.panel.memories.rows import Row, read_rows

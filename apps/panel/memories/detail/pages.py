@@ -30,13 +30,14 @@ from apps.memory.services import (
     supersede_atomic_memory,
     undo_operation,
 )
+from apps.panel.answers import UNPROCESSABLE
 from apps.panel.memories.bulk import BulkPages
 from apps.panel.memories.detail.items import load_list_items
 from apps.panel.memories.detail.merge_pages import MergePages
 from apps.panel.memories.detail.story import list_restorable, load_chain, load_history, load_origin
 from apps.panel.memories.detail.uses import load_uses
-from apps.panel.memories.editing import UNPROCESSABLE
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
+from apps.panel.memories.lists import BOTH_NAME
 from apps.panel.memories.rows import Row
 from apps.panel.reasons import translate_reason
 from apps.panel.review.items import load_items
@@ -265,7 +266,7 @@ class DetailPages(MergePages, BulkPages):
             copies = request.POST.get("copies") == "yes"
             self.kind.forget(user=memory.user, ids=[memory.pk], copies=copies, now=timezone.now())
             messages.success(request, _("The memory was deleted."))
-            return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+            return redirect(f"admin:{BOTH_NAME}_changelist")
         copies_found = list_copies(memory.user, [memory]) if self.kind is LONG_TERM else []
         history = _list_earlier(load_chain(memory, self.kind), memory)
         context = {**self.frame(request, memory), "copies": copies_found, "history": history}

@@ -45,6 +45,7 @@ _COME_TO_REST = """async () => {
     await Promise.allSettled(moving.map(({ finished }) => finished));
 }"""
 
+MEMORIES = "/admin/memories/"
 LONG_TERM = "/admin/memory/longtermmemory/"
 
 
@@ -201,9 +202,9 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("chat", "/", act=show_last_reply),
         Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
         Shot("chat-import", "/", act=preview_past, height=900),
-        Shot("panel-overview", "/admin/", height=1300),
-        Shot("panel-memories", LONG_TERM),
-        Shot("panel-table", LONG_TERM, act=show_table),
+        Shot("panel-overview", "/admin/", height=1800),
+        Shot("panel-memories", MEMORIES),
+        Shot("panel-table", MEMORIES, act=show_table),
         Shot("panel-memory", f"{LONG_TERM}{memory.pk}/change/", height=1150),
         Shot("panel-atomic", "/admin/memory/atomicmemory/"),
         Shot("panel-review", "/admin/review/"),
@@ -233,11 +234,11 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-tokens", "/admin/accounts/apitoken/", height=440),
         Shot("panel-token", "/admin/accounts/apitoken/add/", act=make_token, height=1100),
         Shot("panel-services", "/admin/accounts/enduser/", "tang", height=600),
-        Shot("panel-staff", LONG_TERM, "tang"),
+        Shot("panel-staff", MEMORIES, "tang"),
         Shot("panel-dark", "/admin/", look="dark"),
-        Shot("panel-zh", LONG_TERM, "linmei", "zh"),
+        Shot("panel-zh", MEMORIES, "linmei", "zh"),
         Shot("panel-zh-review", "/admin/review/", "linmei", "zh"),
-        Shot("panel-phone", LONG_TERM, "linmei", "phone"),
+        Shot("panel-phone", MEMORIES, "linmei", "phone"),
         Shot("panel-phone-dark", "/admin/review/", look="night"),
         Shot("panel-erasure", "/admin/erasure/", height=1100),
         Shot("panel-receipt", "/admin/erasure/", act=erase, height=1150),

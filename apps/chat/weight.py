@@ -1,0 +1,41 @@
+"""Which of the memories that stood in a prompt carried weight. Pure: no Django; static/chat/weight.js says the same.
+
+A prompt has room for more memories than bear on the message, so that none that does is missing. One carried weight if
+at least `PART` of what speaks for the best one speaks for it: for a long-term memory how well it matches the message,
+in words or in meaning, whichever is better; for an atomic one its score, which all its parts add up to. How long ago
+something was used or how sure it is says nothing about the message, and does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PART = 2 / 3
+
+ATOMIC = "atomic"
+
+
+def list_weighty(memories_used: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return those of a turn's `memories_used` that carried weight, in order.
+
+    Without the ones that tools found, which have no figures; where nothing speaks for any, as in a prompt with all that
+    is remembered, all of a kind weigh the same.
+    """
+    recalled = [item for item in memories_used if "by" not in item]
+    matches = [_match(item) for item in recalled]
+    best_match = max(matches, default=0.0)
+    best_score = max((item["score"] for item in recalled if item["kind"] == ATOMIC), default=0.0)
+
+    def weighs(item: Mapping[str, Any], match: float) -> bool:
+        if item["kind"] == ATOMIC:
+            return bool(item["score"] >= best_score - (1 - PART) * abs(best_score))
+        return match >= PART * best_match
+
+    return [item for item, match in zip(recalled, matches, strict=True) if weighs(item, match)]
+
+
+def _match(item: Mapping[str, Any]) -> float:
+    """From 0 to 1. An atomic memory's words are scored by BM25, which has no upper bound: its meaning alone counts."""
+    meaning = item.get("semantic_score", 0.0)
+    return float(meaning if item["kind"] == ATOMIC else max(item.get("keyword_score", 0.0), meaning))

@@ -1,0 +1,22 @@
+// Which of the memories that stood in a prompt carried weight: what apps/chat/weight.py says, which explains it.
+
+const PART = 2 / 3;
+
+/** Return [those of `memories_used` that carried weight, the others], each in order. */
+export function splitByWeight(memories) {
+  const bestMatch = Math.max(0, ...memories.map(match));
+  const scores = memories.filter(isAtomic).map(({ score }) => score);
+  const bestScore = scores.length ? Math.max(...scores) : 0;
+  const weighs = (memory) =>
+    isAtomic(memory)
+      ? memory.score >= bestScore - (1 - PART) * Math.abs(bestScore)
+      : match(memory) >= PART * bestMatch;
+  return [memories.filter(weighs), memories.filter((memory) => !weighs(memory))];
+}
+
+const isAtomic = ({ kind }) => kind === "atomic";
+
+function match(memory) {
+  const { keyword_score: words = 0, semantic_score: meaning = 0 } = memory;
+  return isAtomic(memory) ? meaning : Math.max(words, meaning);
+}
