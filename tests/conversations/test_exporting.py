@@ -63,7 +63,9 @@ def client(user: User) -> APIClient:
 def export(client: Any, session: Session, **query: str) -> tuple[FileResponse, str]:
     answer = client.get(f"/chat/sessions/{session.id}/export", query)
     assert answer.status_code == 200
-    return answer, b"".join(answer.streaming_content).decode()
+    text = b"".join(answer.streaming_content).decode()
+    answer.close()
+    return answer, text
 
 
 @pytest.mark.django_db
@@ -154,8 +156,11 @@ def test_from_the_panel(session: Session, user: User, client: APIClient) -> None
     assert address in browser.get(reverse("admin:conversations_session_change", args=[session.id])).content.decode()
     answer = browser.get(address, {"format": "json"})
     assert json.loads(b"".join(answer.streaming_content))["title"] == session.title
+    answer.close()
     browser.force_login(User.objects.create_user("staff", is_staff=True))
-    assert browser.get(address).status_code == 200
+    answer = browser.get(address)
+    assert answer.status_code == 200
+    answer.close()
 
 
 @pytest.mark.django_db
