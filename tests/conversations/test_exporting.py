@@ -60,10 +60,17 @@ def client(user: User) -> APIClient:
     return client
 
 
+def close(answer: Any) -> None:
+    """Close the file alone: closing the response would end the connection to the database, and the test's rows."""
+    answer._file.close()
+
+
 def export(client: Any, session: Session, **query: str) -> tuple[FileResponse, str]:
     answer = client.get(f"/chat/sessions/{session.id}/export", query)
     assert answer.status_code == 200
-    return answer, b"".join(answer.streaming_content).decode()
+    text = b"".join(answer.streaming_content).decode()
+    close(answer)
+    return answer, text
 
 
 @pytest.mark.django_db
@@ -154,8 +161,11 @@ def test_from_the_panel(session: Session, user: User, client: APIClient) -> None
     assert address in browser.get(reverse("admin:conversations_session_change", args=[session.id])).content.decode()
     answer = browser.get(address, {"format": "json"})
     assert json.loads(b"".join(answer.streaming_content))["title"] == session.title
+    close(answer)
     browser.force_login(User.objects.create_user("staff", is_staff=True))
-    assert browser.get(address).status_code == 200
+    answer = browser.get(address)
+    assert answer.status_code == 200
+    close(answer)
 
 
 @pytest.mark.django_db
