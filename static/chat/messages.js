@@ -390,6 +390,7 @@ function rememberedNote(turn) {
 
 function copyButton(row) {
   const copy = iconButton("copy", gettext("Copy"), {
+    "data-action": "copy",
     on: {
       click: async () => {
         await navigator.clipboard.writeText(row.content);

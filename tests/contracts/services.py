@@ -22,7 +22,7 @@ from apps.gateway.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
 from tests.contracts.routes import list_api_calls
-from tests.contracts.test_isolation import BODIES, EVERYTHING
+from tests.contracts.test_isolation import BODIES, EVERYTHING, FILES
 from tests.contracts.world import World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer
 
@@ -159,7 +159,8 @@ def intrude_through_rest(intruder: Person, victim: Person) -> Iterator[Answer]:
     for route, method in REST:
         if route.parameters:
             path, body = route.path(**victim.world.values(route)), BODIES.get((route.name, method))
-            answer = intruder.client.request(method, path, json=body)
+            files = FILES.get((route.name, method))
+            answer = intruder.client.request(method, path, json=body, files=files)
             assert answer.status_code == 404, (method, path, answer.text)
             yield Answer(f"{method} {path}", answer.text)
     world = victim.world

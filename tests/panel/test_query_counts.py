@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.spec("M1", "M5")]
 
 NO_LISTS = {
     # Parts of other pages, and what forms are sent to
-    "undo", "session_export", "transfer_download", "transfer_preview", "transfer_confirm", "profile_section",
+    "undo", "models", "session_export", "transfer_download", "transfer_preview", "transfer_confirm", "profile_section",
     "profile_proposal", "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide",
     "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     "memories_bulk", "memories_clear", "models_server", "models_test", "models_try", "models_default", "models_remove",

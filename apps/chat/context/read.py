@@ -83,6 +83,7 @@ def read_context(
     recalled: RecalledMemories | None = None,
     client: ClientPrompt | None = None,
     tools: Sequence[str] = (),
+    files: Sequence[AttachedFile] | None = None,
 ) -> Context:
     """Return the context of a turn with `message`; writes and counts nothing.
 
@@ -91,6 +92,7 @@ def read_context(
     for it (L9). `wait_for_embedding`: what `start_embedding` gave, where the message is being embedded already.
     `recalled`: what was recalled for it already, under the same settings. `client`: what a client brings along; a
     history of its own takes the window's place (T3). `tools`: names of those that the model may call (T1).
+    `files`: None reads those of the session.
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
@@ -132,7 +134,7 @@ def read_context(
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
             submitted=submitted,
-            files=_read_files(user, session_id, budget=settings.token_budget),
+            files=_read_files(user, session_id, budget=settings.token_budget) if files is None else files,
             actions=list_refused(message) if temporary else actions or {},
             temporary=temporary,
             profile=profile,

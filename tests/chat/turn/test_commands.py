@@ -116,7 +116,7 @@ def test_a_temporary_session_neither_stores_nor_forgets(alice: ApiClient, model:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
     session = alice.new_session(temporary=True)
     turn = alice.say(session, "Remember that I ski. Forget my birthday.").raise_for_status().json()
-    assert (actions(model), turn["commands"]) == (None, [])
+    assert (actions(model), turn["commands"]) == ({"temporary": ["I ski.", "my birthday"]}, [])
     assert active(alice) == ["My birthday is on 3 May."]
 
 

@@ -23,6 +23,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token, update_settings
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.chat.models import Turn
+from apps.connections.services import save_server
 from apps.conversations.models import Session
 from apps.gateway.models import ConnectedApp
 from apps.gateway.oauth.services import note_use, record_connection, register_application
@@ -122,6 +123,15 @@ def search_by_meaning(page: Page) -> None:
     page.get_by_role("searchbox").first.fill("a week in Lisbon with my sister")
     page.keyboard.press("Enter")
     expect(page.locator(".vectors-found li").first).to_be_visible()
+
+
+def connect_models(page: Page) -> None:
+    """Show two servers with their models."""
+    local, hosted = "http://127.0.0.1:11434/v1", "https://api.deepseek.com/v1"
+    chat = ["deepseek-chat", "deepseek-reasoner"]
+    save_server(name="DeepSeek", base_url=hosted, api_key="sk-…", chat=chat, embedding=[])
+    save_server(name="Ollama", base_url=local, api_key=None, chat=["qwen3:8b"], embedding=["bge-m3"])
+    page.reload()
 
 
 def make_token(page: Page) -> None:
@@ -228,6 +238,8 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-models", "/admin/memory/embeddingmodel/", "tang", height=600),
         Shot("panel-work", "/admin/conversations/work/", "tang"),
         Shot("panel-settings", "/admin/settings/"),
+        Shot("panel-connect", "/admin/models/", "tang", act=connect_models, height=1000),
+        Shot("panel-timeline", "/admin/timeline/", height=1000),
         Shot("panel-strategies", "/admin/chat/strategy/", "tang", height=900),
         Shot("panel-users", "/admin/accounts/user/", "tang", height=600),
         Shot("panel-user", f"/admin/accounts/user/{mel.pk}/change/", "tang"),
