@@ -70,8 +70,10 @@ export class Composer {
   /** Change to the draft of another session; the one left behind is kept for this tab. */
   open(sessionId) {
     this.#sends = false;
+    const typed = this.#session ? "" : this.field.value; // while the page was still loading
     this.#session = sessionId ?? "new";
-    this.text = readDraft(this.#session);
+    const draft = readDraft(this.#session);
+    this.text = typed === draft ? draft : [draft, typed].filter(Boolean).join("\n");
   }
 
   /** The session that was new has an id now: its draft moves with it. */

@@ -303,7 +303,7 @@ export class MessagesView {
       row.role === "assistant" && this.#conversation.hasTurn(row) ? this.#memoryChip(row) : null,
       row.edited ? this.#undoEditButton(row) : null,
       star,
-      navigator.clipboard ? copyButton(row) : null,
+      navigator.clipboard ? copyButton(row, this.actions) : null,
       row.role === "assistant" ? this.#readAloudButton(row) : null,
       this.#changeButton(row),
       el("time", { datetime: time.toISOString(), title: formatMoment(time) }, formatClock(time)),
@@ -388,12 +388,17 @@ function rememberedNote(turn) {
   return el("div", { class: "remembered-note" }, icon("memory"), el("span", {}, gettext("Remembered:")), list);
 }
 
-function copyButton(row) {
+function copyButton(row, { onProblem }) {
   const copy = iconButton("copy", gettext("Copy"), {
     "data-action": "copy",
     on: {
       click: async () => {
-        await navigator.clipboard.writeText(row.content);
+        try {
+          await navigator.clipboard.writeText(row.content);
+        } catch (error) {
+          onProblem(new Error(gettext("The browser does not allow copying."), { cause: error }));
+          return;
+        }
         copy.replaceChildren(icon("check"));
         setTimeout(() => copy.replaceChildren(icon("copy")), 1500);
       },

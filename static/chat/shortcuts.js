@@ -102,7 +102,7 @@ export function labelShortcuts(root = document) {
     const keys = BY_NAME.get(name).keys.map((way) => way.replace("Mod", APPLE ? "Meta" : "Control"));
     element.setAttribute("aria-keyshortcuts", keys.join(" "));
     const shown = element.querySelector("kbd");
-    if (shown) shown.textContent = keyCaps(name)[0].join(APPLE ? "" : " ").replace("Shift", "⇧"); // there is little room
+    if (shown) shown.textContent = keyCaps(name)[0].join(APPLE ? "" : " ").replace("Shift ", "⇧"); // there is little room
   }
 }
 

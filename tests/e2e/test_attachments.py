@@ -41,15 +41,15 @@ def list_violations(chat: ChatPage) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "look",
+    "options",
     [{}, {"language": "en-US", "dark": True}, {"size": (390, 844)}, {"language": "en-US", "size": (390, 844)}],
     ids=["zh", "en-dark", "zh-phone", "en-phone"],
 )
 def test_files_are_attached_and_read_by_the_model(
-    open_chat: Callable[..., ChatPage], model: ScriptedModel, look: dict[str, Any]
+    open_chat: Callable[..., ChatPage], model: ScriptedModel, options: dict[str, Any]
 ) -> None:
-    words = WORDS[look.get("language", "zh-CN")]
-    chat = open_chat(**look)
+    words = WORDS[options.get("language", "zh-CN")]
+    chat = open_chat(**options)
     waiting = chat.page.locator("#attachments li")
     with chat.page.expect_file_chooser() as chooser:
         chat.page.get_by_role("button", name=words["attach"]).click()

@@ -230,7 +230,7 @@ def test_every_shortcut_is_in_the_sheet_and_works(open_chat: Callable[..., ChatP
     expect(chat.draft).to_be_focused()
     button = chat.page.locator("#new-session")
     expect(button).to_have_attribute("aria-keyshortcuts", "Control+Shift+O")
-    expect(button.locator("kbd")).to_have_text("Ctrl ⇧ O")
+    expect(button.locator("kbd")).to_have_text("Ctrl ⇧O")
 
 
 def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:

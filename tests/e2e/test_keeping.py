@@ -39,14 +39,14 @@ def make_past(user: User) -> Session:
 
 
 @pytest.mark.spec("R2")
-@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("options", LOOKS, ids=str)
 def test_a_conversation_is_exported_from_its_menu(
-    open_chat: Callable[..., ChatPage], mei: User, look: dict[str, object]
+    open_chat: Callable[..., ChatPage], mei: User, options: dict[str, object]
 ) -> None:
     session = make_past(mei)
-    chat = open_chat(f"/s/{session.id}", **look)
+    chat = open_chat(f"/s/{session.id}", **options)
     expect(chat.replies).to_have_count(1)
-    if "size" in look:
+    if "size" in options:
         chat.page.locator("#open-sidebar").click()
     chat.sessions.first.get_by_role("button").last.click()
     chat.page.get_by_role("menuitem", name=re.compile("^(Export|导出)$")).click()
@@ -109,12 +109,12 @@ def test_a_temporary_conversation_promises_nothing(
 
 
 @pytest.mark.spec("M6")
-@pytest.mark.parametrize("look", LOOKS[:2], ids=str)
+@pytest.mark.parametrize("options", LOOKS[:2], ids=str)
 def test_an_imported_reply_offers_nothing_that_it_does_not_have(
-    open_chat: Callable[..., ChatPage], mei: User, look: dict[str, object]
+    open_chat: Callable[..., ChatPage], mei: User, options: dict[str, object]
 ) -> None:
     session = make_past(mei)
-    chat = open_chat(f"/s/{session.id}", **look)
+    chat = open_chat(f"/s/{session.id}", **options)
     imported = chat.replies.first
     expect(imported.locator(".markdown")).to_contain_text("Have a good trip.")
     expect(imported.locator('[data-action="favourite"]')).to_have_count(1)

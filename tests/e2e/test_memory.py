@@ -195,7 +195,7 @@ def test_the_layers_of_the_context_can_be_read(chat: ChatPage) -> None:
     expect(layers.locator("summary > span:first-child")).to_have_text(
         ["指令与策略", "画像", "工作记忆", "召回的记忆", "以往的会话", "本次会话", "新消息"]
     )
-    expect(section).to_contain_text(re.compile(r"“我喜欢的颜色是什么？”共 \d+ 个 token"))
+    expect(section).to_contain_text(re.compile(r"“我喜欢的颜色是什么？”共 [\d,]+ 个 token"))
     layers.nth(3).locator("summary").click()
     expect(layers.nth(3).locator("pre")).to_contain_text("蓝色")
     layers.nth(6).locator("summary").click()

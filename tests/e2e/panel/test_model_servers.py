@@ -77,6 +77,7 @@ def test_an_administrator_connects_a_model_and_chats(
     page.locator("#draft").press("Enter")
     expect(page.locator("article.assistant[data-status=complete]")).to_have_count(2)
     assert [request.body["model"] for request in scripted_model.chat_requests[-1:]] == ["alpha"]
+    page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     inspect(page, "chat")
 
 
