@@ -199,7 +199,7 @@ document.body.addEventListener("htmx:afterSettle", (event) => {
   }
   const editor = event.target.closest?.("[data-editor]") ?? event.target.querySelector?.("[data-editor]");
   if (editor) openEditor(editor);
-  else if (leftEditor) document.getElementById(leftEditor)?.querySelector("[data-edit]")?.focus();
+  else if (leftEditor) (document.getElementById(leftEditor) ?? find(".memory--fresh"))?.querySelector("[data-edit]")?.focus();
   leftEditor = "";
   showSelection();
 });

@@ -52,6 +52,7 @@ def test_a_conversation_is_exported_from_its_menu(
     chat.page.get_by_role("menuitem", name=re.compile("^(Export|导出)$")).click()
     dialog = chat.page.get_by_role("dialog", name=re.compile("Export conversation|导出会话"))
     expect(dialog.locator("a")).to_have_count(2)
+    chat.page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     assert list_violations(chat.page) == []
     with chat.page.expect_download() as started:
         dialog.get_by_role("link", name=re.compile("Markdown")).click()

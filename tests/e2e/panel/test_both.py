@@ -84,7 +84,8 @@ def test_each_kind_is_added_edited_and_deleted_with_the_keyboard(open_panel: Cal
     page.get_by_label("Value").fill("a dinghy")
     page.get_by_label("Value").press("Control+Enter")
     expect(rows).to_have_count(2)
-    rows.first.get_by_role("button", name="Edit boat").press("Enter")
+    expect(rows.first.get_by_role("button", name="Edit boat")).to_be_focused()  # once the row is at work
+    page.keyboard.press("Enter")
     page.get_by_label("Value").fill("a sloop")
     page.get_by_label("Value").press("Control+Enter")
     expect(rows.first.locator(".memory__value")).to_have_text("a sloop")
