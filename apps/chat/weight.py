@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-PART = 2 / 3
+PART = 1 / 2
 
 ATOMIC = "atomic"
 

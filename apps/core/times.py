@@ -33,9 +33,14 @@ def end_of_day(day: date, zone: tzinfo) -> datetime:
 def list_ends(start: datetime, end: datetime | None) -> tuple[date, date]:
     """Return the first and the last day of a stretch of time, in the zone of `start`.
 
-    The end is not part of it: what ends at midnight ends with the day before. Without an end it is on one day.
+    The end is not part of it: what ends at midnight ends with the day before. Without an end it is on one day. Whole
+    days of another zone stay as many days: each is the one that has most of it.
     """
     if end is None or end <= start:
         return start.date(), start.date()
-    last = end.astimezone(start.tzinfo) - timedelta(microseconds=1)
-    return start.date(), last.date()
+    end = end.astimezone(start.tzinfo)
+    # Clocks that change make a day an hour longer or shorter.
+    days = round((end - start) / timedelta(days=1))
+    if days and abs(end - start - timedelta(days=days)) <= timedelta(hours=1):
+        return (start + timedelta(hours=12)).date(), (end - timedelta(hours=12)).date()
+    return start.date(), (end - timedelta(microseconds=1)).date()

@@ -1,6 +1,6 @@
 // Which of the memories that stood in a prompt carried weight: what apps/chat/weight.py says, which explains it.
 
-const PART = 2 / 3;
+const PART = 1 / 2;
 
 /** Return [those of `memories_used` that carried weight, the others], each in order. */
 export function splitByWeight(memories) {

@@ -22,10 +22,10 @@ def atomic(name: str, score: float, meaning: float = 0.0) -> dict[str, Any]:
 CASES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
     ("none", [], []),
     ("the best of few", [long_term("a", 0.9, 0.2), long_term("b", 0.0, 0.6), long_term("c", 0.1, 0.3)], ["a", "b"]),
-    ("words or meaning", [long_term("a", 0.0, 0.8), long_term("b", 0.6, 0.0), long_term("c", 0.5, 0.5)], ["a", "b"]),
+    ("words or meaning", [long_term("a", 0.0, 0.8), long_term("b", 0.6, 0.0), long_term("c", 0.3, 0.3)], ["a", "b"]),
     ("alone", [long_term("a", 0.0, 0.1)], ["a"]),
     ("less than an atomic one", [long_term("a", 0.1, 0.3), atomic("b", 8.0, 0.7)], ["b"]),
-    ("atomic ones by their score", [atomic("a", 9.0, 0.4), atomic("b", 6.0, 0.1), atomic("c", 5.9, 0.5)], ["a", "b"]),
+    ("atomic ones by their score", [atomic("a", 9.0, 0.4), atomic("b", 6.0, 0.1), atomic("c", 4.4, 0.5)], ["a", "b"]),
     ("below zero", [atomic("a", -1.0), atomic("b", -1.3), atomic("c", -3.0)], ["a", "b"]),
     ("without figures", [long_term("a", 0.0, 0.0), long_term("b", 0.0, 0.0), atomic("c", 0.0)], ["a", "b", "c"]),
 ]

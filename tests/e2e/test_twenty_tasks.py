@@ -31,7 +31,8 @@ WORDS: dict[str, dict[str, str]] = {
     "en-US": {
         "hello": "Hi, I'm Mel. I live in Berlin. My favorite color is blue.", "city": "Berlin",
         "moved": "I moved to Hamburg.", "now": "Hamburg", "ask": "What is my favorite color?", "colour": "blue",
-        "reworded": "Which color is my favorite color?", "title": "Colors", "pin": "Pin this", "archive": "Archive this",
+        "reworded": "Which color is my favorite color?", "title": "Colors", "pin": "Pin this",
+        "archive": "Archive this",
         "unarchive": "Unarchive this", "export": "Export this", "dark": "Appearance: dark", "panel": "panel: memories",
     },
 }  # fmt: skip
