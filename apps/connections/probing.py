@@ -66,6 +66,8 @@ def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:
         embedder.embed([GREETING])
     except ModelUnavailable as failure:
         return Outcome(time.perf_counter() - start, failure=failure)
+    finally:
+        embedder.close()
     return Outcome(time.perf_counter() - start)
 
 

@@ -11,6 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError
 
 from apps.core.llm.embedding.client import get_embedder_name
 from apps.memory.embeddings.active import find_active_model
+from apps.memory.models import EmbeddingModel
 
 
 @register("environment")
@@ -29,9 +30,11 @@ def check_active_model(databases: Sequence[str] | None = None, **_options: Any) 
         return []
     try:
         active = find_active_model()
+        building = EmbeddingModel.objects.filter(state=EmbeddingModel.State.BUILDING)
+        is_chosen = building.filter(name=get_embedder_name()).exists()
     except DatabaseError:  # before the first migration
         return []
-    if active is None or active.name == get_embedder_name():
+    if active is None or is_chosen or active.name == get_embedder_name():  # workers make a chosen one the active one
         return []
     message = f"EMBEDDING_MODEL selects {get_embedder_name()}, but the stored vectors are of {active.name}."
     hint = f"Search uses {active.name} until you run `manage.py reembed`."

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import structlog
 from celery import shared_task
 from django.utils import timezone
 
+from apps.core.errors import ModelUnavailable
 from apps.memory import archive, life_cycle
 from apps.memory.embeddings import retention
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.embeddings.indexing import index_large_collections as put_into_index
 from apps.memory.embeddings.reembedding import continue_reembedding
+
+logger = structlog.get_logger(__name__)
 
 SECONDS_AT_ONCE = 20.0
 """How long changing the embedding model keeps a worker before what waits gets its turn."""
@@ -30,7 +34,11 @@ def embed_memories() -> int:
 @shared_task
 def change_embedding_model() -> bool:
     """Go on with the change to another embedding model that was decided in the panel (V2); again while some is left."""
-    is_left = continue_reembedding(seconds=SECONDS_AT_ONCE)
+    try:
+        is_left = continue_reembedding(seconds=SECONDS_AT_ONCE)
+    except ModelUnavailable as error:
+        logger.warning("embedding_model_not_changed", reason=error.fields.get("reason"), detail=error.message)
+        return False
     if is_left:
         change_embedding_model.delay()
     return is_left

@@ -10,7 +10,7 @@ from django.db import connection
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import remove_server, save_server, set_default
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, NotFound
-from apps.core.llm.client import choose_chat_model, get_chat_model
+from apps.core.llm.client import ChosenModel, choose_chat_model, get_chat_model
 from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.openai import OpenAIChatModel
 from apps.offline.model import OfflineModel
@@ -69,6 +69,8 @@ def test_what_a_client_names_goes_first_and_may_be_unknown_here() -> None:
     chosen = choose_chat_model(asked="three", preferred="two")
     assert (chosen.model.name, chosen.other, chosen.name) == ("one", "three", "three")
     assert choose_chat_model(asked="one").other == ""
+    set_default(kind="chat", model_id=None)
+    assert choose_chat_model(asked="three") == ChosenModel(get_chat_model())  # the rules have one name
 
 
 def test_two_servers_may_have_a_model_of_one_name() -> None:

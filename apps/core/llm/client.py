@@ -53,7 +53,8 @@ def choose_chat_model(*, asked: str = "", preferred: str = "") -> ChosenModel:
         if name == asked:
             break
     default = _connect(found[DEFAULT]) if DEFAULT in found else get_environment_model()
-    return ChosenModel(default, other=asked if asked != default.name else "")
+    has_others = hasattr(default, "relay")  # without a server every name stands for the model there is
+    return ChosenModel(default, other=asked if has_others and asked != default.name else "")
 
 
 def get_environment_model() -> ChatModel:

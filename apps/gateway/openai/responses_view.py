@@ -154,7 +154,7 @@ async def _answer_turn(
     run = services.start_turn(opening)
     turn = await run.opened()
     headers = {SESSION_HEADER: str(turn.session_id)} if given.stored else {}
-    builder = _begin(given, key=key, model=turn.chosen.name)
+    builder = _begin(given, key=key, model=(turn.client.model if turn.client else "") or turn.chosen.name)
     if not given.stream:
         return Response(await _collect(_build(run.events(), run, turn, builder, user=user)), headers=headers)
     first, events = await peek(run.events())
@@ -221,7 +221,7 @@ async def _answer_plainly(given: ResponseRequest, chat: ChatRequest) -> HttpResp
     """Pass a request on that is no conversation: nothing is recalled, stored or learned."""
     chosen = await in_database(choose_chat_model, asked=chat.body["model"])
     answer = relay(chosen.model, {**chat.relayed_body, "model": chosen.other})
-    builder = _begin(given, key=uuid.uuid4(), model=chosen.name)
+    builder = _begin(given, key=uuid.uuid4(), model=chat.body["model"] or chosen.name)
     first = await anext(answer)  # a refusal has a status of its own
 
     async def build() -> AsyncIterator[Event]:

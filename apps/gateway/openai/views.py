@@ -160,7 +160,8 @@ async def _encode_relayed(events: AsyncIterator[TurnEvent]) -> AsyncIterator[byt
 
 def _begin(turn: OpenTurn) -> Completion:
     name = secrets.token_hex(12) if turn.round is None else turn.round.message_id.hex
-    return Completion(id=f"chatcmpl-{name}", model=turn.chosen.name or DEFAULT_MODEL, created=int(time.time()))
+    model = (turn.client.model if turn.client else "") or turn.chosen.name or DEFAULT_MODEL
+    return Completion(id=f"chatcmpl-{name}", model=model, created=int(time.time()))
 
 
 def _name_session(turn: OpenTurn) -> str | None:

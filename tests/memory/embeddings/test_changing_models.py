@@ -11,6 +11,7 @@ from apps.accounts.models import User
 from apps.connections.models import ConnectedModel, ModelServer
 from apps.connections.services import save_server, set_default
 from apps.core.errors import Conflict, ModelUnavailable
+from apps.memory.checks import check_active_model
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.embeddings.reembedding import begin_reembedding, continue_reembedding, hold_reembedding, reembed
 from apps.memory.models import ConversationEmbedding, EmbeddingModel, LongTermEmbedding
@@ -78,6 +79,16 @@ def test_a_model_that_does_not_answer_is_asked_again_later(chosen: ScriptedModel
     assert models() == {LOCAL: "active", CHOSEN: "building"}
     assert finish(seconds=60) == 1
     assert models() == {CHOSEN: "active"}
+
+
+def test_the_task_ends_quietly_where_the_model_does_not_answer(chosen: ScriptedModel) -> None:
+    chosen.script_embeddings(refuse_with(401))
+    assert change_embedding_model() is False
+    assert models() == {LOCAL: "active", CHOSEN: "building"}
+
+
+def test_a_change_under_way_is_no_finding_of_the_checks(chosen: ScriptedModel) -> None:
+    assert check_active_model(databases=["default"]) == []
 
 
 @pytest.mark.django_db(transaction=True)

@@ -76,6 +76,10 @@ class OpenAIEmbedder:
         parts = urlsplit(self._base_url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
+    def close(self) -> None:
+        """Close the connections; for who asks once."""
+        self._client.close()
+
     def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
         """Return a vector for each text; see `Embedder.embed`."""
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
