@@ -42,7 +42,12 @@ def list_violations(chat: ChatPage) -> list[str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"language": "en-US", "dark": True}, {"size": (390, 844)}, {"language": "en-US", "size": (390, 844)}],
+    [
+        {},
+        pytest.param({"language": "en-US", "dark": True}, marks=pytest.mark.long),
+        pytest.param({"size": (390, 844)}, marks=pytest.mark.long),
+        {"language": "en-US", "size": (390, 844)},
+    ],
     ids=["zh", "en-dark", "zh-phone", "en-phone"],
 )
 def test_files_are_attached_and_read_by_the_model(

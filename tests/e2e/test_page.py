@@ -169,6 +169,7 @@ def test_the_page_is_usable_with_the_keyboard(chat: ChatPage) -> None:
     expect(chat.page.locator("#title")).to_have_text("第一行 第二行")
     expect(chat.draft).to_be_focused()
 
+    chat.page.keyboard.press("Tab")  # attach files
     chat.page.keyboard.press("Tab")
     chat.page.keyboard.press("Enter")
     dialog = chat.page.get_by_role("dialog", name="填写表单")
