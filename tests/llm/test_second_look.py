@@ -34,6 +34,7 @@ STAYS = (
 """What is remembered and what the person said since: in the first half of the pairs it ends the memory."""
 
 
+@pytest.mark.django_db
 def test_how_often_it_is_right(llama_url: str, settings: Any) -> None:
     settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = llama_url, "", ""
     pairs = [*ENDS, *STAYS]
