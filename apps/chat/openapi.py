@@ -305,8 +305,8 @@ OPERATIONS = {
         parameters=[
             query(
                 "q",
-                "What to search for.",
-                {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_SEARCH_CHARS},
+                f"What to search for, at most {MAX_SEARCH_CHARS:,} characters.",
+                {"type": "string", "pattern": NOT_BLANK},
                 required=True,
             ),
             query(

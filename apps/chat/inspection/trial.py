@@ -19,7 +19,7 @@ from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import get_session, get_window
 from apps.conversations.types import Window
-from apps.core.llm.client import ChosenModel, choose_chat_model
+from apps.core.llm.client import choose_chat_model
 from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory
 from apps.memory.working.types import Variables
 
@@ -28,8 +28,8 @@ from apps.memory.working.types import Variables
 class Stage:
     """Where a message would be said. `session_id` None: in a session that does not exist yet.
 
-    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `chosen`: the model that
-    answers there. `said`: what was said there before, oldest first.
+    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `model`: what the session
+    is set to. `said`: what was said there before, oldest first.
     """
 
     session_id: uuid.UUID | None
@@ -38,7 +38,7 @@ class Stage:
     strategy: ReplyStrategy | None
     working: WorkingMemorySnapshot | None
     recalls: bool
-    chosen: ChosenModel
+    model: str
     said: Sequence[str] = ()
 
 
@@ -66,7 +66,7 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
         strategy=strategy,
         working=working,
         recalls=recalls,
-        chosen=choose_chat_model(preferred=model),
+        model=model,
         said=said,
     )
 
@@ -109,6 +109,6 @@ def try_context(
             strategy=stage.strategy,
             reads=stage.recalls,
             writes=stage.recalls,
-            chosen=stage.chosen,
+            chosen=choose_chat_model(preferred=stage.model) if settings.enable_agentic_search else None,
         ),
     )

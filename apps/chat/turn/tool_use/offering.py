@@ -15,15 +15,15 @@ WRITING = (CREATE_CONTEXT, UPDATE_CONTEXT)
 
 
 def offer_tools(
-    *, settings: MemorySettings, strategy: ReplyStrategy | None, reads: bool, writes: bool, chosen: ChosenModel
+    *, settings: MemorySettings, strategy: ReplyStrategy | None, reads: bool, writes: bool, chosen: ChosenModel | None
 ) -> tuple[str, ...]:
     """Return the names of the tools that the model may call.
 
     `reads`: whether anything remembered may be read (not in a temporary session, C7); `writes`: whether the turn leaves
     anything behind. None in plain chat (E6), none for a model that calls no tools, and no search under a strategy that
-    wants no memories (E2).
+    wants no memories (E2). `chosen`: the model that answers; None offers it none.
     """
-    if not settings.enable_agentic_search or strategy is None or not reads:
+    if chosen is None or not settings.enable_agentic_search or strategy is None or not reads:
         return ()
     calling = as_tool_calling(chosen.model)
     if calling is None or not calling.takes_tools(chosen.other):
