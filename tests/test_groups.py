@@ -49,3 +49,12 @@ def test_a_group_ends_with_its_first_command_that_fails(
     group.wait()
     assert group.status == status
     assert capfd.readouterr().out == "some | ran\n" * runs
+
+
+@pytest.mark.parametrize(("status", "again"), [(0, ""), (1, "some | its last lines again:\nsome | FAILED here\n")])
+def test_a_failure_is_told_again_at_the_end(capfd: pytest.CaptureFixture[str], status: int, again: str) -> None:
+    group = Group("some", [[sys.executable, "-c", f"print('FAILED here'); exit({status})"]])
+    group.wait()
+    capfd.readouterr()
+    group.repeat_failure()
+    assert capfd.readouterr().out == again

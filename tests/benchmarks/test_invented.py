@@ -27,6 +27,7 @@ def test_a_sentence_depends_on_its_number_alone() -> None:
     assert len({make_sentence(number) for number in range(2_000)}) > 1_900
 
 
+@pytest.mark.long
 def test_words_become_rare_as_in_real_text() -> None:
     draw = random.Random(1)
     counts = Counter(draw_word([str(rank) for rank in range(1, 1_001)], draw) for _ in range(50_000))

@@ -22,6 +22,7 @@ class ChatPage:
         self.send_button = page.locator("#send")
         self.messages = page.locator("article.message")
         self.replies = page.locator("article.assistant")
+        self.stored_replies = page.locator("article.assistant[data-status=complete]")
         self.said = page.locator("article.user")
         self.sessions = page.locator("#sessions li")
         self.details = page.locator("#details")
@@ -34,11 +35,10 @@ class ChatPage:
 
     def say(self, text: str) -> Locator:
         """Send, wait until the reply is stored, and return its text."""
-        stored = self.page.locator("article.assistant[data-status=complete]")
-        before = stored.count()
+        before = self.stored_replies.count()
         self.send(text)
-        expect(stored).to_have_count(before + 1)
-        return stored.last.locator(".markdown")
+        expect(self.stored_replies).to_have_count(before + 1)
+        return self.stored_replies.last.locator(".markdown")
 
     def section(self, name: str) -> Locator:
         """A section of the panel beside the conversation."""

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pytest
 from django.conf import settings as django_settings
@@ -22,6 +24,7 @@ from tests.support.scripted_model import ScriptedModel
 
 PASSWORD = "correct horse battery staple"
 SCREENSHOTS = Path(".test-output/screenshots")
+_WITHOUT = SimpleNamespace(params={})
 _failed = pytest.StashKey[bool]()
 TIMEOUT_MS = 20_000  # of one expectation; ordinarily they are met at once, on a busy machine later
 CHROMIUM_FLAGS = (
@@ -33,11 +36,24 @@ CHROMIUM_FLAGS = (
 )
 
 
+LOOKS = {"look", "options", "language", "size", "dark"}
+"""Parameters that say how a page is looked at. Of the looks of a test the quick run takes one, which depends on the
+test's name, so that every run sees every look somewhere; the others are long."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
+    variants: dict[str, list[pytest.Item]] = {}
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+            if LOOKS & getattr(item, "callspec", _WITHOUT).params.keys():
+                variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, looks in variants.items():
+        looks.sort(key=lambda item: item.nodeid)
+        del looks[crc32(test.encode()) % len(looks)]
+        for item in looks:
+            item.add_marker(pytest.mark.long)
 
 
 def keeps_pictures(config: pytest.Config) -> bool:

@@ -44,8 +44,8 @@ def list_violations(chat: ChatPage) -> list[str]:
     "options",
     [
         {},
-        pytest.param({"language": "en-US", "dark": True}, marks=pytest.mark.long),
-        pytest.param({"size": (390, 844)}, marks=pytest.mark.long),
+        {"language": "en-US", "dark": True},
+        {"size": (390, 844)},
         {"language": "en-US", "size": (390, 844)},
     ],
     ids=["zh", "en-dark", "zh-phone", "en-phone"],

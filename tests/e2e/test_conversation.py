@@ -105,6 +105,7 @@ def test_a_message_that_got_no_reply_says_why_and_can_be_tried_again(chat: ChatP
 
     expect(chat.replies.locator(".markdown")).to_have_text("我在。")
     expect(failure).to_have_count(0)
+    expect(chat.stored_replies).to_have_count(1)
     assert [(m.role, m.status) for m in Message.objects.order_by("position")] == [
         ("user", "complete"),
         ("assistant", "complete"),

@@ -16,7 +16,7 @@ from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from tests.e2e.chat_page import ChatPage
 from tests.e2e.panel.conftest import list_violations
 
-LANGUAGES = pytest.mark.parametrize("language", ["zh-CN", pytest.param("en-GB", marks=pytest.mark.long)])
+LANGUAGES = pytest.mark.parametrize("language", ["zh-CN", "en-GB"])
 LOOKS = pytest.mark.parametrize(
     ("language", "size", "dark"), [("zh-CN", (1440, 900), False), ("en-GB", (390, 780), True)], ids=["zh", "en-phone"]
 )

@@ -132,9 +132,9 @@ def test_a_file_that_cannot_be_imported_is_told_in_the_pages_language(chat: Chat
 @pytest.mark.parametrize(
     ("language", "size", "dark"),
     [
-        pytest.param("en-GB", (1280, 800), False, marks=pytest.mark.long, id="english"),
+        pytest.param("en-GB", (1280, 800), False, id="english"),
         pytest.param("zh-CN", (1280, 800), True, id="dark"),
-        pytest.param("zh-CN", (390, 844), False, marks=pytest.mark.long, id="phone"),
+        pytest.param("zh-CN", (390, 844), False, id="phone"),
         pytest.param("en-GB", (390, 844), True, id="dark-phone"),
     ],
 )

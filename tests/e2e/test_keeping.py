@@ -21,8 +21,8 @@ from tests.e2e.panel.conftest import list_violations
 
 LOOKS = [
     {"language": "zh-CN"},
-    pytest.param({"language": "en-US", "dark": True}, marks=pytest.mark.long),
-    pytest.param({"language": "zh-CN", "dark": True, "size": (390, 844)}, marks=pytest.mark.long),
+    {"language": "en-US", "dark": True},
+    {"language": "zh-CN", "dark": True, "size": (390, 844)},
     {"language": "en-US", "size": (390, 844)},
 ]
 

@@ -158,6 +158,7 @@ def test_a_form_is_kept_and_answered(chat: ChatPage) -> None:
     form.get_by_role("button", name="提交").click()
 
     expect(chat.replies.locator(".markdown")).to_contain_text("北京")
+    expect(chat.stored_replies).to_have_count(1)
     expect(form).to_be_hidden()
     expect(chat.said).to_have_count(0)
     expect(chat.section("working-memory").locator(".kept-form")).to_contain_text("行程安排")
@@ -180,6 +181,7 @@ def test_a_form_of_ones_own(chat: ChatPage) -> None:
     form.locator(".name").nth(1).fill("坐高")
     form.get_by_role("button", name="提交").click()
     expect(chat.replies.locator(".markdown")).to_contain_text("170")
+    expect(chat.stored_replies).to_have_count(1)
     fields = WorkingMemory.objects.get().context_variables["hitl_体检"]["fields"]
     assert fields == {"身高": "170", "坐高": "171"}
 

@@ -39,6 +39,7 @@ def read(page: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page)))
 
 
+@pytest.mark.long
 def test_no_page_shows_json_or_an_id(alice: ApiClient, model: ScriptedModel) -> None:
     everything = Everything(alice, model)
     value = {"深": ["红色"], "b": {"c": None}}

@@ -3,7 +3,8 @@
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
 disturb other tests. Beside each other they use the time in which one of them waits; a browser is installed meanwhile.
 The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
-group's name before them. The exit status is 1 if any group failed.
+group's name before them; what a group that failed printed of its failures is repeated at the end, where a reader and a
+log that keeps only its end find it. The exit status is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
 
 RESULTS = Path(".test-output/spec")
@@ -26,6 +28,10 @@ GROUPS = ("e2e", "llm", "unit")
 
 NAMED_GROUPS = (*GROUPS, "clients")
 """All groups: also the one whose tests install other people's programs."""
+
+
+REPEATED_LINES = 150
+"""How much of the end of a group that failed is printed again; pytest's list of failures stands last in it."""
 
 
 def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
@@ -52,6 +58,7 @@ class Group:
         self.name = name
         self.status = 1
         self.seconds = 0.0
+        self.last_lines: deque[str] = deque(maxlen=REPEATED_LINES)
         self._commands = commands
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -59,6 +66,13 @@ class Group:
     def wait(self) -> None:
         """Return when it has ended."""
         self._thread.join()
+
+    def repeat_failure(self) -> None:
+        """Print the last lines again if it failed."""
+        if self.status:
+            print(f"{self.name:>4} | its last lines again:")
+            for line in self.last_lines:
+                print(f"{self.name:>4} | {line}", end="")
 
     def _run(self) -> None:
         started = time.monotonic()
@@ -72,6 +86,7 @@ class Group:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with subprocess.Popen(command, text=True, errors="replace", **pipes) as process:  # type: ignore[call-overload]
             for line in process.stdout:
+                self.last_lines.append(line)
                 print(f"{self.name:>4} | {line}", end="", flush=True)
         return process.returncode
 
@@ -86,6 +101,9 @@ def main() -> None:
     groups = [Group(name, list_commands(name, long=options.long, workers=options.workers)) for name in names]
     for group in groups:
         group.wait()
+    if len(groups) > 1:
+        for group in groups:
+            group.repeat_failure()
     for group in groups:
         outcome = "passed" if group.status == 0 else "FAILED"
         print(f"{group.name:>4} | {outcome} in {group.seconds:.0f} s")

@@ -39,17 +39,6 @@ LOOKS = {
 """Options of `open_panel`."""
 
 
-SELDOM = {"en", "dark"}
-"""Looks that only the long tests take; `night` has some of both in every run."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        call = getattr(item, "callspec", None)
-        if call is not None and call.params.get("look") in SELDOM:
-            item.add_marker(pytest.mark.long)
-
-
 @pytest.fixture(params=["zh", "dark", "phone"])
 def look(request: pytest.FixtureRequest) -> dict[str, Any]:
     """How a page is looked at: ``open_panel(user, path, **look)``. Whoever asks for it is run with each of these;

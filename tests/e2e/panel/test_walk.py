@@ -1,8 +1,6 @@
 """Every page of the menu, those that belong to it, and a row of each, in both languages, for staff and for somebody
 else, with text that means harm in every field: it is shown as text, axe finds nothing serious, nothing scrolls
-sideways.
-
-Every run walks through the Chinese pages of somebody; only the long ones walk in English, and as staff.
+sideways. The walks are long tests; every run looks at each page in the test of what it does.
 """
 
 from __future__ import annotations
@@ -84,16 +82,9 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
     return problems
 
 
-@pytest.mark.parametrize(
-    ("look", "who"),
-    [
-        ("zh", "mei"),
-        pytest.param("en", "mei", marks=pytest.mark.long),
-        pytest.param("zh", "staff", marks=pytest.mark.long),
-        pytest.param("en", "staff", marks=pytest.mark.long),
-    ],
-    indirect=["look"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("look", ["zh", "en"], indirect=True)
+@pytest.mark.parametrize("who", ["mei", "staff"])
 def test_every_page(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],
