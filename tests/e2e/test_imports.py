@@ -82,6 +82,7 @@ def test_a_file_is_looked_through_imported_and_undone(chat: ChatPage, mei: User)
     assert not AtomicMemory.objects.filter(user=mei).exists()
 
 
+@pytest.mark.long
 def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: ChatPage) -> None:
     conversations = []
     for number in range(60):

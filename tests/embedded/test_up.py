@@ -257,6 +257,7 @@ def test_a_host_that_is_none_of_ours_is_refused(data_folder: Path, host: str) ->
     assert [path.name for path in data_folder.iterdir()] == ["run"]
 
 
+@pytest.mark.long
 def test_a_command_alone_starts_servers_and_stops_them(tmp_path: Path) -> None:
     result = run_command(tmp_path, "showmigrations", "sessions")
     assert (result.returncode, result.stdout) == (0, "sessions\n [ ] 0001_initial\n"), result.stderr

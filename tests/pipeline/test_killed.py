@@ -1,7 +1,6 @@
 """Workers, broker and database die in the middle of background work: nothing is lost, and nothing is done twice.
 
-One killed worker stands for them all in every run; only the long ones see a lease run out, two workers of one name, a
-killed child, and the broker and the database end.
+All of them are long tests; in every run a web process is killed (`tests/chat/turn/test_killed.py`).
 """
 
 from __future__ import annotations
@@ -167,7 +166,8 @@ def assert_done_once() -> None:
 KINDS = ("extraction", "embedding", "conversation_summary")
 
 
-@pytest.mark.parametrize("kinds", [KINDS[:1], pytest.param(KINDS, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kinds", [KINDS[:1], KINDS])
 def test_a_worker_killed_in_the_middle_of_each_kind_of_work_goes_on_as_soon_as_it_is_back(
     scripted_model: ScriptedModel, log: Path, kinds: tuple[str, ...]
 ):

@@ -18,6 +18,7 @@ from apps.memory.services import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
+from tests.support.spreading import take_one_in
 
 WHOLE = answer("这是一段足够长的回答，会在中间断掉。")
 HALF = WHOLE[: WHOLE.index("会在")]
@@ -38,7 +39,7 @@ FAILURES: dict[str, Behaviour] = {
 
 
 @pytest.mark.spec("C6")
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("failure", take_one_in(3, FAILURES))
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     alice: ApiClient, model: ScriptedModel, failure: str, stream: bool

@@ -98,6 +98,7 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
     expect(row.locator(".memory__value")).to_have_text("peanuts")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1", "M3")
 def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
     tea = remember(mei, "tea", "green")

@@ -21,6 +21,7 @@ from apps.memory.retrieval.explain.types import Arm, Asked, RecallExplanation
 from apps.memory.retrieval.recall import recall_memories
 from apps.memory.services import create_memory
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
+from tests.support.spreading import take_one_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M6")]
 
@@ -78,7 +79,9 @@ def memories(user: User) -> None:
 
 
 @pytest.mark.usefixtures("memories")
-@pytest.mark.parametrize("message", ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
+@pytest.mark.parametrize(
+    "message", take_one_in(3, ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
+)
 @pytest.mark.parametrize("has_vector", [True, False])
 @pytest.mark.parametrize(
     "settings",
