@@ -33,6 +33,7 @@ export class Conversation extends EventTarget {
   #figures = new Map(); // by the ID of the reply
   #files = new Map(); // what was attached, by the ID of the message; of null what was not sent yet
   #creating = null;
+  #choosing = null; // the choice of a model on its way to the server
   #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
   /** `session`: as the API gives it, or null for one that is created with its first message. */
@@ -191,14 +192,25 @@ export class Conversation extends EventTarget {
   async setModel(name) {
     const before = this.model;
     this.model = name;
+    this.#choosing = this.#storeModel(name);
     try {
-      if (this.session) this.session = await api.updateSession(this.id, { model: name });
+      await this.#choosing;
     } catch (error) {
       this.model = before;
       throw error;
     } finally {
       this.#emit("session");
     }
+  }
+
+  /** What is said after a choice is for the model chosen. Whoever chose has been told of a failure. */
+  async #settleChoice() {
+    await this.#choosing?.catch(() => {});
+  }
+
+  async #storeModel(name) {
+    await this.#creating; // with the model before
+    if (this.session) this.session = await api.updateSession(this.id, { model: name });
   }
 
   /** Whether this is the newest reply, and nothing is on its way. */
@@ -381,6 +393,7 @@ export class Conversation extends EventTarget {
   async #follow(row, events) {
     const reply = this.#addReply(row);
     let started = false;
+    await this.#settleChoice();
     try {
       for await (const { name, data } of events) {
         if (name === "start") {
@@ -408,6 +421,7 @@ export class Conversation extends EventTarget {
 
   async #sendForm(row) {
     const reply = this.#addReply(row);
+    await this.#settleChoice();
     try {
       const turn = await api.submitForm(this.id, row.form, row.key);
       assignMessage(reply, turn.assistant_message);

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from apps.accounts.models import User
 from apps.connections.services import save_server
@@ -72,9 +72,16 @@ def test_an_administrator_connects_a_model_and_chats(
     expect(picker).to_have_value("beta")
     page.reload()
     expect(picker).to_have_value("beta")
+    held: list[Route] = []
+    page.route(
+        "**/chat/sessions/*", lambda route: held.append(route) if route.request.method == "PATCH" else route.continue_()
+    )
     picker.select_option(index=0)
-    page.locator("#draft").fill("还在吗")
+    page.locator("#draft").fill("还在吗")  # sent while the choice is still on its way
     page.locator("#draft").press("Enter")
+    expect(page.locator("article.user")).to_have_count(2)
+    assert len(scripted_model.chat_requests) == 1
+    held[0].continue_()
     expect(page.locator("article.assistant[data-status=complete]")).to_have_count(2)
     assert [request.body["model"] for request in scripted_model.chat_requests[-1:]] == ["alpha"]
     page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
