@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.chat.types import UNKNOWN
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import share_owner
 
 MAX_MODEL_CHARS = 200
 """Of a model's name; some servers name a whole path, whose end goes unrecorded."""
@@ -75,9 +76,16 @@ class Edit(models.Model):
     """
 
     message = models.OneToOneField(
-        Message, verbose_name=_("message"), primary_key=True, on_delete=models.CASCADE, related_name="edit"
+        Message,
+        verbose_name=_("message"),
+        primary_key=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="edit",
     )
-    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="edits")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="edits"
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="edits"
     )
@@ -90,6 +98,7 @@ class Edit(models.Model):
         verbose_name = _("edit")
         verbose_name_plural = _("edits")
         ordering = ["-created_at"]
+        constraints = share_owner("message_edit", "message", "session")
 
     def __str__(self) -> str:
         return str(self.message_id)
@@ -108,12 +117,25 @@ class Turn(models.Model):
     """
 
     assistant_message = models.OneToOneField(
-        Message, verbose_name=_("reply"), primary_key=True, on_delete=models.CASCADE, related_name="turn"
+        Message,
+        verbose_name=_("reply"),
+        primary_key=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="turn",
     )
     user_message = models.OneToOneField(
-        Message, verbose_name=_("message"), null=True, blank=True, on_delete=models.CASCADE, related_name="answered_in"
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="answered_in",
     )
-    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="turns")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="turns"
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="turns"
     )
@@ -134,6 +156,7 @@ class Turn(models.Model):
         verbose_name = _("turn")
         verbose_name_plural = _("turns")
         ordering = ["-created_at"]
+        constraints = share_owner("turn", "assistant_message", "user_message", "session")
         indexes = [
             models.Index(fields=["user", "-created_at", "-assistant_message"], name="turn_newest"),
             # Which turns used a memory: memories_used @> [{"id": …}].

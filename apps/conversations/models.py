@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.types import MAX_MODEL_CHARS
+from apps.core.same_owner import has_owner, share_owner
 
 
 class Session(models.Model):
@@ -40,6 +41,7 @@ class Session(models.Model):
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
         ordering = ["-last_active_at", "-id"]
+        constraints = [has_owner("chat_session")]
         indexes = [
             models.Index(fields=["user", "-last_active_at", "-id"], name="session_user_active"),
             models.Index(fields=["last_active_at"], name="session_temporary", condition=models.Q(temporary=True)),
@@ -74,7 +76,9 @@ class Message(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="messages"
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="messages"
     )
@@ -86,10 +90,22 @@ class Message(models.Model):
     status = models.CharField(_("status"), max_length=10, choices=MessageStatus.choices, default=MessageStatus.COMPLETE)
     position = models.PositiveIntegerField(_("position"), editable=False)
     reply_to = models.ForeignKey(
-        "self", verbose_name=_("reply to"), null=True, blank=True, on_delete=models.CASCADE, related_name="replies"
+        "self",
+        verbose_name=_("reply to"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="replies",
     )
     summarized_by = models.ForeignKey(
-        "self", verbose_name=_("summarised by"), null=True, blank=True, on_delete=models.SET_NULL, related_name="covers"
+        "self",
+        verbose_name=_("summarised by"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.SET_NULL,
+        related_name="covers",
     )
     idempotency_key = models.CharField(max_length=255, null=True, blank=True, editable=False)  # noqa: DJ001
     attempt = models.PositiveIntegerField(default=1, editable=False)
@@ -103,6 +119,8 @@ class Message(models.Model):
         verbose_name_plural = _("messages")
         ordering = ["session", "position"]
         constraints = [
+            has_owner("conversation"),
+            *share_owner("conversation", "session", "reply_to", "summarized_by"),
             models.UniqueConstraint(fields=["session", "position"], name="message_position_unique"),
             models.UniqueConstraint(
                 fields=["session", "idempotency_key"],
@@ -140,13 +158,14 @@ class Attachment(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="attachments"
     )
     session = models.ForeignKey(
-        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="attachments"
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="attachments"
     )
     message = models.ForeignKey(
         Message,
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="attachments",
     )
@@ -159,6 +178,7 @@ class Attachment(models.Model):
         verbose_name = _("attachment")
         verbose_name_plural = _("attachments")
         ordering = ["created_at", "id"]
+        constraints = share_owner("attachment", "session", "message")
 
     def __str__(self) -> str:
         return str(self.id)  # a name may say anything, and a log holds no text (R3)
@@ -194,8 +214,12 @@ class Work(models.Model):
         related_name="work",
         db_index=False,  # `work_place` begins with it
     )
-    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="work")
-    message = models.ForeignKey(Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="work")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="work"
+    )
+    message = models.ForeignKey(
+        Message, verbose_name=_("message"), db_constraint=False, on_delete=models.CASCADE, related_name="work"
+    )
     recorded = models.BooleanField(
         _("recorded only"),
         default=False,
@@ -220,7 +244,10 @@ class Work(models.Model):
         verbose_name = _("background work")
         verbose_name_plural = _("background work")
         ordering = ["id"]
-        constraints = [models.UniqueConstraint(fields=["kind", "message"], name="work_once")]
+        constraints = [
+            *share_owner("work", "session", "message"),
+            models.UniqueConstraint(fields=["kind", "message"], name="work_once"),
+        ]
         indexes = [
             models.Index(
                 fields=["kind", "place", "due_at", "id"],
@@ -239,7 +266,9 @@ class Work(models.Model):
 class Recording(models.Model):
     """An idempotency key under which messages were recorded in a session (C9), and what was recorded under it."""
 
-    session = models.ForeignKey(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="recordings")
+    session = models.ForeignKey(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="recordings"
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="recordings"
     )
@@ -251,7 +280,10 @@ class Recording(models.Model):
         db_table = "recording"
         verbose_name = _("import record")
         verbose_name_plural = _("import records")
-        constraints = [models.UniqueConstraint(fields=["session", "idempotency_key"], name="recording_once")]
+        constraints = [
+            *share_owner("recording", "session"),
+            models.UniqueConstraint(fields=["session", "idempotency_key"], name="recording_once"),
+        ]
 
     def __str__(self) -> str:
         return str(self.pk)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import has_owner, share_owner
 from apps.gateway.imports.types import Format
 
 PART_BYTES = 1024 * 1024
@@ -33,7 +34,11 @@ class StoredResponse(models.Model):
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="stored_responses"
     )
     message = models.ForeignKey(
-        Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="stored_responses"
+        Message,
+        verbose_name=_("message"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="stored_responses",
     )
     previous = models.UUIDField(null=True, editable=False)
     exchange = models.JSONField(default=list, editable=False)
@@ -46,6 +51,7 @@ class StoredResponse(models.Model):
         verbose_name = _("stored response")
         verbose_name_plural = _("stored responses")
         ordering = ["created_at", "id"]
+        constraints = share_owner("stored_response", "message")
 
     def __str__(self) -> str:
         return str(self.id)
@@ -124,6 +130,7 @@ class PastImport(models.Model):
         verbose_name = _("import")
         verbose_name_plural = _("imports")
         ordering = ["-created_at", "-id"]
+        constraints = [has_owner("past_import")]
         indexes = [
             models.Index(fields=["user", "-created_at", "-id"], name="past_import_list"),
             models.Index(
@@ -140,7 +147,7 @@ class PastImport(models.Model):
 class ImportPart(models.Model):
     """A piece of the file of an import, kept until it has been read."""
 
-    past_import = models.ForeignKey(PastImport, on_delete=models.CASCADE, related_name="parts")
+    past_import = models.ForeignKey(PastImport, db_constraint=False, on_delete=models.CASCADE, related_name="parts")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="import_parts")
     number = models.PositiveIntegerField()
     data = models.BinaryField()
@@ -149,7 +156,10 @@ class ImportPart(models.Model):
         db_table = "past_import_part"
         verbose_name = _("part of an imported file")
         verbose_name_plural = _("parts of imported files")
-        constraints = [models.UniqueConstraint(fields=["past_import", "number"], name="past_import_part_unique")]
+        constraints = [
+            *share_owner("past_import_part", "past_import"),
+            models.UniqueConstraint(fields=["past_import", "number"], name="past_import_part_unique"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.past_import_id} {self.number}"
@@ -174,7 +184,7 @@ class ImportItem(models.Model):
         FAILED = "failed", _("failed")
 
     past_import = models.ForeignKey(
-        PastImport, verbose_name=_("import"), on_delete=models.CASCADE, related_name="items"
+        PastImport, verbose_name=_("import"), db_constraint=False, on_delete=models.CASCADE, related_name="items"
     )
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="import_items")
     number = models.PositiveIntegerField(_("number"))
@@ -186,7 +196,13 @@ class ImportItem(models.Model):
     count = models.PositiveIntegerField(_("count"), default=0)
     payload = models.JSONField(encoder=ReadableJSONEncoder, null=True, editable=False)
     session = models.ForeignKey(
-        Session, verbose_name=_("session"), null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        Session,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.SET_NULL,
+        related_name="+",
     )
     made_session = models.BooleanField(default=False, editable=False)
     memory_id = models.UUIDField(_("memory"), null=True, blank=True, editable=False)
@@ -196,7 +212,10 @@ class ImportItem(models.Model):
         verbose_name = _("imported item")
         verbose_name_plural = _("imported items")
         ordering = ["past_import", "number"]
-        constraints = [models.UniqueConstraint(fields=["past_import", "number"], name="past_import_item_unique")]
+        constraints = [
+            *share_owner("past_import_item", "past_import", "session"),
+            models.UniqueConstraint(fields=["past_import", "number"], name="past_import_item_unique"),
+        ]
         indexes = [
             models.Index(
                 fields=["past_import", "number"], name="past_import_item_waiting", condition=models.Q(state="waiting")

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import has_owner, share_owner
 
 
 class UserProfile(models.Model):
@@ -44,6 +45,7 @@ class UserProfile(models.Model):
         verbose_name = _("user profile")
         verbose_name_plural = _("user profiles")
         ordering = ["-updated_at"]
+        constraints = [has_owner("user_profile")]
 
     def __str__(self) -> str:
         return str(self.id)
@@ -53,7 +55,11 @@ class ProfileVersion(models.Model):
     """The document as it was in one version (U3), the newest included."""
 
     profile = models.ForeignKey(
-        UserProfile, verbose_name=_("user profile"), on_delete=models.CASCADE, related_name="versions"
+        UserProfile,
+        verbose_name=_("user profile"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="versions",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="profile_versions"
@@ -68,7 +74,10 @@ class ProfileVersion(models.Model):
         verbose_name = _("profile version")
         verbose_name_plural = _("profile versions")
         ordering = ["-version"]
-        constraints = [models.UniqueConstraint(fields=["profile", "version"], name="profile_version_unique")]
+        constraints = [
+            *share_owner("profile_version", "profile"),
+            models.UniqueConstraint(fields=["profile", "version"], name="profile_version_unique"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.profile_id} {self.version}"
@@ -94,6 +103,7 @@ class ProfileProposal(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="profile_proposals",
     )
@@ -104,6 +114,7 @@ class ProfileProposal(models.Model):
         verbose_name = _("profile proposal")
         verbose_name_plural = _("profile proposals")
         ordering = ["-created_at", "-id"]
+        constraints = share_owner("profile_proposal", "message")
         indexes = [models.Index(fields=["user", "status"], name="profile_proposal_user")]
 
     def __str__(self) -> str:

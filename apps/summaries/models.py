@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Session
+from apps.core.same_owner import share_owner
 
 
 class SessionSummary(models.Model):
@@ -24,7 +25,9 @@ class SessionSummary(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="session_summaries"
     )
-    session = models.OneToOneField(Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="summary")
+    session = models.OneToOneField(
+        Session, verbose_name=_("session"), db_constraint=False, on_delete=models.CASCADE, related_name="summary"
+    )
     title = models.CharField(_("title"), max_length=200)
     snippet = models.TextField(_("snippet"))
     covered_until = models.PositiveIntegerField(default=0, editable=False)
@@ -38,6 +41,7 @@ class SessionSummary(models.Model):
         verbose_name = _("session summary")
         verbose_name_plural = _("session summaries")
         ordering = ["-created_at", "-id"]
+        constraints = share_owner("session_summary", "session")
         indexes = [models.Index(fields=["user", "-created_at", "-id"], name="session_summary_newest")]
 
     def __str__(self) -> str:

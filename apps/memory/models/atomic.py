@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
+from apps.core.same_owner import has_owner, share_owner
 from apps.memory.models.long_term import Status
 
 
@@ -34,6 +35,7 @@ class AtomicMemory(models.Model):
         verbose_name=_("session"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="atomic_memories",
     )
@@ -42,6 +44,7 @@ class AtomicMemory(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="atomic_memories",
     )
@@ -59,6 +62,7 @@ class AtomicMemory(models.Model):
         verbose_name=_("superseded by"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="supersedes",
     )
@@ -67,6 +71,7 @@ class AtomicMemory(models.Model):
         verbose_name=_("remaining part of"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="remainders",
         editable=False,
@@ -84,6 +89,10 @@ class AtomicMemory(models.Model):
         verbose_name = _("atomic memory")
         verbose_name_plural = _("atomic memories")
         ordering = ["-create_time", "-id"]
+        constraints = [
+            has_owner("atomic_memory"),
+            *share_owner("atomic_memory", "session", "message", "superseded_by", "left_of"),
+        ]
         indexes = [
             models.Index(fields=["user", "status", "-create_time", "-id"], name="atomic_memory_list"),
             models.Index(

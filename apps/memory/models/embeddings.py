@@ -14,6 +14,7 @@ from pgvector.django import HalfVectorField, HnswIndex, VectorField
 
 from apps.conversations.models import Message, Role, Session
 from apps.core.llm.embedding.types import DIMENSIONS
+from apps.core.same_owner import share_owner
 from apps.memory.models.atomic import AtomicMemory
 from apps.memory.models.long_term import LongTermMemory
 
@@ -57,7 +58,11 @@ class ConversationEmbedding(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
-        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="conversation_embeddings"
+        Session,
+        verbose_name=_("session"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="conversation_embeddings",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -66,7 +71,11 @@ class ConversationEmbedding(models.Model):
         related_name="conversation_embeddings",
     )
     message = models.ForeignKey(
-        Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="conversation_embeddings"
+        Message,
+        verbose_name=_("message"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="conversation_embeddings",
     )
     part = models.PositiveSmallIntegerField(_("part"), default=0)
     content = models.TextField(_("content"))
@@ -84,6 +93,7 @@ class ConversationEmbedding(models.Model):
         verbose_name_plural = _("message embeddings")
         ordering = ["-created_at", "-id"]
         constraints = [
+            *share_owner("conversation_embeddings", "chat", "message"),
             models.UniqueConstraint(fields=["message", "model", "part"], name="conversation_embedding_once"),
         ]
         indexes = [
@@ -132,14 +142,17 @@ class AtomicEmbedding(MemoryEmbedding):
     """The vector of an atomic memory's content (A4)."""
 
     memory = models.ForeignKey(
-        AtomicMemory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"
+        AtomicMemory, verbose_name=_("memory"), db_constraint=False, on_delete=models.CASCADE, related_name="embeddings"
     )
 
     class Meta:
         db_table = "atomic_embedding"
         verbose_name = _("embedding of an atomic memory")
         verbose_name_plural = _("embeddings of atomic memories")
-        constraints = [models.UniqueConstraint(fields=["memory", "model"], name="atomic_embedding_once")]
+        constraints = [
+            *share_owner("atomic_embedding", "memory"),
+            models.UniqueConstraint(fields=["memory", "model"], name="atomic_embedding_once"),
+        ]
         indexes = [
             models.Index(fields=["user", "model", "in_index"], name="atomic_embedding_user"),
             HnswIndex(
@@ -159,14 +172,21 @@ class LongTermEmbedding(MemoryEmbedding):
     """The vector of a long-term memory's key and value (K9)."""
 
     memory = models.ForeignKey(
-        LongTermMemory, verbose_name=_("memory"), on_delete=models.CASCADE, related_name="embeddings"
+        LongTermMemory,
+        verbose_name=_("memory"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="embeddings",
     )
 
     class Meta:
         db_table = "long_term_embedding"
         verbose_name = _("embedding of a long-term memory")
         verbose_name_plural = _("embeddings of long-term memories")
-        constraints = [models.UniqueConstraint(fields=["memory", "model"], name="long_term_embedding_once")]
+        constraints = [
+            *share_owner("long_term_embedding", "memory"),
+            models.UniqueConstraint(fields=["memory", "model"], name="long_term_embedding_once"),
+        ]
         indexes = [
             models.Index(fields=["user", "model", "in_index"], name="long_term_embedding_user"),
             HnswIndex(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import share_owner
 
 
 class Change(models.Model):
@@ -73,10 +74,22 @@ class Change(models.Model):
     operation = models.UUIDField(_("operation"), default=uuid.uuid4)
     undone_by = models.UUIDField(_("undone by"), null=True, blank=True)
     session = models.ForeignKey(
-        Session, verbose_name=_("session"), null=True, blank=True, on_delete=models.CASCADE, related_name="changes"
+        Session,
+        verbose_name=_("session"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="changes",
     )
     message = models.ForeignKey(
-        Message, verbose_name=_("message"), null=True, blank=True, on_delete=models.SET_NULL, related_name="changes"
+        Message,
+        verbose_name=_("message"),
+        null=True,
+        blank=True,
+        db_constraint=False,
+        on_delete=models.SET_NULL,
+        related_name="changes",
     )
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
@@ -85,6 +98,7 @@ class Change(models.Model):
         verbose_name = _("change")
         verbose_name_plural = _("changes")
         ordering = ["-id"]
+        constraints = share_owner("memory_change", "session", "message")
         indexes = [
             models.Index(fields=["user", "-id"], name="memory_change_user"),
             models.Index(fields=["object_id", "-id"], name="memory_change_object"),

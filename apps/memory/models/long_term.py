@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import has_owner, share_owner
 from apps.memory.long_term.types import Mode
 
 
@@ -60,6 +61,7 @@ class LongTermMemory(models.Model):
         verbose_name=_("session"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="long_term_memories",
     )
@@ -68,6 +70,7 @@ class LongTermMemory(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="long_term_memories",
     )
@@ -94,6 +97,7 @@ class LongTermMemory(models.Model):
         verbose_name=_("superseded by"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="supersedes",
     )
@@ -113,6 +117,8 @@ class LongTermMemory(models.Model):
         verbose_name_plural = _("long-term memories")
         ordering = ["-created_at", "-id"]
         constraints = [
+            has_owner("long_term_memory"),
+            *share_owner("long_term_memory", "session", "message", "superseded_by"),
             models.UniqueConstraint(
                 fields=["user", "normalized_key"],
                 name="long_term_memory_one_active_per_key",

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
+from apps.core.same_owner import has_owner, share_owner
 
 
 class SharedContext(models.Model):
@@ -24,6 +25,7 @@ class SharedContext(models.Model):
         verbose_name=_("session"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="shared_contexts",
     )
@@ -32,6 +34,7 @@ class SharedContext(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="shared_contexts",
     )
@@ -45,6 +48,10 @@ class SharedContext(models.Model):
         verbose_name = _("shared context")
         verbose_name_plural = _("shared contexts")
         ordering = ["-created_at", "-id"]
+        constraints = [
+            has_owner("shared_context"),
+            *share_owner("shared_context", "session", "message"),
+        ]
         indexes = [
             models.Index(fields=["user", "-created_at", "-id"], name="shared_context_list"),
             models.Index(fields=["session"], name="shared_context_session"),
@@ -59,7 +66,11 @@ class ContextEntry(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     context = models.ForeignKey(
-        SharedContext, verbose_name=_("shared context"), on_delete=models.CASCADE, related_name="entries"
+        SharedContext,
+        verbose_name=_("shared context"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="entries",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="context_entries"
@@ -71,6 +82,7 @@ class ContextEntry(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
+        db_constraint=False,
         on_delete=models.SET_NULL,
         related_name="context_entries",
     )
@@ -82,7 +94,10 @@ class ContextEntry(models.Model):
         verbose_name = _("context entry")
         verbose_name_plural = _("context entries")
         ordering = ["context", "position"]
-        constraints = [models.UniqueConstraint(fields=["context", "position"], name="context_entry_position_unique")]
+        constraints = [
+            *share_owner("context_entry", "context", "message"),
+            models.UniqueConstraint(fields=["context", "position"], name="context_entry_position_unique"),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)

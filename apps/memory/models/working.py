@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Session
 from apps.core.json import ReadableJSONEncoder
+from apps.core.same_owner import share_owner
 
 
 class WorkingMemory(models.Model):
@@ -19,7 +20,12 @@ class WorkingMemory(models.Model):
     """
 
     session = models.OneToOneField(
-        Session, verbose_name=_("session"), primary_key=True, on_delete=models.CASCADE, related_name="working_memory"
+        Session,
+        verbose_name=_("session"),
+        primary_key=True,
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="working_memory",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="working_memories"
@@ -38,6 +44,7 @@ class WorkingMemory(models.Model):
         verbose_name = _("working memory")
         verbose_name_plural = _("working memories")
         ordering = ["-updated_at"]
+        constraints = share_owner("working_memory", "session")
         indexes = [models.Index(fields=["updated_at"], name="working_memory_idle")]
 
     def __str__(self) -> str:
@@ -53,7 +60,11 @@ class WorkingMemoryRevision(models.Model):
     """
 
     session = models.ForeignKey(
-        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="working_memory_revisions"
+        Session,
+        verbose_name=_("session"),
+        db_constraint=False,
+        on_delete=models.CASCADE,
+        related_name="working_memory_revisions",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -73,6 +84,7 @@ class WorkingMemoryRevision(models.Model):
         verbose_name = _("working memory revision")
         verbose_name_plural = _("working memory revisions")
         ordering = ["-id"]
+        constraints = share_owner("working_memory_revision", "session")
         indexes = [models.Index(fields=["session", "started_at", "-revision"], name="working_memory_revision_find")]
 
     def __str__(self) -> str:

@@ -1,0 +1,17 @@
+from django.db import migrations
+
+from apps.core.same_owner import TieToOwner
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [("summaries", "0001_initial"), ("conversations", "0013_same_owner")]
+
+    operations = [
+        TieToOwner(
+            references={
+                "sessionsummary": ["session"],
+            },
+        ),
+    ]

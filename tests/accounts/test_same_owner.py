@@ -1,0 +1,115 @@
+"""What a row refers to belongs to its own person: PostgreSQL refuses anything else (apps/core/same_owner.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import Model
+
+from apps.accounts.models import User
+from apps.core.same_owner import SameOwner, TieToOwner
+from apps.memory.models import LongTermMemory
+from tests.accounts.everything import fill_everything
+from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
+from tests.support.http_server import ApiClient
+
+TABLES = [model for model in apps.get_models() if model.__module__.startswith("apps.") and hasattr(model, "user_id")]
+"""Every table of this product whose rows have an owner."""
+
+READ_KEYS = """
+SELECT c.conname, array_length(c.conkey, 1), c.convalidated
+FROM pg_constraint AS c
+WHERE c.contype = 'f' AND c.conrelid = %s::regclass AND %s = ANY (
+    SELECT a.attname FROM pg_attribute AS a WHERE a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey)
+)
+"""
+
+
+def list_references() -> list[tuple[type[Model], Any]]:
+    """Every field of a person's row that refers to a person's row."""
+    return [
+        (model, field)
+        for model in TABLES
+        for field in model._meta.concrete_fields
+        if field.remote_field and field.related_model in TABLES
+    ]
+
+
+def read_keys(model: type[Model], column: str) -> list[tuple[str, int, bool]]:
+    """The foreign keys that `column` is part of: name, how many columns it has, whether every row was checked."""
+    with connection.cursor() as cursor:
+        cursor.execute(READ_KEYS, [model._meta.db_table, column])
+        return cursor.fetchall()
+
+
+def test_every_reference_is_a_key_over_the_owner_too(db: None) -> None:
+    references = list_references()
+    assert len(references) >= 38
+    found = {f"{model._meta.label}.{field.name}": read_keys(model, field.column) for model, field in references}
+    expected = {
+        f"{model._meta.label}.{field.name}": [(f"{model._meta.db_table}_{field.name}_same_owner", 2, True)]
+        for model, field in references
+    }
+    assert found == expected
+
+
+def test_the_database_refuses_what_refers_to_somebody_elses(alice: ApiClient, bob: ApiClient) -> None:
+    fill_everything(alice)
+    for model, field in list_references():
+        name = f"{model._meta.db_table}_{field.name}_same_owner"
+        with pytest.raises(IntegrityError, match=name):
+            give_away(model, field, name, from_user=alice.user, to_user=bob.user)
+
+
+@transaction.atomic
+def give_away(model: type[Model], field: Any, name: str, *, from_user: User, to_user: User) -> None:
+    """Make a row somebody else's that refers to a row of before, and have the constraint checked at once."""
+    rows = model._default_manager.filter(user=from_user)
+    row = rows.filter(**{f"{field.name}__isnull": False}).first()
+    changes: dict[str, Any] = {"user": to_user}
+    if row is None:
+        row = rows.first()
+        assert row is not None, model
+        changes[field.name] = field.related_model._default_manager.filter(user=from_user).exclude(pk=row.pk).first()
+    assert rows.filter(pk=row.pk).update(**changes) == 1
+    with connection.cursor() as cursor:
+        cursor.execute(f'SET CONSTRAINTS "{name}" IMMEDIATE')
+
+
+def test_a_form_is_told_too(db: None) -> None:
+    memory = LongTermMemoryFactory()
+    [constraint] = [
+        each for each in LongTermMemory._meta.constraints if isinstance(each, SameOwner) and each.field == "session"
+    ]
+    memory.session = SessionFactory(user=UserFactory())
+    with pytest.raises(ValidationError, match="session belongs to somebody else"):
+        constraint.validate(LongTermMemory, memory)
+    memory.session = SessionFactory(user=memory.user)
+    constraint.validate(LongTermMemory, memory)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tables_with_rows_are_changed_back_and_forth_and_an_interrupted_run_goes_on() -> None:
+    user = UserFactory()
+    LongTermMemoryFactory(user=user, session_id=SessionFactory(user=user).id)
+    state = MigrationLoader(connection).project_state()
+    tie = TieToOwner(owned=["longtermmemory"], references={"longtermmemory": ["session", "message", "superseded_by"]})
+    one = TieToOwner(owned=["longtermmemory"], references={"longtermmemory": ["session"]})
+    columns = ("session_id", "message_id", "superseded_by_id")
+    before = {column: read_keys(LongTermMemory, column) for column in columns}
+    # Atomic memories' vectors refer to long-term ones nowhere, but those of long-term memories do.
+    vectors = TieToOwner(references={"longtermembedding": ["memory"]})
+    with connection.schema_editor(atomic=False) as editor:
+        vectors.database_backwards("memory", editor, state, state)
+        tie.database_backwards("memory", editor, state, state)
+        assert [read_keys(LongTermMemory, column)[0][1] for column in columns] == [1, 1, 1]
+        one.database_forwards("memory", editor, state, state)  # and then it was interrupted
+        assert [read_keys(LongTermMemory, column)[0][1] for column in columns] == [2, 1, 1]
+        tie.database_forwards("memory", editor, state, state)
+        vectors.database_forwards("memory", editor, state, state)
+    assert {column: read_keys(LongTermMemory, column) for column in columns} == before
