@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from axes.models import AccessAttempt
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -101,3 +102,18 @@ class Setting(models.Model):
         """Refuse what no turn could read (the admin form calls this)."""
         if problems := read_setting_problems({self.key: self.value}):
             raise ValidationError({"value": [reason for reasons in problems.values() for reason in reasons]})
+
+
+class LoginAttempt(AccessAttempt):
+    """Failed attempts to log in to an account from one address (`apps.accounts.services.guessing`).
+
+    The name is what somebody entered, whether or not there is such an account.
+    """
+
+    class Meta:
+        proxy = True
+        verbose_name = _("failed login")
+        verbose_name_plural = _("failed logins")
+
+    def __str__(self) -> str:
+        return f"{self.username} ({self.ip_address or '–'})"

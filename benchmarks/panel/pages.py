@@ -49,6 +49,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "accounts.ApiToken": ("client 1", NOTHING),
     "gateway.ConnectedApp": ("app 1", NOTHING),
     "accounts.User": ("person 1", NOTHING),
+    "accounts.LoginAttempt": ("person 1", NOTHING),
     "accounts.EndUser": ("customer 1", NOTHING),
     "memory.Change": ("00000000-0000-4000-8000-000000000000", "咖啡", NOTHING),
     "conversations.Message": ("我喜欢的咖啡是什么",),
