@@ -77,6 +77,7 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
+    "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",

@@ -13,7 +13,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services.guessing import Lock, admit_attempt, find_lock, forgive_attempts
+from apps.accounts.services.guessing import admit_attempt, find_lock, forgive_attempts, get_lock, note_lock
+from apps.accounts.services.sessions import note_session
 from apps.core.client_address import get_client_network
 
 
@@ -40,7 +41,8 @@ class PasswordBackend(AxesStandaloneBackend, ModelBackend):
 class LockoutHandler(AxesDatabaseHandler):
     """What django-axes does with attempts: counts them by `apps.accounts.services.guessing`.
 
-    Of a request it keeps the name, the address and the time, and nothing else of what was sent.
+    Of an attempt it keeps the name, the address and the time, and nothing else of what was sent. A login that succeeds
+    is noted as a session of its owner.
     """
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
@@ -61,16 +63,7 @@ class LockoutHandler(AxesDatabaseHandler):
     def user_logged_in(self, sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
         if request is not None:
             forgive_attempts(username=user.get_username(), address=get_client_network(request))
+            note_session(request, user, now=timezone.now())
 
     def user_logged_out(self, sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
         """Leaves no trace."""
-
-
-def note_lock(request: HttpRequest, lock: Lock | None) -> None:
-    """Keep with the request what locks it out."""
-    request.login_lock = lock  # type: ignore[attr-defined]
-
-
-def get_lock(request: HttpRequest) -> Lock | None:
-    """Return what locked the request out, if anything did."""
-    return getattr(request, "login_lock", None)

@@ -139,6 +139,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "tune",
             (
                 make_page(_("Settings"), "tune", "settings"),
+                make_page(_("Login and security"), "shield_lock", "security", person=""),
                 make_models(),
                 make_page(_("Import and export"), "swap_vert", "transfer"),
                 make_table(ApiToken, "key"),

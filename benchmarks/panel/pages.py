@@ -117,6 +117,7 @@ OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("review queue, the surest first", "review", {"order": "surest"}),
     ("playground", "playground", {}),
     ("settings", "settings", {}),
+    ("login and security", "security", {}),
     ("profile", "profile", {}),
     ("timeline", "timeline", {}),
     ("timeline: search, one hit in ten", "timeline", {"q": "咖啡"}),

@@ -10,7 +10,7 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpResponse
 from django.utils import timezone
 
-from apps.accounts.login import get_lock
+from apps.accounts.services.guessing import get_lock
 
 
 class LoginPage(views.LoginView):

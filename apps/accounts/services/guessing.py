@@ -16,8 +16,10 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
 
-from apps.accounts.models import LoginAttempt, User
+from apps.accounts.models import LoginAttempt, LoginSession, User
+from apps.core.errors import JiyiError
 
 logger = structlog.get_logger(__name__)
 
@@ -34,6 +36,26 @@ class Lock:
     def minutes(self, now: datetime) -> int:
         """How long that is from `now`, in whole minutes, at least one."""
         return max(1, -((now - self.until) // timedelta(minutes=1)))
+
+
+class LockedOut(JiyiError):
+    """429: too many attempts; no password is looked at until `lock` ends."""
+
+    status, code = 429, "throttled"
+
+    def __init__(self, lock: Lock) -> None:
+        super().__init__("Too many failed attempts. Try again later.")
+        self.lock = lock
+
+
+def note_lock(request: HttpRequest, lock: Lock | None) -> None:
+    """Keep with the request what locks it out."""
+    request.login_lock = lock  # type: ignore[attr-defined]
+
+
+def get_lock(request: HttpRequest) -> Lock | None:
+    """Return what locked the request out, if anything did."""
+    return getattr(request, "login_lock", None)
 
 
 def get_cool_off() -> timedelta:
@@ -62,7 +84,10 @@ def admit_attempt(*, username: str, address: str | None, now: datetime) -> Lock 
 
 
 def find_lock(*, username: str, address: str | None, now: datetime) -> Lock | None:
-    """Return what locks this account at this address out, if anything does; with one query."""
+    """Return what locks this account at this address out, if anything does; with one query, or two.
+
+    Attempts from elsewhere do not lock an account at an address from which it was used: nobody can keep its owner out.
+    """
     account, place = Q(username=username), _at(address)
     limits = {
         "pair": (account & place, settings.LOGIN_FAILURE_LIMIT),
@@ -75,12 +100,14 @@ def find_lock(*, username: str, address: str | None, now: datetime) -> Lock | No
         counted[f"{name}_last"] = Max("attempt_time", filter=rows)
     recent = LoginAttempt.objects.filter(account | place, attempt_time__gt=now - get_cool_off())
     found = recent.order_by().aggregate(**counted)
-    ends = [
-        found[f"{name}_last"] + get_cool_off()
-        for name, (_rows, limit) in limits.items()
-        if (found[f"{name}_failures"] or 0) >= limit
-    ]
-    return Lock(until=max(ends)) if ends else None
+    reached = [name for name, (_rows, limit) in limits.items() if (found[f"{name}_failures"] or 0) >= limit]
+    if "account" in reached and _was_used_from(address, username):
+        reached.remove("account")
+    return Lock(until=max(found[f"{name}_last"] for name in reached) + get_cool_off()) if reached else None
+
+
+def _was_used_from(address: str | None, username: str) -> bool:
+    return address is not None and LoginSession.objects.filter(user__username=username, network=address).exists()
 
 
 def with_limits(attempts: QuerySet[LoginAttempt], *, now: datetime) -> QuerySet[LoginAttempt]:
