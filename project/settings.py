@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "oauth2_provider",
+    "axes",
     "django_structlog",
     "django_prometheus",
     "apps.core",
@@ -76,10 +77,12 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
+    "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",
+    "apps.gateway.guessing.TokenGuessingMiddleware",
     "apps.core.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -152,9 +155,46 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+# Guessing: attempts are counted by apps.accounts.services.guessing, in the tables of django-axes
+
+LOGIN_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", default=5)
+"""How many wrong passwords in a row for one account from one address, before no more are looked at for a while."""
+
+LOGIN_FAILURE_LIMIT_ADDRESS = env.int("LOGIN_FAILURE_LIMIT_ADDRESS", default=30)
+"""The same for one address, whatever the accounts."""
+
+LOGIN_FAILURE_LIMIT_ACCOUNT = env.int("LOGIN_FAILURE_LIMIT_ACCOUNT", default=50)
+"""The same for one account, from wherever."""
+
+LOGIN_COOL_OFF_MINUTES = env.int("LOGIN_COOL_OFF_MINUTES", default=15)
+"""How long such a while is. Who tries meanwhile does not make it longer."""
+
+TOKEN_FAILURES_PER_MINUTE = env.int("TOKEN_FAILURES_PER_MINUTE", default=60)
+"""How many wrong tokens from one address in a minute, before further unknown ones are answered 429."""
+
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+"""How many proxies stand before the server, each of which appends to X-Forwarded-For. 0: the header is not read."""
+
+AXES_HANDLER = "apps.accounts.login.LockoutHandler"
+AXES_CLIENT_IP_CALLABLE = "apps.core.client_address.get_client_network"
+AXES_VERBOSE = AXES_ENABLE_ADMIN = False  # it would log names; the panel has a page of its own
+AXES_DISABLE_ACCESS_LOG = True
+SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware would replace the page that says how long to wait
+
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": KNOX_TOKEN_MODEL}
+
+PASSWORD_RESET_TIMEOUT = 86_400
+"""Seconds that a link to set a new password works."""
+
+# Mail, for links to set a new password
+
+_mail = env.str("EMAIL_URL", default="")
+SENDS_MAIL = bool(_mail)
+vars().update(env.email_url_config(_mail or "dummymail://"))
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 
 # API
 
@@ -352,6 +392,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.pipeline.tasks.sweep", 10),
         ("apps.gateway.tasks.clear_oauth", 86_400),
+        ("apps.accounts.tasks.tidy_logins", 86_400),
         ("apps.gateway.tasks.run_imports", 10),
     )
 }

@@ -7,6 +7,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
+from apps.accounts.pages import password_reset
+from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue.selectors import count_backlog
 from apps.core.health import healthz
 
@@ -18,7 +20,11 @@ urlpatterns = [
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
     path("", include("apps.gateway.urls")),
-    path("login", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("login", LoginPage.as_view(), name="login"),
+    path("login/reset", password_reset.AskPage.as_view(), name="password_reset"),
+    path("login/reset/sent", password_reset.SentPage.as_view(), name="password_reset_done"),
+    path("login/reset/done", password_reset.DonePage.as_view(), name="password_reset_complete"),
+    path("login/reset/<uidb64>/<token>", password_reset.SetPage.as_view(), name="password_reset_confirm"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),

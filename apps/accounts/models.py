@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from axes.models import AccessAttempt
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from knox.models import AbstractAuthToken
 
@@ -17,7 +19,8 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     """An account. Every object that holds remembered data belongs to exactly one.
 
     `service` and `external_id` mark an end user of a service account, made on first use (T4).
-    `data_epoch` grows with every erasure: work begun under an older epoch must not write (R3).
+    `data_epoch` grows with every erasure: work begun under an older epoch must not write (R3). `session_epoch` grows
+    when all sessions are ended: those that were begun under an older one count no more.
     """
 
     service = models.ForeignKey(
@@ -25,6 +28,7 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     )
     external_id = models.CharField(_("external ID"), max_length=200, blank=True, default="")
     data_epoch = models.BigIntegerField(_("data epoch"), default=0, editable=False)
+    session_epoch = models.BigIntegerField(_("session epoch"), default=0, editable=False)
 
     class Meta(AbstractUser.Meta):
         constraints = [
@@ -34,6 +38,14 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
                 condition=models.Q(service__isnull=False),
             )
         ]
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """What a session must hold to count: Django's, which depends on the password, and on the epoch once it grew."""
+        digest: str = super()._get_session_auth_hash(secret=secret)  # type: ignore[misc]
+        if not self.session_epoch:
+            return digest
+        salt = "apps.accounts.session_epoch"
+        return salted_hmac(salt, f"{digest}:{self.session_epoch}", secret=secret, algorithm="sha256").hexdigest()
 
 
 class EndUser(User):  # type: ignore[django-manager-missing]  # knox has no types
@@ -101,3 +113,40 @@ class Setting(models.Model):
         """Refuse what no turn could read (the admin form calls this)."""
         if problems := read_setting_problems({self.key: self.value}):
             raise ValidationError({"value": [reason for reasons in problems.values() for reason in reasons]})
+
+
+class LoginAttempt(AccessAttempt):
+    """Failed attempts to log in to an account from one address (`apps.accounts.services.guessing`).
+
+    The name is what somebody entered, whether or not there is such an account.
+    """
+
+    class Meta:
+        proxy = True
+        verbose_name = _("failed login")
+        verbose_name_plural = _("failed logins")
+
+    def __str__(self) -> str:
+        return f"{self.username} ({self.ip_address or '–'})"
+
+
+class LoginSession(models.Model):
+    """One login of a browser: what its owner recognises it by. Whether it still counts, Django's session knows.
+
+    `network`: by which attempts from its address are counted (`get_client_network`).
+    """
+
+    user = models.ForeignKey(User, verbose_name=_("user"), on_delete=models.CASCADE, related_name="login_sessions")
+    session_key = models.CharField(max_length=40, unique=True, editable=False)
+    address = models.GenericIPAddressField(_("IP address"), null=True, blank=True)
+    network = models.GenericIPAddressField(null=True, blank=True, editable=False)
+    user_agent = models.CharField(_("browser"), max_length=300, blank=True, default="")
+    created_at = models.DateTimeField(_("created at"))
+    last_used_at = models.DateTimeField(_("last used at"))
+
+    class Meta:
+        verbose_name = _("login session")
+        verbose_name_plural = _("login sessions")
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.created_at:%Y-%m-%d %H:%M}"

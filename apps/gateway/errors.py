@@ -27,6 +27,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _reshape(request, http.server_error(request))
 
 
+def too_many_refused(request: HttpRequest, wait: int) -> HttpResponse:
+    """Answer 429 to somebody who sent too many wrong tokens; `wait`: seconds until the next is looked at."""
+    message = f"Too many requests with a wrong token came from your address. Try again in {wait} seconds."
+    answer = _reshape(request, JsonResponse(http.error_body("throttled", message), status=429))
+    answer["Retry-After"] = str(wait)
+    return answer
+
+
 def _reshape(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     if not request.path.startswith(OPENAI_ROOT):
         return response

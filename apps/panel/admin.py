@@ -8,7 +8,7 @@ from apps.panel import (  # noqa: F401
     summaries,
     turns,
 )
-from apps.panel.accounts import connections, end_users, tokens, users  # noqa: F401
+from apps.panel.accounts import attempts, connections, end_users, tokens, users  # noqa: F401
 from apps.panel.changes import pages  # noqa: F401
 from apps.panel.conversations import messages as message_tables  # noqa: F401
 from apps.panel.conversations import sessions as conversation_tables  # noqa: F401

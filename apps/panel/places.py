@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from apps.accounts.models import ApiToken, EndUser, User
+from apps.accounts.models import ApiToken, EndUser, LoginAttempt, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
 from apps.gateway.models import ConnectedApp
@@ -139,11 +139,13 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "tune",
             (
                 make_page(_("Settings"), "tune", "settings"),
+                make_page(_("Login and security"), "shield_lock", "security", person=""),
                 make_models(),
                 make_page(_("Import and export"), "swap_vert", "transfer"),
                 make_table(ApiToken, "key"),
                 make_table(ConnectedApp, "extension"),
                 make_services(),
+                make_table(LoginAttempt, "lock_clock"),
                 make_table(ForgottenKey, "backspace"),
                 make_table(Work, "pending_actions"),
                 make_table(Strategy, "mood"),
@@ -161,6 +163,7 @@ def list_people() -> list[Place]:
         make_services(),
         make_table(ApiToken, "key"),
         make_table(ConnectedApp, "extension"),
+        make_table(LoginAttempt, "lock_clock"),
     ]
 
 

@@ -56,6 +56,10 @@ class PanelSite(UnfoldAdminSite):
             return HttpResponseRedirect(resolve_url(following))
         return redirect_to_login(following)
 
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """One changes one's password where one's sessions are, too."""
+        return HttpResponseRedirect(reverse("admin:security"))
+
     def i18n_javascript(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
         """The texts of Django's scripts: as long as language and Django's version are the same, so are they."""
         return _answer_texts(request)

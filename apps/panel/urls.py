@@ -21,6 +21,7 @@ from apps.panel.pages import PanelPage
 from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
+from apps.panel.security.pages import EndSessionPage, PasswordPage, SecurityPage
 from apps.panel.settings.pages import SettingsPage
 from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
@@ -52,6 +53,9 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("erasure/", ErasurePage, "erasure"),
     ("erasure/export/", ExportPage, "erasure_export"),
     ("settings/", SettingsPage, "settings"),
+    ("security/", SecurityPage, "security"),
+    ("security/password/", PasswordPage, "security_password"),
+    ("security/session/", EndSessionPage, "security_session"),
     ("models/", ModelsPage, "models"),
     ("models/server/", ServerPage, "models_server"),
     ("models/test/", TestPage, "models_test"),

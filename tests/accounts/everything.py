@@ -7,6 +7,7 @@ import json
 
 from django.utils import timezone
 
+from apps.accounts.models import LoginSession
 from apps.conversations.models import Message, Session, Work
 from apps.conversations.queue.services import claim_batch
 from apps.conversations.services.past_turns import record_turns
@@ -57,5 +58,8 @@ def fill_everything(client: ApiClient) -> World:
     SessionSummary.objects.get_or_create(user=user, session=session, defaults={"title": SECRET, "snippet": SECRET})
     fill_missing(limit=1_000)
     create_import(user=user, file=io.BytesIO(json.dumps({"memory": SECRET}).encode()), name=SECRET, now=now)
+    LoginSession.objects.create(
+        user=user, session_key=SECRET, user_agent=SECRET, address="192.0.2.1", created_at=now, last_used_at=now
+    )
     assert Work.objects.filter(user=user).exists()
     return world

@@ -10,7 +10,8 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token, throttling
+from apps.accounts.services import cache_outage, create_token, throttling
+from apps.accounts.services.cache_outage import Outage
 from apps.accounts.services.throttling import count_request
 from tests.support.factories import UserFactory
 
@@ -22,7 +23,7 @@ START = 1_764_000_000.0
 
 @pytest.fixture
 def service(servers: None, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(throttling, "_outage", throttling._Outage())
+    monkeypatch.setattr(throttling, "_outage", Outage("throttle.cache_unavailable"))
     return UserFactory.create()
 
 
@@ -100,7 +101,7 @@ def test_without_the_cache_nothing_is_refused_and_it_is_logged_once(
     token, _stored = make_token(service, "1/day")
     working = settings.CACHES
     settings.CACHES = {"default": working["default"] | {"LOCATION": "redis://127.0.0.1:1/0"}}
-    monkeypatch.setattr(throttling, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(cache_outage, "PAUSE_SECONDS", 0.0)
     with capture_logs() as logs:
         assert [call(token, "mei").status_code for _ in range(3)] == [200, 200, 200]
     assert [log["event"] for log in logs if log["event"].startswith("throttle")] == ["throttle.cache_unavailable"]

@@ -103,8 +103,8 @@ def test_every_list_is_in_the_menu_or_belongs_to_an_item(client: Client, tang: U
         for model, page in admin.site._registry.items()
         if page.has_view_permission(client.get(reverse("admin:index")).wsgi_request)
     }
-    for_staff = {"accounts_user_changelist", "accounts_enduser_changelist", "chat_strategy_changelist",
-                 "memory_embeddingmodel_changelist", "profile_userprofile_changelist",
+    for_staff = {"accounts_user_changelist", "accounts_enduser_changelist", "accounts_loginattempt_changelist",
+                 "chat_strategy_changelist", "memory_embeddingmodel_changelist", "profile_userprofile_changelist",
                  "profile_profileversion_changelist"}  # fmt: skip
     assert lists - ENTRIES - set(BELONGING) <= for_staff
     items = {item["link"] for item in list_items(client, reverse("admin:index"))}

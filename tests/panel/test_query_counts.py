@@ -30,6 +30,7 @@ NO_LISTS = {
     "profile_proposal", "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide",
     "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     "memories_bulk", "memories_clear", "models_server", "models_test", "models_try", "models_default", "models_remove",
+    "security_password", "security_session",
     # Leads to the page of the profile
     "profile_userprofile_change",
     # One's own account, and somebody's password

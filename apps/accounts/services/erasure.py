@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
+from apps.accounts.services.guessing import forget_attempts_at
 from apps.accounts.services.personal_data import list_tables
 from apps.core.cache_invalidation import mark_erasure
 
@@ -86,6 +87,7 @@ def _delete_rows(user: User) -> dict[str, int]:
         # Whoever writes for the person holds this row shared: from here on nobody does, and who comes next waits.
         cursor.execute("SELECT 1 FROM accounts_user WHERE id = %s FOR UPDATE", [user.pk])
         cursor.execute("UPDATE accounts_user SET data_epoch = data_epoch + 1 WHERE id = %s", [user.pk])
+    forget_attempts_at(user=user)
     # Django would first read all rows and follow their relations; here every related table is in the list itself.
     return {table.name: table.rows(user)._raw_delete(router.db_for_write(table.model)) for table in list_tables()}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from apps.accounts.models import ApiToken, Setting, User
+from apps.accounts.models import ApiToken, LoginSession, Setting, User
 from apps.accounts.types import read_setting_problems
 
 KEPT: dict[type[Model], str] = {
@@ -110,4 +110,7 @@ def _prepare_setting(setting: Setting, _restoration: Restoration) -> None:
         raise LeftOut
 
 
-register_tables(PersonalTable(Setting, prepare=_prepare_setting))
+register_tables(
+    PersonalTable(Setting, prepare=_prepare_setting),
+    PersonalTable(LoginSession, not_exported=("session_key", "network"), restored=False),
+)

@@ -10,17 +10,12 @@ import math
 import time
 from dataclasses import dataclass
 
-import structlog
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from apps.accounts.models import ApiToken
+from apps.accounts.services.cache_outage import Outage
 from apps.accounts.types import RequestLimit, parse_limit
-
-logger = structlog.get_logger(__name__)
-
-PAUSE_SECONDS = 10.0
-"""How long a cache that could not be asked is left alone: one that hangs would hold up every request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +28,7 @@ class Allowance:
     is_exceeded: bool
 
 
-class _Outage:
-    """Whether the cache could be asked, as far as this process knows."""
-
-    def __init__(self) -> None:
-        self._is_known = False
-        self._ends_at = 0.0
-
-    def is_now(self) -> bool:
-        return self._is_known and time.monotonic() < self._ends_at
-
-    def begin(self, error: Exception) -> None:
-        if not self._is_known:  # once, not with every request
-            logger.warning("throttle.cache_unavailable", cause=type(error).__name__)
-        self._is_known, self._ends_at = True, time.monotonic() + PAUSE_SECONDS
-
-    def end(self) -> None:
-        self._is_known = False
-
-
-_outage = _Outage()
+_outage = Outage("throttle.cache_unavailable")
 
 
 def count_request(token: ApiToken, *, now: float | None = None) -> Allowance | None:
@@ -65,7 +41,7 @@ def count_request(token: ApiToken, *, now: float | None = None) -> Allowance | N
     limit, now = parse_limit(token.throttle), time.time() if now is None else now
     period = int(now // limit.seconds)
     try:
-        count = _increase(f"token_requests:{token.pk[:32]}:{period}", kept_seconds=2 * limit.seconds)
+        count = increase(f"token_requests:{token.pk[:32]}:{period}", kept_seconds=2 * limit.seconds)
     except (RedisError, OSError) as error:
         _outage.begin(error)
         return None
@@ -78,7 +54,8 @@ def count_request(token: ApiToken, *, now: float | None = None) -> Allowance | N
     )
 
 
-def _increase(key: str, *, kept_seconds: int) -> int:
+def increase(key: str, *, kept_seconds: int) -> int:
+    """Return a count in the cache after increasing it by one; right however many processes do so."""
     if cache.add(key, 1, kept_seconds):
         return 1
     return int(cache.incr(key))

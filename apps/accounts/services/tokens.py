@@ -11,6 +11,7 @@ from django.utils import timezone
 from knox.crypto import hash_token
 
 from apps.accounts.models import ApiToken, User
+from apps.accounts.services.token_guessing import digest_token, note_valid
 from apps.accounts.types import ALL_SCOPES, complete_scopes, parse_limit
 from apps.core.encryption import UnreadableSecret, decrypt, encrypt
 from apps.core.errors import InvalidInput
@@ -73,6 +74,7 @@ def create_token(
         throttle=throttle,
         encrypted_jwt_secret=encrypt(jwt_secret, purpose=JWT_SECRET_PURPOSE) if jwt_secret else "",
     )
+    note_valid(digest_token(str(text)))
     return str(text)
 
 

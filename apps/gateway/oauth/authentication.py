@@ -28,6 +28,7 @@ class OAuthAuthentication(BaseAuthentication):
         found = find_access(text, url=f"{get_base_url(request._request)}{request.path}") if text.isascii() else None
         if found is None:
             raise AuthenticationFailed("Invalid token.")
+        request._request.has_valid_token = True  # type: ignore[attr-defined]  # for who counts the others
         user, access = found
         note_use(
             user=user,

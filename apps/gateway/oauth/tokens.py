@@ -5,12 +5,16 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from apps.accounts.services.token_guessing import digest_token, note_valid
+
 ACCESS_PREFIX, REFRESH_PREFIX = "jiyi_at_", "jiyi_rt_"
 
 
 def make_access_token(_request: Any, refresh_token: bool = False) -> str:
     """Return a new access token; only its digest is stored."""
-    return ACCESS_PREFIX + secrets.token_urlsafe(32)
+    token = ACCESS_PREFIX + secrets.token_urlsafe(32)
+    note_valid(digest_token(token))
+    return token
 
 
 def make_refresh_token(_request: Any, refresh_token: bool = True) -> str:

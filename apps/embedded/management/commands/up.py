@@ -71,9 +71,10 @@ def _get_programs(listener: socket.socket) -> list[Program]:
     return [
         Program(
             name="web",
-            # No access log: query strings hold what people search for, and logs hold no text (R3).
+            # No access log: query strings hold what people search for, and logs hold no text (R3). No proxy headers:
+            # uvicorn would believe whatever anybody on this machine says of their address (`TRUSTED_PROXIES`).
             command=[
-                *(sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"),
+                *(sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log", "--no-proxy-headers"),
                 *("--log-level", settings.LOG_LEVEL.lower()),
                 *("--fd", str(listener.fileno()), "--timeout-graceful-shutdown", str(_GRACEFUL_SECONDS)),
             ],

@@ -1,0 +1,1 @@
+"""The pages before one is logged in."""

@@ -1,0 +1,52 @@
+"""The forms of one's own login."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import SetPasswordForm
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from apps.accounts.models import User
+from apps.accounts.services.guessing import LockedOut
+from apps.accounts.services.passwords import confirm_password
+
+
+def check_password(request: HttpRequest, password: str) -> str:
+    """Return why the password of who is logged in is not accepted; empty where it is."""
+    try:
+        return "" if confirm_password(request=request, password=password) else _("This password is not correct.")
+    except LockedOut as error:
+        return explain_lock(error)
+
+
+def explain_lock(error: LockedOut) -> str:
+    """How long to wait, in words."""
+    minutes = error.lock.minutes(timezone.now())
+    text = ngettext(
+        "Too many failed attempts. Try again in %(minutes)s minute.",
+        "Too many failed attempts. Try again in %(minutes)s minutes.",
+        minutes,
+    )
+    return text % {"minutes": minutes}
+
+
+class PasswordForm(SetPasswordForm):  # type: ignore[type-arg]  # not subscriptable when it runs
+    """One's own new password, with the present one, which is looked at last."""
+
+    old_password = forms.CharField(strip=False)
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        self._request = request
+        assert isinstance(request.user, User), "the site lets nobody else in"
+        super().__init__(request.user, *args, **kwargs)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and (problem := check_password(self._request, cleaned["old_password"])):
+            self.add_error("old_password", problem)
+        return cleaned
