@@ -6,16 +6,17 @@ import gc
 import os
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 
-serve = get_asgi_application()
+django.setup(set_prefix=False)
 
 # What takes a second to load is loaded before the first request, not during it.
 from django.urls import get_resolver  # noqa: E402
 
 from apps.chat.services import stop_turns  # noqa: E402
+from apps.core.asgi import Handler  # noqa: E402
 from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
 from apps.core.llm.client import get_environment_model  # noqa: E402
 from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: E402
@@ -23,6 +24,7 @@ from apps.core.text.fold import warm_up as warm_up_scripts  # noqa: E402
 from apps.core.text.search_terms import warm_up as warm_up_search  # noqa: E402
 from apps.core.text.segment import warm_up as warm_up_words  # noqa: E402
 
+serve = Handler()
 get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
 warm_up_scripts()
 warm_up_words()

@@ -10,9 +10,11 @@ import environ
 from django.utils.translation import gettext_lazy as _
 from kombu import Queue
 
+from apps.core.access import Access
 from apps.core.logs import make_logging
 from apps.core.secret_key import get_secret_key
 from apps.embedded import urls as embedded
+from project import content_security
 from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
 from project.scopes import SCOPES
 from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
@@ -70,8 +72,10 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "apps.core.middleware.PrometheusBeforeMiddleware",
     "apps.core.middleware.SecurityMiddleware",
+    "apps.core.middleware.ContentSecurityPolicyMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "apps.core.middleware.NoStoreMiddleware",
+    "apps.core.middleware.UnkeptBodyMiddleware",
     "apps.core.middleware.SessionMiddleware",
     "apps.core.middleware.LocaleMiddleware",
     "apps.core.middleware.CommonMiddleware",
@@ -292,9 +296,11 @@ STATICFILES_DIRS = [
     ("vendor/marked", _LIBRARIES / "marked" / "lib"),
     ("vendor/dompurify", _LIBRARIES / "dompurify" / "dist"),
     ("vendor/katex", _LIBRARIES / "katex" / "dist"),
+    ("vendor/alpine", _LIBRARIES / "@alpinejs" / "csp" / "dist"),
     ("vendor/highlight", _LIBRARIES / "@highlightjs" / "cdn-assets" / "es"),
 ]
-"""Our own files, and what the chat page renders replies with (frontend/package.json), as npm installed it."""
+"""Our own files, and what npm installed (frontend/package.json): what the chat page renders replies with, and the
+panel's Alpine."""
 
 SERVESTATIC_USE_FINDERS = True
 SERVESTATIC_AUTOREFRESH = DEBUG
@@ -403,6 +409,14 @@ HTTPS = env.bool("HTTPS", default=False)
 """Whether browsers reach us over TLS only, at a proxy that says so in X-Forwarded-Proto and lets no client say it."""
 
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = HTTPS and env.bool("HTTPS_REDIRECT", default=True)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
+"""What the machines beside us ask for, past the proxy."""
+
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=30 * 86_400) if HTTPS else 0
+"""For how long a browser that was here once asks for nothing but https. There is no taking it back."""
+
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False  # of a domain that may be others' too
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -410,6 +424,22 @@ CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": content_security.PAGE}
+CONTENT_SECURITY_POLICY_BY_PATH = content_security.POLICIES
+CONTENT_SECURITY_POLICY_OF_NO_PAGE = content_security.NOTHING
+PERMISSIONS_POLICY = content_security.PERMISSIONS
+
+METRICS_ACCESS = Access.read("METRICS_ACCESS", env.str("METRICS_ACCESS", default="") or Access.LOCAL)
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+"""What a scraper elsewhere sends as ``Authorization: Bearer <token>``; it opens nothing else. Empty: there is none."""
+
+API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", default="") or Access.LOCAL)
+
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # HSTS for all subdomains: they are not ours to decide about
+    "security.W021",  # the browsers' preload list: the same, and there is hardly a way back from it
+]
+"""Of `check --deploy`. What it says without HTTPS=true is true: docs/operations.md tells what it means."""
 
 # Logs: IDs, never text (R3)
 

@@ -33,5 +33,5 @@ UNFOLD = {
         lambda request: static("panel/panel.css"),
         lambda request: static("panel/differences.css"),
     ],
-    "SCRIPTS": [lambda request: static("chat/zone.js")],
+    "SCRIPTS": [lambda request: static("chat/zone.js"), lambda request: static("panel/frame.js")],
 }

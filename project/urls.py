@@ -5,8 +5,10 @@ from django.contrib.auth import views as auth
 from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from django_prometheus.exports import ExportToDjangoView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from apps.accounts.guarded import GuardedView
 from apps.accounts.pages import password_reset
 from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue.selectors import count_backlog
@@ -29,10 +31,24 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
-    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path(
+        "api/schema",
+        GuardedView.as_view(view=SpectacularAPIView.as_view(), setting="API_DOCS_ACCESS"),
+        name="schema",
+    ),
+    path(
+        "api/docs",
+        GuardedView.as_view(
+            view=SpectacularSwaggerSplitView.as_view(url_name="schema"), setting="API_DOCS_ACCESS", is_page=True
+        ),
+        name="docs",
+    ),
     path("healthz", healthz, {"count_backlog": count_backlog}, name="healthz"),
-    path("", include("django_prometheus.urls")),
+    path(
+        "metrics",
+        GuardedView.as_view(view=ExportToDjangoView, setting="METRICS_ACCESS", bearer_setting="METRICS_TOKEN"),
+        name="metrics",
+    ),
 ]
 
 handler400 = "apps.gateway.errors.bad_request"

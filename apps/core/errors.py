@@ -66,3 +66,17 @@ class ModelUnavailable(JiyiError):
     """503: the chat model failed, timed out, or dropped its stream (C6)."""
 
     status, code = 503, "model_unavailable"
+
+
+class Unavailable(JiyiError):
+    """503: a store that this needs is away. `retry_after`: seconds until it is worth trying again."""
+
+    status, code = 503, "unavailable"
+    retry_after: ClassVar[int] = 5
+
+
+class StorageFull(Unavailable):
+    """503: a disk is full. What was sent is stored as a whole or not at all."""
+
+    code = "storage_full"
+    retry_after = 60

@@ -7,6 +7,7 @@ handling around async handlers, so that streaming and ordinary endpoints cannot 
 from __future__ import annotations
 
 import math
+import sys
 import uuid
 from collections.abc import Mapping
 from typing import Any, NoReturn
@@ -14,9 +15,9 @@ from typing import Any, NoReturn
 import structlog
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import RequestDataTooBig
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions, status
 from rest_framework.pagination import LimitOffsetPagination
@@ -25,7 +26,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.core.db import in_database
-from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
+from apps.core.errors import InvalidInput, JiyiError, NotFound, StorageFull, TooLarge, Unavailable
+from apps.core.outages import describe_outage
 
 logger = structlog.get_logger(__name__)
 
@@ -56,20 +58,20 @@ def error_body(code: str, message: str, fields: Mapping[str, Any] | None = None)
 def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | None:
     """Encode any expected exception for DRF; None (an unexpected one) becomes a 500 upstream."""
     if isinstance(exc, JiyiError):
-        return Response(error_body(exc.code, exc.message, exc.fields), status=exc.status)
+        body = error_body(exc.code, exc.message, exc.fields)
+        return Response(body, status=exc.status, headers=_retry_after(exc))
     if isinstance(exc, RequestDataTooBig):
         return handle_exception(TooLarge("The request body is too large."), context)
-    if isinstance(exc, OperationalError | InterfaceError):
-        logger.error("database.unavailable", exc_info=exc)
-        body = error_body("unavailable", "The database cannot be reached at the moment. Please try again.")
-        return Response(body, status=status.HTTP_503_SERVICE_UNAVAILABLE, headers={"Retry-After": "5"})
+    if outage := describe_outage(exc):
+        logger.error(f"store.{outage.code}", exc_info=exc)
+        return handle_exception(outage, context)
     if isinstance(exc, Http404):
         exc = exceptions.NotFound()
     elif isinstance(exc, DjangoPermissionDenied):
         exc = exceptions.PermissionDenied()
     if not isinstance(exc, exceptions.APIException):
         return None
-    headers = {}
+    headers: dict[str, str] = {}
     if auth_header := getattr(exc, "auth_header", None):
         headers["WWW-Authenticate"] = auth_header
     if wait := getattr(exc, "wait", None):
@@ -77,6 +79,10 @@ def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | N
     message, fields = _describe(exc.detail)
     body = error_body(CODES.get(exc.status_code, exc.default_code), message, fields)
     return Response(body, status=exc.status_code, headers=headers)
+
+
+def _retry_after(error: JiyiError) -> dict[str, str]:
+    return {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
 
 
 def _describe(detail: Any) -> tuple[str, dict[str, Any]]:
@@ -115,7 +121,17 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 in the API's shape under its paths, with a page elsewhere."""
+    """Answer 500 in the API's shape under its paths, with a page elsewhere; 503 where a store is away or full.
+
+    Django calls it while it handles what was raised, in a view or in middleware, and logs that.
+    """
+    if outage := describe_outage(sys.exc_info()[1]):
+        headers = _retry_after(outage)
+        if _is_api(request):
+            return JsonResponse(error_body(outage.code, outage.message), status=outage.status, headers=headers)
+        # Without the request: nothing that its context holds is to ask the store that has just failed.
+        page = render_to_string("503.html", {"is_full": isinstance(outage, StorageFull)})
+        return HttpResponse(page, status=outage.status, headers=headers)
     if _is_api(request):
         message = "An internal error occurred. The details are in the server log."
         return JsonResponse(error_body("internal_error", message), status=500)

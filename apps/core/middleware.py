@@ -10,6 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from csp import middleware as csp
+from csp.constants import HEADER as CONTENT_SECURITY_POLICY
+from django.conf import settings
 from django.contrib.auth import middleware as auth
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
@@ -44,7 +47,32 @@ class PrometheusBeforeMiddleware(Inline, prometheus.PrometheusBeforeMiddleware):
 
 
 class SecurityMiddleware(Inline, security.SecurityMiddleware):
-    pass
+    """Django's, and two headers that it does not know: what pages may ask of the device, and who may embed answers."""
+
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
+        response.headers.setdefault("Permissions-Policy", settings.PERMISSIONS_POLICY)
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return super().process_response(request, response)
+
+
+class ContentSecurityPolicyMiddleware(Inline, csp.CSPMiddleware):
+    """What the browser may do with an answer: with a page as `project.content_security` says, with the rest nothing."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if not response.headers.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault(CONTENT_SECURITY_POLICY, settings.CONTENT_SECURITY_POLICY_OF_NO_PAGE)
+            return response
+        return super().process_response(request, response)
+
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> csp.PolicyParts:
+        parts = super().get_policy_parts(request, response, report_only)
+        if not report_only:
+            policies = settings.CONTENT_SECURITY_POLICY_BY_PATH
+            prefixes = [prefix for prefix in policies if request.path_info.startswith(prefix)]
+            parts.config = policies[max(prefixes, key=len)] if prefixes else parts.config
+        return parts
 
 
 class NoStoreMiddleware(Inline):
@@ -53,6 +81,14 @@ class NoStoreMiddleware(Inline):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
+
+
+class UnkeptBodyMiddleware(Inline):
+    """Refuses a request whose body could not be kept (`apps.core.asgi`), as any other error is answered."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        if error := getattr(request, "unkept_body", None):
+            raise error
 
 
 class SessionMiddleware(Inline, sessions.SessionMiddleware):

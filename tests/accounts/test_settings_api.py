@@ -137,7 +137,7 @@ def test_nobody_without_an_account(db: None) -> None:
 
 
 def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> None:
-    schema = client.get("/api/schema").data
+    schema = client.get("/api/schema", headers={"host": "localhost"}).data
     body = schema["paths"]["/memory/settings"]["patch"]["requestBody"]["content"]["application/json"]["schema"]
     patch = schema["components"]["schemas"][body["$ref"].rpartition("/")[2]]
     assert set(patch["properties"]) == {f"memory.{name}" for name in MemorySettings.model_fields}

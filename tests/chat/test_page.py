@@ -68,7 +68,7 @@ def test_the_page_says_which_model_answers(mei_client: Client, settings: Any) ->
 def test_the_page_may_load_and_run_only_our_own_files(mei_client: Client) -> None:
     response = mei_client.get("/")
     policy = response["Content-Security-Policy"]
-    assert "default-src 'self'" in policy
+    assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     page = response.content.decode()
     assert re.findall(r"<script(?![^>]*(?:\bsrc=|application/json))", page) == []

@@ -18,9 +18,6 @@ from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 OPEN = {
     "/login": 200,
     "/healthz": 200,
-    "/metrics": 200,
-    "/api/schema": 200,
-    "/api/docs": 200,
     "/texts.js": 200,
     "/favicon.ico": 302,
     "/i18n/setlang/": 302,
@@ -31,11 +28,14 @@ OPEN = {
     "/oauth/revoke": 405,
     "/oauth/register": 405,
 }
-"""What answers GET without an account: nothing of it is anybody's. `/metrics` counts for all, and names nobody. What
-applications send to `/oauth` takes a POST, with a secret of their own."""
+"""What answers GET without an account: nothing of it is anybody's. What applications
+send to `/oauth` takes a POST, with a secret of their own."""
 
 CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
+
+GUARDED = {"/metrics": 401, "/api/schema": 401, "/api/docs": 401}
+"""What a setting closes to those who come from elsewhere."""
 
 OPENAI_CODES = {"unauthenticated": "invalid_api_key", "invalid": None}
 """What OpenAI calls our codes, where it is not the same."""
@@ -130,7 +130,7 @@ def test_a_logged_in_session_with_its_csrf_token_may_do_what_a_token_may():
 @pytest.mark.parametrize("route", [route for route in list_routes() if not route.methods], ids=name_call)
 def test_what_is_open_to_everybody_is_named_here(route: Route, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("apps.core.health.PARTS", {"database": Database})  # no worker runs here
-    expected = {**OPEN, **CLOSED_PAGES}
+    expected = {**OPEN, **CLOSED_PAGES, **GUARDED}
     response = Client().get(path_of(route))
     assert response.status_code == expected[route.template]
     if expected[route.template] == 302 and route.template in CLOSED_PAGES:

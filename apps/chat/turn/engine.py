@@ -38,6 +38,7 @@ from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.types import ChatModel, ModelRequest
+from apps.core.outages import describe_outage
 
 logger = structlog.get_logger(__name__)
 
@@ -295,6 +296,9 @@ class TurnRun:
         if isinstance(error, JiyiError):
             return type(error)(error.message, fields={**error.fields, **fields})
         logger.exception("turn.failed", exc_info=error, **fields)
+        if outage := describe_outage(error):
+            kept = " The message is kept and can be retried." if fields else ""
+            return type(outage)(outage.message + kept, fields=fields)
         return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
 
 

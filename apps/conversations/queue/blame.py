@@ -6,6 +6,7 @@ from django.db import InterfaceError, OperationalError
 
 from apps.conversations.queue.types import Blame
 from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.outages import is_storage_full
 
 _AWAY = frozenset({"unreachable", "rate_limited", "no_model"})
 _UNSURE = frozenset({"timeout", "dropped", "server_error"})
@@ -20,10 +21,12 @@ _DATABASE_AWAY = ("08", "40", "53", "57P", "55P03")
 
 
 def is_database_away(error: Exception) -> bool:
-    """Whether the database could not be asked, so that no work is to blame and the whole task is to be tried again.
+    """Whether a store is away or full, so that no work is to blame and the whole task is to be tried again.
 
     Not so where it was asked too much, such as a statement that was cancelled or is too complex.
     """
+    if is_storage_full(error):
+        return True
     if not isinstance(error, DATABASE_ERRORS):
         return False
     state = getattr(error.__cause__, "sqlstate", None)

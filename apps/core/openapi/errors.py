@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.core.openapi.types import JSON, ErrorShape, Operation, Problem
+from apps.core.outages import NO_DATABASE, NO_SPACE
 
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -23,7 +24,7 @@ ERROR_SCHEMA: dict[str, Any] = {
                     "type": "string",
                     "description": "Stable, for programs: `invalid`, `unauthenticated`, `forbidden`, `not_found`, "
                     "`conflict`, `too_large`, `unsupported_media_type`, `import_refused`, `throttled`, "
-                    "`model_unavailable`, `unavailable`. There may be more in future versions.",
+                    "`model_unavailable`, `unavailable`, `storage_full`. There may be more in future versions.",
                 },
                 "message": {"type": "string", "description": "One sentence for people."},
                 "fields": {
@@ -97,8 +98,11 @@ SHARED: dict[int, SharedError] = {
     ),
     503: SharedError(
         "Unavailable",
-        "The database cannot be reached at the moment.",
-        [Problem("No database", "unavailable", "The database cannot be reached at the moment. Please try again.")],
+        "The database cannot be reached at the moment, or has no space left.",
+        [
+            Problem("No database", "unavailable", NO_DATABASE),
+            Problem("A full disk", "storage_full", NO_SPACE),
+        ],
         _RETRY_AFTER,
     ),
 }  # fmt: skip

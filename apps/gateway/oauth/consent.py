@@ -19,11 +19,6 @@ from apps.accounts.types import Scope
 from apps.gateway.oauth.addresses import get_base_url, list_resources
 from apps.gateway.oauth.redirects import describe_target
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    ("default-src 'self'", "img-src 'self' data:", "object-src 'none'", "base-uri 'none'", "frame-ancestors 'none'")
-)
-"""As for the chat page, but that the form may lead elsewhere: back to the application."""
-
 
 class ConsentView(AuthorizationView):
     """Asks each time: a public client cannot prove that it is the one that was allowed before (RFC 9700, 4.13)."""
@@ -37,9 +32,7 @@ class ConsentView(AuthorizationView):
             asked = request.GET.copy()
             del asked["approval_prompt"]
             request.GET = asked  # type: ignore[assignment]
-        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        response["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-        return response
+        return super().dispatch(request, *args, **kwargs)  # type: ignore[no-any-return]
 
     def handle_no_permission(self) -> HttpResponseBase:
         """Send to the log-in page whatever the request asks for: before that nothing of it is looked at."""

@@ -70,7 +70,7 @@ def test_a_choice_that_is_none_is_refused(arguments: tuple[str, ...]):
 
 
 def test_the_backlog_is_in_the_metrics(client: Client):
-    lines = client.get("/metrics").content.decode().splitlines()
+    lines = client.get("/metrics", headers={"host": "localhost"}).content.decode().splitlines()
     assert 'jiyi_work{kind="embed",state="failed"} 2.0' in lines
     assert 'jiyi_work{kind="summarize",state="due"} 1.0' in lines
     assert 'jiyi_work{kind="summarize",state="claimed"} 0.0' in lines
@@ -83,7 +83,7 @@ def test_the_other_metrics_are_there_without_a_database(client: Client, monkeypa
         raise OperationalError("connection refused")
 
     monkeypatch.setattr(metrics, "count_backlog", count_backlog)
-    answer = client.get("/metrics")
+    answer = client.get("/metrics", headers={"host": "localhost"})
     assert answer.status_code == 200
     assert b"python_info" in answer.content
     assert b"jiyi_work" not in answer.content

@@ -83,8 +83,17 @@ def _parse(data: str) -> Any:
         raise UnexpectedAnswer("An event of the stream is not JSON.") from error
 
 
+_STATUSES = {
+    "model_unavailable": 503,
+    "unavailable": 503,
+    "storage_full": 503,
+    "not_found": 404,
+    "conflict": 409,
+}
+
+
 def _status_of(data: Any) -> int:
     """The HTTP status that an `error` event would have had: it comes after a 200 was sent."""
     error = data.get("error") if isinstance(data, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
-    return {"model_unavailable": 503, "unavailable": 503, "not_found": 404, "conflict": 409}.get(str(code), 500)
+    return _STATUSES.get(str(code), 500)

@@ -1,0 +1,62 @@
+"""Who may read what an installation tells of itself: its metrics, and the description of its API."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Self
+
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+
+
+class Access(StrEnum):
+    """Each value allows what the one before it does, and more."""
+
+    CLOSED = "closed"
+    """Nobody: as if there were no such address."""
+
+    STAFF = "staff"
+    """Staff, with a session or an API token."""
+
+    LOCAL = "local"
+    """Direct requests of programs on this machine, too."""
+
+    USERS = "users"
+    """Everybody who has an account, too."""
+
+    OPEN = "open"
+    """Everybody."""
+
+    @classmethod
+    def read(cls, name: str, value: str) -> Self:
+        """Return the access that the environment variable `name` asks for."""
+        try:
+            return cls(value.strip().lower())
+        except ValueError:
+            allowed = ", ".join(cls)
+            raise ImproperlyConfigured(f"{name} is {value!r}. It must be one of: {allowed}.") from None
+
+
+_FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP", "HTTP_VIA", "HTTP_CF_")
+"""What headers begin with by which proxies tell of themselves, or of whom they ask for."""
+
+
+def is_local(request: HttpRequest) -> bool:
+    """Whether a program on this machine asks directly, not a proxy on this machine for somebody else.
+
+    A proxy that adds no header at all, as nginx does unless told otherwise, still passes on the name that the browser
+    asked for (without it nobody could log in): so a direct request is one to this machine's own name, too.
+    """
+    if any(header.startswith(_FORWARDED) for header in request.META):
+        return False
+    host, _port = split_domain_port(request.get_host())
+    return _is_loopback(request.META.get("REMOTE_ADDR", "")) and (host == "localhost" or _is_loopback(host.strip("[]")))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
