@@ -83,7 +83,7 @@ def bring_over(
 
 def name_backup(layout: DataLayout, reason: str, now: datetime) -> Path:
     """Return a new name in the folder of backups, which is made."""
-    layout.backups.mkdir(mode=0o700, exist_ok=True)
+    layout.backups.mkdir(mode=0o700, parents=True, exist_ok=True)
     return layout.backups / f"{reason}-{now:%Y%m%d-%H%M%S}.tar"
 
 

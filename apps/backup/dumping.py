@@ -72,7 +72,7 @@ def write_backup(
                 has_key=key.include,
             )
             writer = ArchiveWriter(file)
-            command = [
+            command: list[str | Path] = [
                 *(program, "--format=custom", f"--compress={_COMPRESSION}", "--no-owner", "--no-privileges"),
                 *(f"--snapshot={row[0]}", f"--lock-wait-timeout={_LOCK_TIMEOUT}", "--verbose"),
             ]

@@ -47,8 +47,15 @@ def _pipe(archive: Archive, database: Database, *, program: Path, bar: Bar) -> N
     pg_restore could do so itself. But who is no superuser may define a function with pgvector's settings only in a
     session that has used pgvector before.
     """
-    to_statements = [program, "--no-owner", "--no-privileges", "--no-comments", "--verbose", "--file=-"]
-    execute = [
+    to_statements: list[str | Path] = [
+        program,
+        "--no-owner",
+        "--no-privileges",
+        "--no-comments",
+        "--verbose",
+        "--file=-",
+    ]
+    execute: list[str | Path] = [
         *(program.with_name("psql"), "--no-psqlrc", "--quiet", "--output=/dev/null", "--single-transaction"),
         *("--set=ON_ERROR_STOP=1", f"--command={_USE_PGVECTOR}", "--file=-", f"--dbname={database.name}"),
     ]

@@ -128,7 +128,7 @@ def _find_sessions(records: Iterable[Erased]) -> Iterator[UUID]:
                 yield session_id
 
 
-Forget = Callable[[User, Collection[UUID], datetime], None]
+Forget = Callable[[User, Collection[UUID], datetime], object]
 
 
 def _forget_again(kind: str, records: Sequence[Erased], forget: tuple[Any, Forget]) -> int:
