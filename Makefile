@@ -24,7 +24,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-long test-clients test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages \
+.PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages \
         pictures
 
 help: ## list the targets
@@ -32,6 +32,15 @@ help: ## list the targets
 
 run: $(VENV)/.installed ## start everything (PORT and HOST choose the address) until Ctrl-C
 	@exec $(BIN)/python manage.py up
+
+# The backup first, with what is installed: the new lock may bring another PostgreSQL.
+upgrade: ## bring an installation to this version: a backup, the locked requirements, migrations
+	@backed_up=; \
+	if [ -x $(BIN)/python ] && [ -f $(VENV)/.installed ]; then \
+	  $(BIN)/python -m apps.backup.before_upgrade || exit; backed_up=--backed-up; \
+	fi; \
+	$(MAKE) --no-print-directory $(VENV)/.installed || exit; \
+	exec $(BIN)/python manage.py upgrade $$backed_up
 
 # Besides a passing run each target leaves a stamp, for `make spec`; a part of a run takes it away.
 test: $(VENV)/.installed-dev messages ## run the tests: unit, browser and model tests beside each other

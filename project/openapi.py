@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.core.version import VERSION
+
 DESCRIPTION = """\
 A memory for LLM chat applications that its owner can see, correct and erase.
 
@@ -64,7 +66,7 @@ ENUM_NAMES = {
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Jiyi",
     "DESCRIPTION": DESCRIPTION,
-    "VERSION": "0.1.0",
+    "VERSION": VERSION,
     "OAS_VERSION": "3.1.1",
     "TAGS": [{"name": name, "description": description} for name, description in TAGS.items()],
     "SORT_OPERATIONS": False,  # the order of the URL conf

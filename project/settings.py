@@ -12,7 +12,7 @@ from kombu import Queue
 
 from apps.core.access import Access
 from apps.core.logs import make_logging
-from apps.core.secret_key import get_secret_key
+from apps.core.secret_key import get_former_keys, get_secret_key
 from apps.embedded import urls as embedded
 from project import content_security
 from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
@@ -28,7 +28,7 @@ if (BASE_DIR / ".env").is_file():
 DATA_DIR = Path(env.str("JIYI_DATA_DIR", default="") or BASE_DIR / ".data").resolve()
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or get_secret_key(DATA_DIR)
-SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
+SECRET_KEY_FALLBACKS = [*env.list("SECRET_KEY_FALLBACKS", default=[]), *get_former_keys(DATA_DIR)]
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "apps.chat",
     "apps.gateway",
     "apps.panel",
+    "apps.backup",
 ]
 
 MIDDLEWARE = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from axes.models import AccessAttempt
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -150,3 +152,30 @@ class LoginSession(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class ErasureRecord(models.Model):
+    """That something was erased, so that it is erased again when an older backup is restored (R3).
+
+    `subject` is a digest under the installation's key, `key` says under which (`apps.accounts.services.ledger`): who
+    or what it was cannot be read from it. It refers to nobody, and outlives those whom it is about.
+    """
+
+    class Kind(models.TextChoices):
+        PERSON = "person", _("what was remembered about a person")
+        ACCOUNT = "account", _("account")
+        SESSION = "session", _("conversation")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
+    subject = models.CharField(_("digest"), max_length=64)
+    key = models.CharField(_("fingerprint of the key"), max_length=16)
+    at = models.DateTimeField(_("erased at"))
+
+    class Meta:
+        db_table = "erasure_record"
+        verbose_name = _("erasure record")
+        verbose_name_plural = _("erasure records")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject[:12]}"

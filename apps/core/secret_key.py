@@ -1,7 +1,12 @@
-"""The signing key of an installation that was given none: made once, kept in the data folder."""
+"""The signing key of an installation that was given none: made once, kept in the data folder.
+
+The file holds the key, and after a restore of another installation's backup, below it, the key that was there before.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import secrets
 from pathlib import Path
@@ -12,16 +17,48 @@ def get_secret_key(data_dir: Path) -> str:
 
     Safe for several processes starting at once: the file appears whole or not at all, and the first one wins.
     """
-    path = data_dir / "secret_key"
+    path = _file(data_dir)
     if not path.exists():
         data_dir.mkdir(parents=True, exist_ok=True)
-        draft = data_dir / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_urlsafe(48))
+        draft = _write_draft(data_dir, secrets.token_urlsafe(48))
         try:
             os.link(draft, path)
         except FileExistsError:
             pass
         finally:
             draft.unlink()
-    return path.read_text().strip()
+    return path.read_text().split("\n", 1)[0].strip()
+
+
+def get_former_keys(data_dir: Path) -> list[str]:
+    """Return the keys that stand below the key: what was signed or encrypted with them stays readable."""
+    path = _file(data_dir)
+    lines = path.read_text().splitlines()[1:] if path.exists() else []
+    return [line.strip() for line in lines if line.strip()]
+
+
+def put_secret_key(data_dir: Path, key: str, *, former: list[str]) -> None:
+    """Make `key` the one that `data_dir` keeps, and keep `former` ones below it; all or nothing."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    others = [other for other in dict.fromkeys(former) if other != key]
+    draft = _write_draft(data_dir, "\n".join([key, *others]) + ("\n" if others else ""))
+    os.replace(draft, _file(data_dir))
+
+
+def fingerprint(key: str) -> str:
+    """Return what tells one key from another without telling anything about it: 16 hexadecimal digits."""
+    return hmac.new(key.encode(), b"jiyi.key.fingerprint", hashlib.sha256).hexdigest()[:16]
+
+
+def _file(data_dir: Path) -> Path:
+    return data_dir / "secret_key"
+
+
+def _write_draft(data_dir: Path, text: str) -> Path:
+    draft = data_dir / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
+    draft.touch(mode=0o600)
+    with draft.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

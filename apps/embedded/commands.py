@@ -15,7 +15,7 @@ _NEED_NONE = frozenset(
 )
 """Commands that work on files alone."""
 
-_OWN = frozenset({"up"})
+_OWN = frozenset({"up", "upgrade", "upgrade_database"})
 """Commands that start servers themselves, after checks of their own."""
 
 

@@ -62,3 +62,18 @@ class DataLayout:
     def start_lock(self, name: str) -> Path:
         """Held while somebody looks whether ``name`` runs and starts it if not."""
         return self.run / f"{name}.start.lock"
+
+    @property
+    def backups(self) -> Path:
+        """Folder of the backups that are made before upgrades."""
+        return self.root / "backups"
+
+    @property
+    def brought_over(self) -> Path:
+        """A data folder of its own, in which the cluster of a newer PostgreSQL is made beside the old one."""
+        return self.root / "upgrading"
+
+    @property
+    def swap_mark(self) -> Path:
+        """There while the new cluster takes the place of the old one: it is complete."""
+        return self.root / "upgrading.ready"

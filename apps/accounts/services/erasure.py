@@ -15,6 +15,7 @@ from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
 from apps.accounts.services.guessing import forget_attempts_at
+from apps.accounts.services.ledger import record_person
 from apps.accounts.services.personal_data import list_tables
 from apps.core.cache_invalidation import mark_erasure
 
@@ -39,16 +40,17 @@ class Receipt:
     verified: bool
 
 
-def erase_user(*, user: User) -> Receipt:
+def erase_user(*, user: User, again: bool = False) -> Receipt:
     """Delete all that is remembered about a person, in one transaction; the account and its tokens stay (R3).
 
     Turns and tasks under way find another `data_epoch` than they began with, and store nothing. Then the person's keys
     in the cache go, every process forgets what it has read of texts, and everything is read back. Messages to workers
-    need no clearing: they carry no arguments.
+    need no clearing: they carry no arguments. A record of it stays (`apps.accounts.services.ledger`), by which the
+    person is erased again after an older backup was restored; with `again` there is one already.
     """
     for attempt in range(ATTEMPTS):
         try:
-            deleted = _delete_rows(user)
+            deleted = _delete_rows(user, record=not again)
             break
         except OperationalError as error:
             contended = isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected)
@@ -79,7 +81,7 @@ def count_rows(user: User) -> dict[str, int]:
 
 
 @transaction.atomic
-def _delete_rows(user: User) -> dict[str, int]:
+def _delete_rows(user: User, *, record: bool) -> dict[str, int]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [QUEUE_TIMEOUT])
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"personal_data:{user.pk}"])
@@ -88,6 +90,8 @@ def _delete_rows(user: User) -> dict[str, int]:
         cursor.execute("SELECT 1 FROM accounts_user WHERE id = %s FOR UPDATE", [user.pk])
         cursor.execute("UPDATE accounts_user SET data_epoch = data_epoch + 1 WHERE id = %s", [user.pk])
     forget_attempts_at(user=user)
+    if record:
+        record_person(user)
     # Django would first read all rows and follow their relations; here every related table is in the list itself.
     return {table.name: table.rows(user)._raw_delete(router.db_for_write(table.model)) for table in list_tables()}
 

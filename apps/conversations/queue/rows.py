@@ -277,6 +277,11 @@ def release_claims_of(*, worker: str) -> int:
     return released
 
 
+def release_all_claims() -> int:
+    """Give back what every run had claimed, where none is left: in a database that was restored. Returns how many."""
+    return Work.objects.filter(claim__isnull=False).update(claim=None, lease_until=None, attempts=F("attempts") - 1)
+
+
 def _list_claimed(worker: str) -> QuerySet[Work]:
     return Work.objects.filter(worker=worker, claim__isnull=False)
 

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.accounts.services import keep_account
+from apps.accounts.services.ledger import record_sessions
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work, wake_workers
 from apps.conversations.selectors import get_message, get_session, make_window
@@ -146,19 +147,23 @@ def delete_session(*, user: User, session_id: uuid.UUID) -> int:
 
 
 @transaction.atomic
-def delete_sessions(sessions: QuerySet[Session]) -> int:
+def delete_sessions(sessions: QuerySet[Session], *, record: bool = True) -> int:
     """Delete these sessions as `delete_session` does; returns how many.
 
     Locked before anything in them: a turn that closes meanwhile is either in what is deleted or finds nothing to close.
+    `record`: so that they are deleted again when an older backup is restored (R3).
     """
     ids = list(sessions.order_by("id").select_for_update(of=("self",)).values_list("id", flat=True))
     Session.objects.filter(id__in=ids).delete()
+    if record:
+        record_sessions(ids)
     return len(ids)
 
 
 def delete_idle_temporary_sessions() -> int:
     """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
-    return delete_sessions(Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user")))
+    idle = Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user"))
+    return delete_sessions(idle, record=False)  # a restored one is idle, too
 
 
 def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> Message:

@@ -7,8 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -20,7 +19,7 @@ from django.db import DEFAULT_DB_ALIAS
 from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
 from apps.embedded.layout import DataLayout
-from apps.embedded.locks import try_lock
+from apps.embedded.locks import InstallationInUse, hold_installation
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.embedded.supervisor import Program, Supervisor
 
@@ -45,7 +44,7 @@ class Command(BaseCommand):
         layout = DataLayout.at(settings.DATA_DIR)
         try:
             with (
-                _lock_out_others(layout),
+                hold_installation(layout),
                 _listen(options["host"], options["port"]) as listener,
                 hold_servers(layout.root, names=get_missing_servers()),
                 revive_servers(layout.root, names=get_missing_servers()),
@@ -59,7 +58,7 @@ class Command(BaseCommand):
                 self.stdout.flush()
                 env = {**os.environ, "JIYI_DATA_DIR": str(layout.root), "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
                 Supervisor(_get_programs(listener), cwd=settings.BASE_DIR, env=env, output=sys.stdout).run()
-        except ServersUnavailable as error:
+        except (ServersUnavailable, InstallationInUse) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             pass  # while starting; once the supervisor runs, it deals with it
@@ -100,22 +99,6 @@ def _make_worker(celery: Sequence[str], *, name: str, queues: str, processes: in
         death_signal=signal.SIGKILL,
         nice=_NICE,
     )
-
-
-@contextmanager
-def _lock_out_others(layout: DataLayout) -> Iterator[None]:
-    """One ``up`` per data folder."""
-    layout.run.mkdir(parents=True, exist_ok=True)
-    with layout.up_lock.open("a+") as lock:
-        if not try_lock(lock):
-            lock.seek(0)
-            raise CommandError(
-                f"Jiyi is already running on {layout.root} (process {lock.read().strip() or 'unknown'})."
-            )
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
 
 
 def _listen(host: str, port: str) -> socket.socket:
