@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from apps.conversations.queue.selectors import count_backlog
-from apps.core.health import healthz
+from apps.core.health import healthz, livez, readyz
 
 urlpatterns = [
     path("", include("apps.chat.page_urls")),
@@ -26,6 +26,8 @@ urlpatterns = [
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
     path("healthz", healthz, {"count_backlog": count_backlog}, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("livez", livez, name="livez"),
     path("", include("django_prometheus.urls")),
 ]
 

@@ -18,6 +18,8 @@ from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 OPEN = {
     "/login": 200,
     "/healthz": 200,
+    "/readyz": 200,
+    "/livez": 200,
     "/metrics": 200,
     "/api/schema": 200,
     "/api/docs": 200,
