@@ -89,6 +89,12 @@ def test_dockerfiles_are_valid() -> None:
     run_tool(find_tool("hadolint", reason=LOCKED), *DOCKERFILES)
 
 
+def test_scripts_are_valid() -> None:
+    scripts = sorted(DEPLOY.rglob("*.sh"))
+    run_tool(find_tool("shellcheck", reason=LOCKED), *scripts)
+    assert all(os.access(script, os.X_OK) for script in scripts)
+
+
 def test_units_are_valid_and_locked_down(tmp_path: Path) -> None:
     analyze = find_tool("systemd-analyze", reason="apt-get install systemd")
     for path in UNITS:  # the programs are looked for; ours are installed elsewhere on another machine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,34 @@ def find_tool(name: str, *, reason: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not here: {reason}")
     return found
+
+
+def install_debian(*packages: str) -> None:
+    """Install packages of Debian, if this is root on a Debian; what is there already is left alone."""
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        return
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+        subprocess.run(["apt-get", "-qq", *command], env=environment, capture_output=True, check=False, timeout=300)
+
+
+def find_program(name: str, *, package: str) -> str:
+    """Return the path of the program `name` of Debian's `package`, which root installs; or raise FileNotFoundError."""
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    if shutil.which(name, path=path) is None:
+        install_debian(package)
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise FileNotFoundError(f"{name} is not here: apt-get install {package}, or run this as root on Debian")
+    return found
+
+
+def find_or_install(name: str, *, package: str) -> str:
+    """The same for a test, which is skipped without it."""
+    try:
+        return find_program(name, package=package)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
 def run_tool(*command: str | Path, cwd: Path | None = None, timeout: float = 100) -> str:
