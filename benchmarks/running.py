@@ -72,9 +72,12 @@ def run_in_new_data_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def run_scripted_model(*, pause: float = 0, piece_chars: int = PIECE_CHARS) -> Iterator[str]:
+def run_scripted_model(
+    *, pause: float = 0, piece_chars: int = PIECE_CHARS, host: str = "127.0.0.1", reply_file: Path | None = None
+) -> Iterator[str]:
     """Run the scripted model server in a process of its own; yields its base URL. `pause`: seconds between pieces."""
-    command = [sys.executable, "-m", "tests.support.scripted_model"]
+    command = [sys.executable, "-m", "tests.support.scripted_model", "--host", host]
+    command += ["--reply-file", str(reply_file)] if reply_file else []
     command += ["--pause", str(pause), "--piece-chars", str(piece_chars)]
     with _run(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -12,7 +12,7 @@ from apps.accounts.guarded import GuardedView
 from apps.accounts.pages import password_reset
 from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue.selectors import count_backlog
-from apps.core.health import healthz
+from apps.core.health import healthz, livez, readyz
 
 urlpatterns = [
     path("", include("apps.chat.page_urls")),
@@ -44,6 +44,8 @@ urlpatterns = [
         name="docs",
     ),
     path("healthz", healthz, {"count_backlog": count_backlog}, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("livez", livez, name="livez"),
     path(
         "metrics",
         GuardedView.as_view(view=ExportToDjangoView, setting="METRICS_ACCESS", bearer_setting="METRICS_TOKEN"),

@@ -1,4 +1,4 @@
-"""``/healthz``: whether each part of the installation works, for people and for whatever restarts containers."""
+"""Health for people and for programs: ``/healthz`` (every part), ``/readyz`` and ``/livez`` (this web process)."""
 
 from __future__ import annotations
 
@@ -57,6 +57,22 @@ async def healthz(_request: HttpRequest, *, count_backlog: Callable[[], Mapping[
     health = {name: "failed" if result.error else "ok" for name, result in zip(PARTS, results, strict=True)}
     status = 200 if set(health.values()) == {"ok"} else 503
     return JsonResponse({**health, "backlog": backlog}, status=status)
+
+
+@never_cache
+async def readyz(_request: HttpRequest) -> JsonResponse:
+    """``{"database": "ok" | "failed"}``, with 200 or 503: whether a proxy may send requests to this web process.
+
+    Workers and the queue do not count: without them replies go on, and their work waits in the database.
+    """
+    result = await PARTS["database"]().get_result(None)
+    return JsonResponse({"database": "failed" if result.error else "ok"}, status=503 if result.error else 200)
+
+
+@never_cache
+async def livez(_request: HttpRequest) -> JsonResponse:
+    """``{"web": "ok"}``: this process answers. It asks nobody else, so no outage elsewhere gets it restarted."""
+    return JsonResponse({"web": "ok"})
 
 
 async def _read_backlog(count_backlog: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -32,7 +32,20 @@ from apps.core.outages import describe_outage
 logger = structlog.get_logger(__name__)
 
 API_ROOTS = frozenset(
-    {"api", "chat", "memory", "profile", "summaries", "v1", "mcp", "healthz", "metrics", ".well-known"}
+    {
+        "api",
+        "chat",
+        "memory",
+        "profile",
+        "summaries",
+        "v1",
+        "mcp",
+        "healthz",
+        "livez",
+        "readyz",
+        "metrics",
+        ".well-known",
+    }
 )
 CODES = {
     status.HTTP_400_BAD_REQUEST: "invalid",

@@ -18,6 +18,8 @@ from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 OPEN = {
     "/login": 200,
     "/healthz": 200,
+    "/readyz": 200,
+    "/livez": 200,
     "/texts.js": 200,
     "/favicon.ico": 302,
     "/i18n/setlang/": 302,

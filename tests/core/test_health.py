@@ -93,6 +93,22 @@ async def test_a_backlog_that_cannot_be_read_is_null(monkeypatch: pytest.MonkeyP
     assert (response.status_code, json.loads(response.content)) == (503, {"database": "failed", "backlog": None})
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_a_web_process_is_ready_with_the_database_alone(async_client: AsyncClient) -> None:
+    response = await async_client.get("/readyz")  # no worker runs here
+    assert (response.status_code, response.json()) == (200, {"database": "ok"})
+    assert "no-store" in response["Cache-Control"]
+
+
+async def test_without_the_database_it_is_alive_but_not_ready(
+    monkeypatch: pytest.MonkeyPatch, async_client: AsyncClient
+) -> None:
+    monkeypatch.setattr(health, "PARTS", {"database": Broken})
+    ready, alive = await async_client.get("/readyz"), await async_client.get("/livez")
+    assert (ready.status_code, ready.json()) == (503, {"database": "failed"})
+    assert (alive.status_code, alive.json()) == (200, {"web": "ok"})
+
+
 class FakeInspect:
     """Answers as workers do, those of `up` or others."""
 

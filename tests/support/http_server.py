@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import httpx2
@@ -16,6 +14,9 @@ import uvicorn
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
+from tests.support.sse import Event, read_events
+
+__all__ = ["ApiClient", "Event", "HttpServer", "read_events"]
 
 
 class HttpServer:
@@ -47,27 +48,6 @@ class HttpServer:
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._socket.close()
-
-
-@dataclass(frozen=True)
-class Event:
-    """One server-sent event."""
-
-    name: str
-    data: Any
-
-
-def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Parse server-sent events; comments are skipped."""
-    name, data = "message", ""
-    for line in lines:
-        if line.startswith("event: "):
-            name = line.removeprefix("event: ")
-        elif line.startswith("data: "):
-            data += line.removeprefix("data: ")
-        elif not line and data:
-            yield Event(name, json.loads(data))
-            name, data = "message", ""
 
 
 class ApiClient(httpx2.Client):

@@ -180,7 +180,7 @@ class RecordedRequest:
 class ScriptedModel:
     """The server, in a thread with an event loop of its own. Use it as a context manager."""
 
-    def __init__(self, *, port: int = 0) -> None:
+    def __init__(self, *, port: int = 0, host: str = "127.0.0.1") -> None:
         self.requests: list[RecordedRequest] = []
         self.default: Callable[[RecordedRequest], str | Behaviour] = lambda request: TURN_ANSWER
         self.models: tuple[str, ...] = (MODEL,)
@@ -188,7 +188,7 @@ class ScriptedModel:
         self._scripts: dict[str, deque[Behaviour]] = {
             path: deque() for path in ("/v1/chat/completions", "/v1/embeddings", "/v1/models")
         }
-        self._socket = socket.create_server(("127.0.0.1", port), backlog=512)
+        self._socket = socket.create_server((host, port), backlog=512)
         # Inherited by every connection; asyncio does not set it on those of a socket made here. Without it a piece of
         # the answer can wait 40 ms for the client's delayed acknowledgement of the one before.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -198,7 +198,8 @@ class ScriptedModel:
     @property
     def base_url(self) -> str:
         """What OPENAI_BASE_URL has to be."""
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
+        host, port = self._socket.getsockname()
+        return f"http://{host}:{port}/v1"
 
     @property
     def chat_requests(self) -> list[RecordedRequest]:
@@ -398,6 +399,7 @@ def main() -> None:
     """Serve one fixed reply until SIGINT or SIGTERM; print the base URL when ready."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="the address it listens on (default: 127.0.0.1)")
     parser.add_argument("--reply-file", type=Path, help="UTF-8 text to answer; a valid turn if absent")
     parser.add_argument("--pause", type=float, default=0, help="seconds between two pieces of a stream")
     parser.add_argument("--piece-chars", type=int, default=PIECE_CHARS, help="characters per streamed piece")
@@ -408,7 +410,7 @@ def main() -> None:
     answer = reply_with(text, piece_chars=options.piece_chars)
     if options.pause:
         answer = Reply(tuple(part for piece in answer.pieces for part in (piece, Pause(options.pause))))
-    with ScriptedModel(port=options.port) as model:
+    with ScriptedModel(port=options.port, host=options.host) as model:
         model.default = lambda request: answer
         print(model.base_url, flush=True)
         signal.sigwait(signals)

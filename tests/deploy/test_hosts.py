@@ -1,0 +1,78 @@
+"""Hosts and primaries are lost, and what was answered is not (`benchmarks.hosts`); the scripts' refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.installations import DEPLOY, find_free_port, find_postgres_programs
+from tests.support.networks import can_make_namespaces
+from tests.support.tools import find_or_install
+
+ROOT = Path(__file__).parents[2]
+FAILOVER = DEPLOY / "failover"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+def test_hosts_and_primaries_are_lost_and_nothing_that_was_answered_is(tmp_path: Path) -> None:
+    find_or_install("nginx", package="nginx-light")
+    report = tmp_path / "report.json"
+    command = [sys.executable, "-m", "benchmarks.hosts", "--failures", "--people", "6", "--json", report]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(report.read_text())
+    assert (found["faults"], found["failed_work"], found["messages_without_vector"]) == ([], 0, 0)
+    assert found["answered"] >= 7 * 2 * 2 * 6  # people were answered before and after each of seven failures
+    assert found["namespaces"] == can_make_namespaces()
+
+
+def run_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = f"{find_postgres_programs()}:/usr/bin:/bin"
+    command = [FAILOVER / name, *arguments]
+    return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=30)
+
+
+@pytest.mark.parametrize("name", ["make_standby.sh", "promote.sh", "rejoin.sh"])
+def test_without_arguments_a_script_says_how_it_is_called(name: str) -> None:
+    refused = run_script(name)
+    assert refused.returncode == 2
+    assert name in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["a-b", "a b", "a;b", ""])
+def test_a_standby_with_an_odd_name_is_refused(name: str, tmp_path: Path) -> None:
+    for script, arguments in (
+        ("wait_for_standbys.sh", [name]),
+        ("rejoin.sh", [str(tmp_path), "127.0.0.1", "1", name]),
+        ("make_standby.sh", ["127.0.0.1", "1", name, str(tmp_path / "new")]),
+    ):
+        refused = run_script(script, *arguments)
+        assert refused.returncode == 2
+        assert f"Not a name: {name}" in refused.stderr
+
+
+def test_a_folder_with_something_in_it_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = run_script("make_standby.sh", "127.0.0.1", str(find_free_port("127.0.0.1")), "standby", str(tmp_path))
+    assert refused.returncode == 1
+    assert "is not empty" in refused.stderr
+
+
+def test_a_standby_is_not_promoted_while_the_primary_answers(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "pg_isready").write_text("#!/bin/sh\nexit 1\n")  # it answers that it is starting
+    (programs / "pg_ctl").write_text(f"#!/bin/sh\ntouch {tmp_path}/promoted\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    command = [FAILOVER / "promote.sh", "folder", "db1", "5432"]
+    environment = {"PATH": f"{programs}:/usr/bin:/bin"}
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    assert refused.returncode == 1
+    assert "db1 still answers on port 5432" in refused.stderr
+    assert not (tmp_path / "promoted").exists()
