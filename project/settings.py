@@ -51,6 +51,11 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "oauth2_provider",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "django_structlog",
     "django_prometheus",
     "apps.core",
@@ -80,6 +85,7 @@ MIDDLEWARE = [
     "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",
     "apps.gateway.guessing.TokenGuessingMiddleware",
@@ -184,6 +190,17 @@ SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware would replace the page 
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": KNOX_TOKEN_MODEL}
+
+# Logging in step by step: django-allauth, with pages of our own and without its sign-up
+
+ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+ACCOUNT_RATE_LIMITS = False  # attempts are counted above
+MFA_ADAPTER = "apps.accounts.adapters.TwoFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Jiyi"
 
 PASSWORD_RESET_TIMEOUT = 86_400
 """Seconds that a link to set a new password works."""

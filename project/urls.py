@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 
 from apps.accounts.pages import password_reset
+from apps.accounts.pages.code import CodePage
 from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue.selectors import count_backlog
 from apps.core.health import healthz
@@ -21,6 +22,8 @@ urlpatterns = [
     path("", include("apps.summaries.urls")),
     path("", include("apps.gateway.urls")),
     path("login", LoginPage.as_view(), name="login"),
+    path("login", LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
+    path("login/code", CodePage.as_view(), name="mfa_authenticate"),
     path("login/reset", password_reset.AskPage.as_view(), name="password_reset"),
     path("login/reset/sent", password_reset.SentPage.as_view(), name="password_reset_done"),
     path("login/reset/done", password_reset.DonePage.as_view(), name="password_reset_complete"),

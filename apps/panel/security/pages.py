@@ -15,9 +15,18 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.services.passwords import change_password
 from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions
+from apps.accounts.services.two_factor import (
+    begin_setup,
+    find_two_factor,
+    renew_recovery_codes,
+    switch_off,
+    switch_on,
+)
+from apps.core.errors import Conflict
 from apps.panel.pages import PanelPage
+from apps.panel.reasons import translate_reason
 from apps.panel.security.browsers import name_browser, name_system
-from apps.panel.security.forms import PasswordForm
+from apps.panel.security.forms import PasswordForm, check_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +44,17 @@ class LoginSettingsPage(PanelPage):
     template_name = "panel/security/page.html"
 
     def show(self, request: HttpRequest, *, status: int = 200, **context: Any) -> HttpResponse:
-        """Answer with the page; `context`: a form that was refused."""
+        """Answer with the page; `context`: what was refused, and why."""
         user = cast(User, request.user)
         rows = [SessionRow(one, _name(one)) for one in list_sessions(request=request, now=timezone.now())]
-        everything = {"has_password": user.has_usable_password(), "rows": rows, "password_form": None, **context}
-        return self.render(request, status=status, **everything)
+        known = {
+            "has_password": user.has_usable_password(),
+            "two_factor": find_two_factor(user),
+            "rows": rows,
+            "password_form": None,
+            "problem": "",
+        }
+        return self.render(request, status=status, **{**known, **context})
 
     def back(self, request: HttpRequest, done: str) -> HttpResponse:
         """To the page, which says what was done."""
@@ -48,7 +63,7 @@ class LoginSettingsPage(PanelPage):
 
 
 class SecurityPage(LoginSettingsPage):
-    """GET: password and sessions."""
+    """GET: password, second factor and sessions."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self.show(request)
@@ -65,6 +80,61 @@ class PasswordPage(LoginSettingsPage):
         return self.back(request, _("Your password was changed. You were logged out everywhere else."))
 
 
+class TwoFactorPage(LoginSettingsPage):
+    """GET: a QR code for an app. POST: ask for its codes from now on; the recovery codes are shown, this once."""
+
+    title = gettext_lazy("Two-factor authentication")
+    template_name = "panel/security/two_factor.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        if find_two_factor(cast(User, request.user)):
+            return HttpResponseRedirect(reverse("admin:security"))
+        return self._show_setup(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if problem := check_identity(request):
+            return self._show_setup(request, status=400, proof_problem=problem)
+        user, sealed = cast(User, request.user), request.POST.get("sealed", "")
+        try:
+            codes = switch_on(user=user, sealed=sealed, code=request.POST.get("code", ""))
+        except Conflict as error:
+            messages.error(request, translate_reason(error.message))
+            return HttpResponseRedirect(reverse("admin:security"))
+        if codes is None:
+            problem = _("This code is not correct. Check that the clock of your phone is right.")
+            return self._show_setup(request, status=400, code_problem=problem)
+        return show_codes(self, request, codes)
+
+    def _show_setup(self, request: HttpRequest, *, status: int = 200, **problems: str) -> HttpResponse:
+        user = cast(User, request.user)
+        setup = begin_setup(user, sealed=request.POST.get("sealed", ""))
+        return self.render(request, status=status, setup=setup, has_password=user.has_usable_password(), **problems)
+
+
+class RecoveryCodesPage(LoginSettingsPage):
+    """POST: new recovery codes, which are shown, this once."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if problem := check_identity(request):
+            return self.show(request, status=400, codes_refused=True, problem=problem)
+        try:
+            codes = renew_recovery_codes(user=cast(User, request.user))
+        except Conflict as error:
+            messages.error(request, translate_reason(error.message))
+            return HttpResponseRedirect(reverse("admin:security"))
+        return show_codes(self, request, codes)
+
+
+class TwoFactorOffPage(LoginSettingsPage):
+    """POST: ask for no codes any more."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        if problem := check_identity(request):
+            return self.show(request, status=400, off_refused=True, problem=problem)
+        switch_off(user=cast(User, request.user))
+        return self.back(request, _("Two-factor authentication is off."))
+
+
 class EndSessionPage(LoginSettingsPage):
     """POST: end a ``session``, or ``others``, all but this one."""
 
@@ -77,6 +147,12 @@ class EndSessionPage(LoginSettingsPage):
         if is_number and end_session(user=cast(User, request.user), session_id=int(named)):
             return self.back(request, _("The session was ended."))
         return self.back(request, _("This session has ended already."))
+
+
+def show_codes(page: PanelPage, request: HttpRequest, codes: list[str]) -> HttpResponse:
+    """Answer with recovery codes, which are shown nowhere else."""
+    shown = [f"{code[:4]} {code[4:]}" for code in codes]
+    return page.render(request, template="panel/security/codes.html", codes=shown, text="\n".join(shown))
 
 
 def _name(session: OpenSession) -> str:
