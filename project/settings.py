@@ -202,6 +202,25 @@ MFA_ADAPTER = "apps.accounts.adapters.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Jiyi"
 
+OIDC_ISSUER = env.str("OIDC_ISSUER", default="").rstrip("/")
+"""Another service that people sign in with, such as ``https://login.example.org/realms/staff``; empty: none."""
+
+OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
+OIDC_NAME = env.str("OIDC_NAME", default="") or "single sign-on"
+OIDC_AUTO_CREATE = env.bool("OIDC_AUTO_CREATE", default=False)
+"""Whether who signs in for the first time gets an account. If not, people connect the one they have in the panel."""
+
+OIDC_ALLOWED_DOMAINS = [domain.lower().lstrip("@") for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])]
+"""Whose verified addresses may sign in that way; empty: everybody's, and those without."""
+
+SOCIALACCOUNT_ADAPTER = "apps.accounts.adapters.SignInAdapter"
+SOCIALACCOUNT_AUTO_SIGNUP = True  # as far as the adapter lets anybody
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # nobody gets into an account by an address
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
+
 PASSWORD_RESET_TIMEOUT = 86_400
 """Seconds that a link to set a new password works."""
 

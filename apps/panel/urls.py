@@ -22,6 +22,8 @@ from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.security.pages import (
+    ConnectPage,
+    DisconnectPage,
     EndSessionPage,
     PasswordPage,
     RecoveryCodesPage,
@@ -65,6 +67,8 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("security/two-factor/", TwoFactorPage, "security_two_factor"),
     ("security/two-factor/codes/", RecoveryCodesPage, "security_codes"),
     ("security/two-factor/off/", TwoFactorOffPage, "security_two_factor_off"),
+    ("security/connect/", ConnectPage, "security_connect"),
+    ("security/disconnect/", DisconnectPage, "security_disconnect"),
     ("security/session/", EndSessionPage, "security_session"),
     ("models/", ModelsPage, "models"),
     ("models/server/", ServerPage, "models_server"),

@@ -31,6 +31,7 @@ NO_LISTS = {
     "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     "memories_bulk", "memories_clear", "models_server", "models_test", "models_try", "models_default", "models_remove",
     "security_password", "security_session", "security_two_factor", "security_codes", "security_two_factor_off",
+    "security_connect", "security_disconnect",
     # Leads to the page of the profile
     "profile_userprofile_change",
     # One's own account, and somebody's password

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.accounts.services.guessing import get_lock
+from apps.accounts.services.oidc import is_configured
 
 
 class LoginPage(views.LoginView):
@@ -28,7 +29,10 @@ class LoginPage(views.LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(
-            locked_minutes=count_minutes(self.request), sends_mail=settings.SENDS_MAIL, **kwargs
+            locked_minutes=count_minutes(self.request),
+            sends_mail=settings.SENDS_MAIL,
+            service=settings.OIDC_NAME if is_configured() else "",
+            **kwargs,
         )
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
+from apps.accounts.services.oidc import (
+    ServiceUnavailable,
+    begin_sign_in,
+    disconnect,
+    is_configured,
+    list_links,
+)
 from apps.accounts.services.passwords import change_password
 from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions
 from apps.accounts.services.two_factor import (
@@ -50,6 +58,8 @@ class LoginSettingsPage(PanelPage):
         known = {
             "has_password": user.has_usable_password(),
             "two_factor": find_two_factor(user),
+            "service": settings.OIDC_NAME if is_configured() else "",
+            "links": list_links(user) if is_configured() else [],
             "rows": rows,
             "password_form": None,
             "problem": "",
@@ -133,6 +143,33 @@ class TwoFactorOffPage(LoginSettingsPage):
             return self.show(request, status=400, off_refused=True, problem=problem)
         switch_off(user=cast(User, request.user))
         return self.back(request, _("Two-factor authentication is off."))
+
+
+class ConnectPage(LoginSettingsPage):
+    """POST: off to the other service, to connect the account one has there."""
+
+    def post(self, request: HttpRequest) -> HttpResponseBase:
+        if not is_configured():
+            raise Http404
+        if problem := check_identity(request):
+            return self.show(request, status=400, connect_refused=True, problem=problem)
+        try:
+            return begin_sign_in(request, next_url=reverse("admin:security"), connect=True)
+        except ServiceUnavailable:
+            problem = _("The service cannot be reached at the moment. Try again later.")
+            return self.show(request, status=502, connect_refused=True, problem=problem)
+
+
+class DisconnectPage(LoginSettingsPage):
+    """POST: ``link``, the account of the other service that shall log in no more."""
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        named = request.POST.get("link", "")
+        is_number = named.isascii() and named.isdecimal() and len(named) <= 18
+        if is_number and disconnect(user=cast(User, request.user), link_id=int(named)):
+            return self.back(request, _("It was disconnected."))
+        messages.error(request, _("It was not disconnected: you have no other way to log in."))
+        return HttpResponseRedirect(reverse("admin:security"))
 
 
 class EndSessionPage(LoginSettingsPage):
