@@ -53,6 +53,11 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "oauth2_provider",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "django_structlog",
     "django_prometheus",
     "apps.core",
@@ -85,6 +90,7 @@ MIDDLEWARE = [
     "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",
     "apps.gateway.guessing.TokenGuessingMiddleware",
@@ -189,6 +195,36 @@ SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware would replace the page 
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": KNOX_TOKEN_MODEL}
+
+# Logging in step by step: django-allauth, with pages of our own and without its sign-up
+
+ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+ACCOUNT_RATE_LIMITS = False  # attempts are counted above
+MFA_ADAPTER = "apps.accounts.adapters.TwoFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Jiyi"
+
+OIDC_ISSUER = env.str("OIDC_ISSUER", default="").rstrip("/")
+"""Another service that people sign in with, such as ``https://login.example.org/realms/staff``; empty: none."""
+
+OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
+OIDC_NAME = env.str("OIDC_NAME", default="") or "single sign-on"
+OIDC_AUTO_CREATE = env.bool("OIDC_AUTO_CREATE", default=False)
+"""Whether who signs in for the first time gets an account. If not, people connect the one they have in the panel."""
+
+OIDC_ALLOWED_DOMAINS = [domain.lower().lstrip("@") for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])]
+"""Whose verified addresses may sign in that way; empty: everybody's, and those without."""
+
+SOCIALACCOUNT_ADAPTER = "apps.accounts.adapters.SignInAdapter"
+SOCIALACCOUNT_AUTO_SIGNUP = True  # as far as the adapter lets anybody
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # nobody gets into an account by an address
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_REQUESTS_TIMEOUT = 5
 
 PASSWORD_RESET_TIMEOUT = 86_400
 """Seconds that a link to set a new password works."""

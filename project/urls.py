@@ -9,7 +9,8 @@ from django_prometheus.exports import ExportToDjangoView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from apps.accounts.guarded import GuardedView
-from apps.accounts.pages import password_reset
+from apps.accounts.pages import oidc, password_reset
+from apps.accounts.pages.code import CodePage
 from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue.selectors import count_backlog
 from apps.core.health import healthz, livez, readyz
@@ -23,6 +24,10 @@ urlpatterns = [
     path("", include("apps.summaries.urls")),
     path("", include("apps.gateway.urls")),
     path("login", LoginPage.as_view(), name="login"),
+    path("login", LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
+    path("login/code", CodePage.as_view(), name="mfa_authenticate"),
+    path("login/oidc", oidc.start, name="oidc"),
+    path("login/oidc/callback", oidc.callback, name="oidc_callback"),
     path("login/reset", password_reset.AskPage.as_view(), name="password_reset"),
     path("login/reset/sent", password_reset.SentPage.as_view(), name="password_reset_done"),
     path("login/reset/done", password_reset.DonePage.as_view(), name="password_reset_complete"),

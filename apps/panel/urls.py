@@ -21,7 +21,16 @@ from apps.panel.pages import PanelPage
 from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
-from apps.panel.security.pages import EndSessionPage, PasswordPage, SecurityPage
+from apps.panel.security.pages import (
+    ConnectPage,
+    DisconnectPage,
+    EndSessionPage,
+    PasswordPage,
+    RecoveryCodesPage,
+    SecurityPage,
+    TwoFactorOffPage,
+    TwoFactorPage,
+)
 from apps.panel.settings.pages import SettingsPage
 from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
@@ -55,6 +64,11 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("settings/", SettingsPage, "settings"),
     ("security/", SecurityPage, "security"),
     ("security/password/", PasswordPage, "security_password"),
+    ("security/two-factor/", TwoFactorPage, "security_two_factor"),
+    ("security/two-factor/codes/", RecoveryCodesPage, "security_codes"),
+    ("security/two-factor/off/", TwoFactorOffPage, "security_two_factor_off"),
+    ("security/connect/", ConnectPage, "security_connect"),
+    ("security/disconnect/", DisconnectPage, "security_disconnect"),
     ("security/session/", EndSessionPage, "security_session"),
     ("models/", ModelsPage, "models"),
     ("models/server/", ServerPage, "models_server"),

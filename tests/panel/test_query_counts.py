@@ -30,7 +30,8 @@ NO_LISTS = {
     "profile_proposal", "profile_restore", "playground_save", "review_consequence", "review_editor", "review_decide",
     "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     "memories_bulk", "memories_clear", "models_server", "models_test", "models_try", "models_default", "models_remove",
-    "security_password", "security_session",
+    "security_password", "security_session", "security_two_factor", "security_codes", "security_two_factor_off",
+    "security_connect", "security_disconnect",
     # Leads to the page of the profile
     "profile_userprofile_change",
     # One's own account, and somebody's password
@@ -39,7 +40,7 @@ NO_LISTS = {
 
 NO_LISTS_OF_TABLES = {
     "add", "history", "delete", "row", "edit", "bulk", "clear", "decide", "restore", "undo", "supersede", "merge",
-    "mute", "remove", "active",
+    "mute", "remove", "active", "two_factor",
 }  # fmt: skip
 """How the names of such addresses end that are about a table's rows."""
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.utils import perform_login
 from django.conf import settings
 from django.contrib.auth import views
 from django.contrib.auth.forms import AuthenticationForm
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.accounts.services.guessing import get_lock
+from apps.accounts.services.oidc import is_configured
 
 
 class LoginPage(views.LoginView):
@@ -18,14 +20,32 @@ class LoginPage(views.LoginView):
 
     redirect_authenticated_user = True
 
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Let in who has a password only; ask everybody else for the second factor."""
+        return perform_login(self.request, form.get_user(), redirect_url=self.get_success_url())
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        lock = get_lock(self.request)
-        if lock is None:
-            return super().form_invalid(form)
-        context = self.get_context_data(form=form, locked_minutes=lock.minutes(now := timezone.now()))
-        seconds = max(1, round((lock.until - now).total_seconds()))
-        return self.render_to_response(context, status=429, headers={"Retry-After": str(seconds)})
+        return self.render_to_response(self.get_context_data(form=form), **describe_lock(self.request))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        known = {"locked_minutes": None, "sends_mail": settings.SENDS_MAIL}
-        return super().get_context_data(**{**known, **kwargs})
+        return super().get_context_data(
+            locked_minutes=count_minutes(self.request),
+            sends_mail=settings.SENDS_MAIL,
+            service=settings.OIDC_NAME if is_configured() else "",
+            **kwargs,
+        )
+
+
+def count_minutes(request: HttpRequest) -> int | None:
+    """How long the request's account is locked out, as its page says it."""
+    lock = get_lock(request)
+    return lock.minutes(timezone.now()) if lock else None
+
+
+def describe_lock(request: HttpRequest) -> dict[str, Any]:
+    """Status and headers of the page for who is locked out; nothing for everybody else."""
+    lock = get_lock(request)
+    if lock is None:
+        return {}
+    seconds = max(1, round((lock.until - timezone.now()).total_seconds()))
+    return {"status": 429, "headers": {"Retry-After": str(seconds)}}

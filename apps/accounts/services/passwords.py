@@ -8,7 +8,6 @@ from smtplib import SMTPException
 
 import structlog
 from django.conf import settings
-from django.contrib.auth import authenticate
 from django.contrib.auth.tokens import default_token_generator
 from django.core.mail import send_mail
 from django.db.models import QuerySet
@@ -21,11 +20,9 @@ from django.utils.http import urlsafe_base64_encode
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
-from apps.accounts.services.guessing import LockedOut, forgive_attempts, get_lock
 from apps.accounts.services.sessions import end_other_sessions, read_account
 from apps.accounts.services.throttling import increase
 from apps.accounts.services.token_guessing import digest_token
-from apps.core.client_address import get_client_network
 from apps.core.db import release_connections
 
 logger = structlog.get_logger(__name__)
@@ -37,17 +34,6 @@ MAILS_PER_ADDRESS = 20
 
 _senders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reset-mail")
 """What sends mail, after the page has answered: how long that takes would tell whether somebody has the address."""
-
-
-def confirm_password(*, request: HttpRequest, password: str) -> bool:
-    """Whether this is the password of who is logged in. It counts as an attempt; `LockedOut` after too many."""
-    username = request.user.get_username()
-    is_right = authenticate(request, username=username, password=password) is not None
-    if is_right:
-        forgive_attempts(username=username, address=get_client_network(request))
-    elif lock := get_lock(request):
-        raise LockedOut(lock)
-    return is_right
 
 
 def change_password(*, request: HttpRequest, password: str) -> None:

@@ -12,6 +12,9 @@ from datetime import datetime
 from graphlib import TopologicalSorter
 from typing import Any
 
+from allauth.account.models import EmailAddress, EmailConfirmation
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.db.models import Model, QuerySet
 
 from apps.accounts.models import ApiToken, LoginSession, Setting, User
@@ -20,6 +23,11 @@ from apps.accounts.types import read_setting_problems
 KEPT: dict[type[Model], str] = {
     User: "the account itself",
     ApiToken: "the account's API tokens, as digests",
+    Authenticator: "the account's second factor, encrypted",
+    SocialAccount: "which account of another service logs in to it",
+    SocialToken: "unused: tokens of other services are not kept",
+    EmailAddress: "unused: the account itself has the address",
+    EmailConfirmation: "unused, like the addresses",
 }
 """What an erasure leaves (R3), besides the admin's log, which knows IDs only."""
 

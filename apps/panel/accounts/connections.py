@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -27,8 +30,9 @@ from apps.panel.templatetags.ages import age
 for _model in (
     get_application_model(), get_access_token_model(), get_refresh_token_model(), get_grant_model(),
     get_id_token_model(),
+    EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator,
 ):  # fmt: skip
-    admin.site.unregister(_model)  # the toolkit's own pages know no owners
+    admin.site.unregister(_model)  # the libraries' own pages know no owners
 
 
 @admin.register(ConnectedApp)

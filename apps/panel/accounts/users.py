@@ -25,6 +25,7 @@ from apps.accounts.models import ApiToken, EndUser, User
 from apps.accounts.services import set_active
 from apps.accounts.services.deletion import deactivate, delete_account, is_last_superuser
 from apps.accounts.services.erasure import confirms_erasure, count_rows
+from apps.accounts.services.two_factor import find_two_factor, switch_off
 from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
 from apps.gateway.models import ConnectedApp
@@ -210,7 +211,12 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.active_view)
-        return [path("<path:object_id>/active/", view, name="accounts_user_active"), *super().get_urls()]
+        two_factor = self.admin_site.admin_view(self.two_factor_view)
+        return [
+            path("<path:object_id>/active/", view, name="accounts_user_active"),
+            path("<path:object_id>/two_factor/", two_factor, name="accounts_user_two_factor"),
+            *super().get_urls(),
+        ]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return not (obj and has_more_power(obj, request)) and super().has_change_permission(request, obj)
@@ -231,6 +237,18 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         if self._change_active(request, user, is_active=is_active):
             done = _("The account was activated.") if is_active else _("The account was deactivated.")
             self.message_user(request, done, messages.SUCCESS)
+        return HttpResponseRedirect(reverse("admin:accounts_user_change", args=[user.pk]))
+
+    def two_factor_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """POST: let somebody log in without a code who has lost their phone; only superusers do."""
+        user = self.get_object(request, object_id)
+        if user is None or not request.user.is_superuser:
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if switch_off(user=user):
+            self.log_change(request, user, "Two-factor authentication was turned off.")
+        self.message_user(request, _("Two-factor authentication of this account is off."), messages.SUCCESS)
         return HttpResponseRedirect(reverse("admin:accounts_user_change", args=[user.pk]))
 
     def delete_view(
@@ -280,6 +298,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             "belongings": belongings,
             "person": user,
             "may_deactivate": user and user.pk != request.user.pk and self.has_change_permission(request, user),
+            "may_remove_two_factor": bool(user and request.user.is_superuser and find_two_factor(user)),
             "may_delete": user and self.has_delete_permission(request, user),
             "show_delete": False,
         }

@@ -13,7 +13,8 @@ from django.utils.translation import ngettext
 
 from apps.accounts.models import User
 from apps.accounts.services.guessing import LockedOut
-from apps.accounts.services.passwords import confirm_password
+from apps.accounts.services.identity_check import confirm_identity, confirm_password
+from apps.accounts.services.sessions import read_account
 
 
 def check_password(request: HttpRequest, password: str) -> str:
@@ -22,6 +23,18 @@ def check_password(request: HttpRequest, password: str) -> str:
         return "" if confirm_password(request=request, password=password) else _("This password is not correct.")
     except LockedOut as error:
         return explain_lock(error)
+
+
+def check_identity(request: HttpRequest) -> str:
+    """The same for what the field ``proof`` holds: the password or, of an account without one, a code."""
+    try:
+        if confirm_identity(request=request, proof=request.POST.get("proof", "")):
+            return ""
+    except LockedOut as error:
+        return explain_lock(error)
+    if read_account(request).has_usable_password():
+        return _("This password is not correct.")
+    return _("This code is not correct, or was used already.")
 
 
 def explain_lock(error: LockedOut) -> str:
