@@ -83,7 +83,7 @@ def keep(server: Server, *, announce: Callable[[], None]) -> None:
                 try:
                     process = _start(server, lock=own, log=log)
                     pause = 1.0
-                except RuntimeError as error:
+                except (RuntimeError, OSError) as error:  # OSError: no space to prepare its folders, say
                     _log.error(error)
                     time.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)

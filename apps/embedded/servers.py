@@ -95,7 +95,7 @@ def _revive(name: str, *, layout: DataLayout, durable: bool, stopping: threading
         try:
             _start_unless_ready(name, layout=layout, durable=durable)
             _log.warning("The keeper of %s was gone; there is another", name)
-        except ServersUnavailable as error:
+        except (ServersUnavailable, OSError) as error:  # OSError: no space for the keeper's log, say
             _log.error("%s", error)
             stopping.wait(_REVIVE_PAUSE_SECONDS)
 

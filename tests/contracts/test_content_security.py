@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
-from django.urls import path
 from health_check.checks import Database
 
 from apps.accounts.models import User
 from apps.core.access import Access
-from project.urls import urlpatterns as product
 from tests.contracts.routes import Route, list_routes, name_call
 from tests.contracts.test_access import path_of
 from tests.support.page_policy import list_faults, read_policy
@@ -43,18 +40,8 @@ def test_every_answer_has_a_policy_and_no_page_needs_more(
         assert "text/html" in kinds
 
 
-def break_down(_request: HttpRequest) -> HttpResponse:
-    raise RuntimeError("as a mistake of ours would")
-
-
-urlpatterns = [*product, path("broken", break_down)]
-handler400 = "apps.gateway.errors.bad_request"
-handler404 = "apps.gateway.errors.page_not_found"
-handler500 = "apps.gateway.errors.server_error"
-
-
 @pytest.mark.django_db
-@override_settings(ROOT_URLCONF="tests.contracts.test_content_security")
+@override_settings(ROOT_URLCONF="tests.contracts.broken_urls")
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [("get", "/nothing", 404), ("get", "/broken", 500), ("post", "/login", 403), ("get", "/static/nothing.js", 404)],

@@ -98,20 +98,20 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 
 @contextmanager
-def run_up(folder: Path) -> Iterator[Up]:
-    """``manage.py up`` on a free port, killed in the end if it still runs."""
+def run_up(folder: Path, **variables: str) -> Iterator[Up]:
+    """``manage.py up`` on a free port with `variables` in its environment, killed in the end if it still runs."""
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "manage.py", "up", "--port", "0"],
             cwd=PROJECT,
-            env=make_environment(folder),
+            env=make_environment(folder) | variables,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
     up = Up(folder=folder, process=process)
     with process:
         try:
-            wait_until(lambda: "Jiyi is running at" in up.output or process.poll() is not None, seconds=120)
+            wait_until(lambda: "Jiyi is running at" in up.output or process.poll() is not None, seconds=240)
             assert process.poll() is None, up.output
             yield up
         finally:
