@@ -20,7 +20,7 @@ from apps.backup.erasures import merge, read_erasures
 from apps.backup.redoing import redo
 from apps.backup.types import BackupError
 from apps.conversations.models import Session
-from apps.conversations.services import create_session
+from apps.conversations.services import create_session, delete_session
 from apps.core.secret_key import fingerprint
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
 from apps.memory.services import (
@@ -159,6 +159,17 @@ def test_a_database_tells_what_it_has_deleted_and_not_what_is_there_again() -> N
         told = read_erasures(plain, since=NOW)
         assert [(record.kind, record.subject, record.at) for record in told] == [("long_term", str(memory.id), now)]
         assert read_erasures(plain, since=timezone.now().replace(year=2027)) == []
+
+
+def test_a_conversation_that_is_there_again_is_not_told(settings: Any) -> None:
+    mei = make_person("mei")
+    session = Session.objects.get()
+    session_id = session.id
+    delete_session(user=mei, session_id=session_id)
+    with Database.of_django().connect() as plain:
+        assert [record.kind for record in read_erasures(plain)] == [SESSION]
+        Session.objects.create(id=session_id, user=mei)
+        assert read_erasures(plain) == []
 
 
 def test_what_a_database_records_is_not_done_again_where_it_was_written_anew() -> None:
