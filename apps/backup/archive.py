@@ -98,9 +98,9 @@ def write_file(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
 
 def check_free(path: Path, *, force: bool) -> None:
     """Raise `BackupError` unless a file may be written under this name."""
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike the method, it does not mind a name that no file can have
         raise BackupError(f"{path} is a folder.")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise BackupError(f"{path} is there already. Choose another name, or use --force to replace it.")
     if not path.parent.is_dir():
         raise BackupError(f"There is no folder {path.parent}.")

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from apps.accounts.services.ledger import BadRecord, Erased, format_record, read_file
+from apps.accounts.services.ledger import (
+    SESSION,
+    BadRecord,
+    Erased,
+    format_record,
+    list_keys,
+    make_digest,
+    read_file,
+)
 from apps.backup.archive import write_file
 from apps.backup.database import Connection, has_table
 from apps.backup.types import BackupError
@@ -29,7 +37,7 @@ ORDER BY kind, object_id, created_at DESC
 def read_erasures(connection: Connection, *, since: datetime | None = None) -> list[Erased]:
     """Return what a database records as erased, and what as deleted `since` then (None: ever).
 
-    Of what is deleted, the last record of each object; none where there is an object with its ID again.
+    Of what is deleted, the last record of each object; none of what is there again.
     """
     records: list[Erased] = []
     if has_table(connection, "erasure_record"):
@@ -38,20 +46,34 @@ def read_erasures(connection: Connection, *, since: datetime | None = None) -> l
     if has_table(connection, "memory_change"):
         earliest = since - _LONGEST_TRANSACTION if since else datetime(1970, 1, 1, tzinfo=UTC)
         for kind in (*LIVING, *ALWAYS):
-            living: set[str] = set()
-            deleted = connection.execute(_DELETED, {"since": earliest, "kind": kind}).fetchall()
-            if deleted and (table := LIVING.get(kind)):
-                found = connection.execute(
-                    f"SELECT id::text FROM {table} WHERE id::text = ANY(%s)",  # noqa: S608 - one of ours
-                    [[row[1] for row in deleted]],
-                )
-                living = {row[0] for row in found}
             records += [
                 Erased(id=f"{kind}:{object_id}", kind=kind, subject=object_id, at=at)
-                for kind, object_id, at in deleted
-                if object_id not in living
+                for kind, object_id, at in connection.execute(_DELETED, {"since": earliest, "kind": kind})
             ]
-    return records
+    return leave_living(connection, records)
+
+
+def leave_living(connection: Connection, records: Iterable[Erased]) -> list[Erased]:
+    """Return the records but those of objects and conversations that the database has again, as of an import that was
+    withdrawn and then brought anew: that is not to be erased.
+    """
+    records = list(records)
+    living: set[tuple[str, str, str]] = set()
+    for kind, table in LIVING.items():
+        asked = [record.subject for record in records if record.kind == kind]
+        if asked and has_table(connection, table):
+            found = connection.execute(
+                f"SELECT id::text FROM {table} WHERE id = ANY(%s::uuid[])",  # noqa: S608 - one of ours
+                [asked],
+            )
+            living |= {(kind, "", row[0]) for row in found}
+    keys = {record.key for record in records if record.kind == SESSION}
+    if keys and has_table(connection, "chat_session"):
+        for (session_id,) in connection.execute("SELECT id::text FROM chat_session"):
+            for fingerprint, key in list_keys().items():
+                if fingerprint in keys:
+                    living.add((SESSION, fingerprint, make_digest(SESSION, session_id, key=key)))
+    return [record for record in records if (record.kind, record.key, record.subject) not in living]
 
 
 def read_files(paths: Iterable[Path], *, optional: Iterable[Path] = ()) -> list[Erased]:

@@ -31,7 +31,7 @@ from apps.backup.database import (
     read_server_major,
     swap,
 )
-from apps.backup.erasures import merge, read_erasures, read_files
+from apps.backup.erasures import leave_living, merge, read_erasures, read_files
 from apps.backup.loading import check_server, load
 from apps.backup.programs import find_pg_restore
 from apps.backup.progress import Bar
@@ -88,6 +88,8 @@ def plan_restore(path: Path, *, erasures: Collection[Path], without_key: bool, b
         held = holds_data(connection)
         is_empty = not measure_tables(connection)
         known = read_erasures(connection, since=archive.manifest.created_at)
+        told = read_files(erasures, optional=[Path(settings.DATA_DIR) / FILE])
+        records = leave_living(connection, merge(known, told))
     with database.connect_beside() as connection:
         beside = may_replace(connection, database.name)
     if not beside and not is_empty:
@@ -95,7 +97,6 @@ def plan_restore(path: Path, *, erasures: Collection[Path], without_key: bool, b
             f"The database {database.name} is not empty, and this role may not create another beside it. Grant it "
             "CREATEDB and the ownership of the database, or set DATABASE_URL to an empty one."
         )
-    records = merge(known, read_files(erasures, optional=[Path(settings.DATA_DIR) / FILE]))
     check_keys(
         (record for record in records if record.at >= archive.manifest.created_at),
         keys={*list_keys(), *([fingerprint(key)] if key else [])},

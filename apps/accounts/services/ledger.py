@@ -100,7 +100,7 @@ def format_record(record: Erased) -> str:
 def parse_records(lines: Iterable[str]) -> Iterator[Erased]:
     """Read lines of `format_record`; `BadRecord` names the first that is none. Blank lines are passed over.
 
-    A last line without an end was being written when the machine stopped, and is passed over, too.
+    A last line without an end was being written when everything stopped, and is passed over, too.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -16,6 +16,7 @@ from apps.accounts.selectors import Origin, SettingValue, list_setting_values
 from apps.accounts.services import update_settings
 from apps.accounts.types import PREFIX
 from apps.core.errors import InvalidInput
+from apps.core.version import VERSION
 from apps.panel.links import link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
@@ -121,6 +122,7 @@ class SettingsPage(PanelPage):
             groups=[(name, title, [rows[one] for one in names]) for name, title, names in GROUPS],
             zones=list_zones(),
             problems=problems,
+            version=VERSION,
         )
 
 

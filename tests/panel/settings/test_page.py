@@ -13,6 +13,7 @@ from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings, list_setting_values
 from apps.accounts.services import update_settings
 from apps.accounts.types import MemorySettings
+from apps.core.version import VERSION
 from apps.panel.settings.controls import EMPTY, GROUPS, LABELS, list_controls
 from tests.support.factories import UserFactory
 
@@ -190,3 +191,8 @@ def test_it_takes_few_queries(client: Client, mei: User, django_assert_max_num_q
     rows(client)
     with django_assert_max_num_queries(10):
         rows(client)
+
+
+def test_the_page_says_which_version_runs(client: Client) -> None:
+    client.force_login(UserFactory.create())
+    assert f"Jiyi 记忆 {VERSION}" in client.get(reverse("admin:settings")).content.decode()

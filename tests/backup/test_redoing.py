@@ -1,0 +1,189 @@
+"""What was erased since a backup is erased again in what is restored from it (R3).
+
+Here the tables are those of a backup, and records come as they do from the database that was replaced. The whole of it,
+with real servers, is `test_restoring.py`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import ErasureRecord, User
+from apps.accounts.services.ledger import ACCOUNT, PERSON, SESSION, Erased, identify_person, make_digest
+from apps.backup.database import Database
+from apps.backup.erasures import merge, read_erasures
+from apps.backup.redoing import redo
+from apps.backup.types import BackupError
+from apps.conversations.models import Session
+from apps.conversations.services import create_session, delete_session
+from apps.core.secret_key import fingerprint
+from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
+from apps.memory.services import (
+    create_atomic_memory,
+    create_context,
+    create_memory,
+    forget_atomic_memories,
+    forget_memories,
+)
+from apps.profile.models import UserProfile
+from apps.profile.services import update_profile
+from tests.support.factories import UserFactory
+
+pytestmark = [pytest.mark.spec("R3"), pytest.mark.django_db(transaction=True)]
+
+NOW = datetime(2026, 11, 25, 8, 30, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Any, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+
+
+def make_person(name: str) -> User:
+    user = UserFactory.create(username=name)
+    create_session(user=user)
+    create_memory(user=user, category="fact", key="home", value="上海", now=NOW)
+    create_atomic_memory(user=user, content="The user has a cat.", now=NOW)
+    create_context(user=user, title="押金", content="房东不退。", now=NOW)
+    update_profile(user=user, changes={"background": "A nurse."}, now=NOW)
+    return user
+
+
+def give_id(row: LongTermMemory | AtomicMemory, row_id: UUID) -> None:
+    """As an import of an export of everything does, which keeps IDs."""
+    LongTermEmbedding.objects.all().delete()
+    AtomicEmbedding.objects.all().delete()
+    type(row)._default_manager.filter(id=row.id).update(id=row_id)
+
+
+def record(kind: str, identity: str, *, key: str) -> Erased:
+    return Erased(str(uuid4()), kind, make_digest(kind, identity, key=key), NOW, fingerprint(key))
+
+
+def of_person(user: User, *, key: str, kind: str = PERSON) -> Erased:
+    return record(kind, identify_person(user.pk, user.date_joined), key=key)
+
+
+def test_a_person_is_erased_again_with_a_receipt_and_nobody_else(settings: Any) -> None:
+    mei, lin = make_person("mei"), make_person("lin")
+    erased = of_person(mei, key=settings.SECRET_KEY)
+    redone = redo([erased])
+    (receipt,) = redone.receipts.values()
+    assert receipt.verified
+    assert receipt.deleted["long_term_memory"] == 1
+    assert User.objects.get(pk=mei.pk).data_epoch == 1
+    for table in (Session, LongTermMemory, AtomicMemory, SharedContext, UserProfile):
+        assert set(table.objects.values_list("user_id", flat=True)) == {lin.pk}
+    assert list(ErasureRecord.objects.values_list("id", flat=True)) == [UUID(erased.id)]
+
+
+def test_what_was_erased_before_the_backup_is_not_erased_again(settings: Any) -> None:
+    mei = make_person("mei")
+    erased = of_person(mei, key=settings.SECRET_KEY)
+    redo([erased])
+    create_memory(user=mei, category="fact", key="home", value="Leeds", now=timezone.now())
+    assert redo([erased]).receipts == {}
+    assert LongTermMemory.objects.filter(user=mei).count() == 1
+
+
+def test_an_account_goes_with_those_that_it_serves(settings: Any) -> None:
+    shop = make_person("shop")
+    served = UserFactory.create(username="served", service=shop, external_id="mei")
+    key = settings.SECRET_KEY
+    redone = redo([of_person(person, key=key, kind=ACCOUNT) for person in (shop, served)])
+    assert redone.verified
+    assert not User.objects.exists()
+
+
+def test_the_last_superuser_is_erased_and_kept(settings: Any) -> None:
+    admin = make_person("admin")
+    User.objects.filter(pk=admin.pk).update(is_superuser=True)
+    redo([of_person(admin, key=settings.SECRET_KEY, kind=ACCOUNT)])
+    assert User.objects.get().username == "admin"
+    assert not LongTermMemory.objects.exists()
+
+
+def test_another_person_with_the_same_id_is_somebody_else(settings: Any) -> None:
+    mei = make_person("mei")
+    other = record(PERSON, identify_person(mei.pk, NOW), key=settings.SECRET_KEY)
+    assert redo([other]).receipts == {}
+    assert LongTermMemory.objects.exists()
+
+
+def test_a_former_key_recognises_too_and_an_unknown_one_is_refused(settings: Any) -> None:
+    mei = make_person("mei")
+    erased = of_person(mei, key="an earlier key")
+    with pytest.raises(BackupError, match=rf"fingerprint {fingerprint('an earlier key')}.*SECRET_KEY_FALLBACKS"):
+        redo([erased])
+    assert LongTermMemory.objects.exists()
+    settings.SECRET_KEY_FALLBACKS = ["an earlier key"]
+    assert len(redo([erased]).receipts) == 1
+
+
+def test_conversations_are_deleted_again(settings: Any) -> None:
+    mei, lin = make_person("mei"), make_person("lin")
+    session = Session.objects.get(user=mei)
+    assert redo([record(SESSION, str(session.id), key=settings.SECRET_KEY)]).counts == {"conversations": 1}
+    assert Session.objects.get().user == lin
+
+
+def test_memories_are_deleted_again_by_what_the_replaced_database_records() -> None:
+    mei = make_person("mei")
+    memory, atomic = LongTermMemory.objects.get(), AtomicMemory.objects.get()
+    context, profile = SharedContext.objects.get(), UserProfile.objects.get()
+    kinds = {"long_term": memory.id, "atomic": atomic.id, "context": context.id, "profile": profile.id}
+    records = [Erased(f"{kind}:{row_id}", kind, str(row_id), NOW) for kind, row_id in kinds.items()]
+    records.append(Erased("atomic:gone", "atomic", str(uuid4()), NOW))
+    assert redo(records).counts == dict.fromkeys(kinds, 1)
+    for table in (LongTermMemory, AtomicMemory, SharedContext):
+        assert not table.objects.exists()
+    assert UserProfile.objects.get().version == 0
+    # It has become known as deleted: nothing brings it back from what was said before.
+    assert create_memory(user=mei, category="fact", key="pet", value="cat", now=timezone.now())
+
+
+def test_a_database_tells_what_it_has_deleted_and_not_what_is_there_again() -> None:
+    mei = make_person("mei")
+    memory, atomic = LongTermMemory.objects.get(), AtomicMemory.objects.get()
+    now = timezone.now()
+    forget_memories(user=mei, ids=[memory.id], now=now)
+    forget_atomic_memories(user=mei, ids=[atomic.id], now=now)
+    again, _new = create_atomic_memory(user=mei, content="The user has a dog.", now=now)
+    give_id(again, atomic.id)
+    with Database.of_django().connect() as plain:
+        told = read_erasures(plain, since=NOW)
+        assert [(record.kind, record.subject, record.at) for record in told] == [("long_term", str(memory.id), now)]
+        assert read_erasures(plain, since=timezone.now().replace(year=2027)) == []
+
+
+def test_a_conversation_that_is_there_again_is_not_told(settings: Any) -> None:
+    mei = make_person("mei")
+    session = Session.objects.get()
+    session_id = session.id
+    delete_session(user=mei, session_id=session_id)
+    with Database.of_django().connect() as plain:
+        assert [record.kind for record in read_erasures(plain)] == [SESSION]
+        Session.objects.create(id=session_id, user=mei)
+        assert read_erasures(plain) == []
+
+
+def test_what_a_database_records_is_not_done_again_where_it_was_written_anew() -> None:
+    mei = make_person("mei")
+    memory = LongTermMemory.objects.get()
+    now = timezone.now()
+    forget_memories(user=mei, ids=[memory.id], now=now)
+    again, _action = create_memory(user=mei, category="fact", key="home", value="Leeds", now=now)
+    give_id(again, memory.id)
+    assert redo([Erased("x", "long_term", str(memory.id), now)]).counts == {}
+    assert LongTermMemory.objects.get().value == "Leeds"
+
+
+def test_records_of_several_sources_count_once() -> None:
+    earlier, later = (Erased("x", "atomic", str(uuid4()), NOW.replace(hour=hour)) for hour in (8, 9))
+    other = Erased("y", "atomic", str(uuid4()), NOW.replace(hour=7))
+    assert merge([later, other], [earlier]) == [other, later]
