@@ -22,6 +22,7 @@ from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
 from apps.panel.settings.pages import SettingsPage
+from apps.panel.sources.pages import SourcePage
 from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 from apps.panel.undoing import UndoOperations
@@ -30,6 +31,7 @@ from apps.panel.work.queue import ProgressPage, ReplayPage
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
     ("timeline/", TimelinePage, "timeline"),
+    ("sources/", SourcePage, "sources"),
     ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),
     ("transfer/", TransferPage, "transfer"),
     ("transfer/download/", DownloadPage, "transfer_download"),

@@ -11,6 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from apps.accounts.models import User
+from apps.accounts.services.programs import act_through
 from apps.gateway.oauth.addresses import get_base_url
 from apps.gateway.oauth.selectors import OAuthAccess, find_access
 from apps.gateway.oauth.services import note_use
@@ -29,6 +30,7 @@ class OAuthAuthentication(BaseAuthentication):
         if found is None:
             raise AuthenticationFailed("Invalid token.")
         user, access = found
+        act_through(f"app:{access.application_id}")
         note_use(
             user=user,
             application_id=access.application_id,
