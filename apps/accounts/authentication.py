@@ -9,6 +9,7 @@ from rest_framework.request import Request
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services.identity import find_token, resolve_person
+from apps.accounts.services.programs import act_through
 from apps.core.errors import Unauthenticated
 
 
@@ -16,11 +17,13 @@ class TokenAuthentication(knox.auth.TokenAuthentication):
     """knox's reading of the header; `request.user` is the person meant (T4), `request.auth` the token."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        act_through("")  # whatever a request before it in this thread came through
         found = super().authenticate(request)
         if found is None:
             return None
         token: ApiToken = found[1]
         request._request.has_valid_token = True  # type: ignore[attr-defined]  # for who counts the others
+        act_through(f"token:{token.token_key}")
         try:
             return resolve_person(token=token, headers=request.headers), token
         except Unauthenticated as error:

@@ -19,6 +19,7 @@ class Session(models.Model):
     """One conversation (C2). A `temporary` one reads and writes no memory and is deleted after idling (C7).
 
     `model`: the name of the chat model that its owner chose for it; "" leaves it to the default one.
+    `via`: the program that began it, such as ``token:<key>``, "" for a person at the page.
     `pinned` and `archived` say where its owner wants to see it in lists, and nothing else: an archived conversation is
     recalled, summarised and found like any other.
     """
@@ -32,6 +33,7 @@ class Session(models.Model):
     model = models.CharField(_("model"), max_length=MAX_MODEL_CHARS, blank=True, default="", db_default="")
     pinned = models.BooleanField(_("pinned"), default=False, db_default=False)
     archived = models.BooleanField(_("archived"), default=False, db_default=False)
+    via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     last_active_at = models.DateTimeField(_("last active at"), default=timezone.now, editable=False)
     last_position = models.PositiveIntegerField(default=0, editable=False)

@@ -26,6 +26,7 @@ from apps.memory.retrieval.follow_up import find_earlier
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
+from apps.memory.setting_aside import list_set_aside
 from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
 from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.timeline.lines import Line, Step
@@ -92,6 +93,7 @@ __all__ = [
     "list_paraphrases",
     "list_recorded",
     "list_session_contexts",
+    "list_set_aside",
     "preview_acceptance",
     "preview_acceptances",
     "read_knowledge",

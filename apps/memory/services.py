@@ -28,6 +28,7 @@ from apps.memory.embeddings.reembedding import begin_reembedding
 from apps.memory.history.authorship import changed_by, collect_operations
 from apps.memory.history.kinds import TrackedKind, register_kind
 from apps.memory.history.services import empty_history, forget_history, record_changes
+from apps.memory.history.together import MOST_TOGETHER, UndoneTogether, undo_together
 from apps.memory.history.undo import undo_operation
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.curation import bring_back_memory, merge_memories, remove_item
@@ -43,6 +44,7 @@ from apps.memory.long_term.services import (
 from apps.memory.models import Change
 from apps.memory.retracting import restore_retracted, retract_learned
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
+from apps.memory.setting_aside import set_aside
 from apps.memory.shared_context.services import append_entry, create_context, forget_context, record_context
 from apps.memory.transfer.adopting import Adopted, Adoption, ForeignMemory, adopt_memories
 from apps.memory.transfer.types import ImportRefused
@@ -60,6 +62,7 @@ Origin = Change.Origin
 """Where changes come from (L7)."""
 
 __all__ = [
+    "MOST_TOGETHER",
     "Adopted",
     "Adoption",
     "CommandResult",
@@ -71,6 +74,7 @@ __all__ = [
     "Outcome",
     "StatementHolder",
     "TrackedKind",
+    "UndoneTogether",
     "accept_atomic_memory",
     "accept_memory",
     "adopt_memories",
@@ -122,9 +126,11 @@ __all__ = [
     "restore_retracted",
     "retract_learned",
     "run_commands",
+    "set_aside",
     "store_embeddings",
     "supersede_atomic_memory",
     "undo_operation",
+    "undo_together",
     "update_atomic_memory",
     "update_memory",
     "update_working_memory",

@@ -32,6 +32,7 @@ from apps.panel.security.pages import (
     TwoFactorPage,
 )
 from apps.panel.settings.pages import SettingsPage
+from apps.panel.sources.pages import SourcePage
 from apps.panel.timeline.pages import TimelinePage
 from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 from apps.panel.undoing import UndoOperations
@@ -40,6 +41,7 @@ from apps.panel.work.queue import ProgressPage, ReplayPage
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
     ("timeline/", TimelinePage, "timeline"),
+    ("sources/", SourcePage, "sources"),
     ("conversations/export/<uuid:session_id>/", SessionDownload, "session_export"),
     ("transfer/", TransferPage, "transfer"),
     ("transfer/download/", DownloadPage, "transfer_download"),

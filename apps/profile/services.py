@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -93,6 +94,7 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
     profile = lock_profile(user)
     document, learned_at = read_document(profile), dict(profile.learned_at)
     queue = _ProposalQueue(user)
+    cause: UUID | None = None
     for proposal in sorted(proposals, key=lambda proposal: proposal.said_at):
         section = find_section(_clean(proposal.section), among=document.keys() | profile.edited_at.keys())
         text = cut_at_sentence(_clean(proposal.text), MAX_SECTION_CHARACTERS)
@@ -107,11 +109,13 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
             queue.add(section=section, text=text, message_id=proposal.message_id, now=now)
         else:
             document[section], learned_at[section] = text, proposal.said_at.isoformat()
+            cause = proposal.message_id
     queue.save()
     if document != read_document(profile):
         profile.learned_at = learned_at
         changes = _write(profile, document, action=Change.Action.EDIT, by_hand=False, now=now)
-        record_changes(user=user, changes=changes, now=now)
+        # Of several messages the last is named: one change has one cause.
+        record_changes(user=user, changes=[replace_fields(change, message_id=cause) for change in changes], now=now)
 
 
 @transaction.atomic

@@ -33,6 +33,7 @@ from apps.conversations.services import close_round, record_assistant_message
 from apps.conversations.services.client_histories import await_tools, close_client_round
 from apps.core.errors import ModelUnavailable
 from apps.core.text.grounding import read_questions
+from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import MemoryUpdate
 from apps.memory.selectors import find_working_memory
 from apps.memory.services import (
@@ -70,7 +71,7 @@ def close_turn(
     message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, stopped=stopped, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
-    updates = _store_entries(turn, analysis=analysis, now=now)
+    updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
     used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
     record_use(user=turn.user, memory_ids=[*used_ids, *name_found_long_term(runs)], now=now)
     working = turn.working
@@ -219,7 +220,9 @@ def keep_for_tools(turn: OpenTurn, *, now: datetime) -> None:
         await_tools(opened=turn.round, now=now)
 
 
-def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[MemoryUpdate]:
+def _store_entries(
+    turn: OpenTurn, *, analysis: Analysis | None, runs: Sequence[ToolRun], now: datetime
+) -> Sequence[MemoryUpdate]:
     if not (turn.remembers and turn.round and analysis and analysis.entries):
         return ()
     with changed_by(origin=Origin.TURN, actor=None):
@@ -231,6 +234,7 @@ def _store_entries(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) 
             said_at=turn.round.create_time,
             message_text=turn.round.content,
             said=_join_said(turn, turn.round.content),
+            others=_join_others(turn, runs),
             auto_accept_confidence=turn.settings.auto_accept_confidence,
             now=now,
         )
@@ -258,3 +262,12 @@ def _join_said(turn: OpenTurn, message: str) -> str:
         for line in lines
     )
     return "\n".join([*before, message])
+
+
+def _join_others(turn: OpenTurn, runs: Sequence[ToolRun]) -> str:
+    """What the model was shown that is not the person's own: the assistant's replies, files, contexts, tool results."""
+    given = turn.context.given
+    replies = [line.content for lines in given.rounds for line in lines if line.role != "user"]
+    cases = [text for case in given.cases for text in (case.title, case.content, *case.entries)]
+    results = [json_text(dict(run.result)) for run in runs]
+    return "\n".join([*replies, *(file.text for file in given.files), *cases, *results])

@@ -15,6 +15,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
 from apps.accounts.services import keep_account
 from apps.accounts.services.ledger import record_sessions
+from apps.accounts.services.programs import get_program
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work, wake_workers
 from apps.conversations.selectors import get_message, get_session, make_window
@@ -102,7 +103,7 @@ class AlreadySent(Conflict):
 
 def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
     """Start a conversation with a new unique ID and an empty window (C2)."""
-    return Session.objects.create(user=user, title=title, temporary=temporary, model=model)
+    return Session.objects.create(user=user, title=title, temporary=temporary, model=model, via=get_program())
 
 
 def lock_session(*, user: User, session_id: uuid.UUID) -> Session:

@@ -6,14 +6,20 @@ import re
 from functools import cache
 from pathlib import Path
 
+from apps.core.text.disguise import is_disguised, list_readings
 from apps.core.text.fold import fold
 
 _CUES = Path(__file__).parent / "data" / "instruction_cues.txt"
 
 
 def is_instruction(text: str) -> bool:
-    """Whether `text` would change the assistant's rules once it is remembered: a person looks at it first."""
-    return _cue_pattern().search(" ".join(fold(text).split())) is not None
+    """Whether `text` would change the assistant's rules once it is remembered: a person looks at it first.
+
+    Decided by what it says underneath: a text that hides what it says (`disguise`) waits in any case.
+    """
+    return is_disguised(text) or any(
+        _cue_pattern().search(" ".join(fold(reading).split())) is not None for reading in list_readings(text)
+    )
 
 
 @cache

@@ -11,6 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from apps.accounts.models import User
+from apps.accounts.services.programs import act_through
 from apps.gateway.oauth.addresses import get_base_url
 from apps.gateway.oauth.selectors import OAuthAccess, find_access
 from apps.gateway.oauth.services import note_use
@@ -30,6 +31,7 @@ class OAuthAuthentication(BaseAuthentication):
             raise AuthenticationFailed("Invalid token.")
         request._request.has_valid_token = True  # type: ignore[attr-defined]  # for who counts the others
         user, access = found
+        act_through(f"app:{access.application_id}")
         note_use(
             user=user,
             application_id=access.application_id,

@@ -10,9 +10,12 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from apps.accounts.models import User
+from apps.accounts.services.programs import get_program
 from apps.memory.history.authorship import get_author, note_operations
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change
+
+_REQUESTS = (Change.Origin.API, Change.Origin.TURN)
 
 # Deletions of one call are one operation. One statement for any number of objects.
 _FORGET = """
@@ -34,6 +37,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
     `apps.memory.history.authorship` knows who did it. What is as it was before is no change. One INSERT, or none.
     """
     author = get_author(user)
+    via = get_program() if author.origin in _REQUESTS else ""
     operations: defaultdict[str, UUID] = defaultdict(uuid4)
     rows = [
         Change(
@@ -48,6 +52,7 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
             operation=change.operation or operations[change.group],
             session_id=change.session_id,
             message_id=change.message_id,
+            via=via,
             created_at=now,
         )
         for change in changes

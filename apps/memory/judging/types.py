@@ -138,3 +138,4 @@ class Reason(StrEnum):
     BY_OWNER = "by_owner"
     MANY_ENDS = "many_ends"
     UNCONFIRMED = "unconfirmed"
+    SET_ASIDE = "set_aside"

@@ -8,9 +8,10 @@ from typing import Any
 
 from apps.core.text.clean import clean_json
 from apps.core.text.fold import normalize_key, normalize_value
-from apps.core.text.grounding import is_grounded
+from apps.core.text.grounding import has_content, is_grounded, leans_on_others
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
+from apps.core.text.scripts import holds_chinese
 from apps.memory.long_term.changes import list_items
 from apps.memory.long_term.types import Mode, ProposedEntry
 from apps.memory.long_term.validation import find_problems, is_share, measure_value
@@ -65,10 +66,22 @@ def read_proposal(entry: ProposedEntry) -> Proposal | None:
 
 
 def says_nothing(key: str, value: Any) -> bool:
-    """Whether the key is a single letter, or the value, or all of its items, only repeat the key: a slip of a model."""
-    return _ONE_LETTER.fullmatch(key.strip()) is not None or all(
-        isinstance(item, str) and normalize_value(item) == normalize_value(key) for item in list_items(value)
+    """Whether an entry is a slip of a model rather than words.
+
+    The key is a single letter or has none, or the value, or all of its items, only repeat the key, are empty or are
+    pieces of JSON.
+    """
+    if _ONE_LETTER.fullmatch(key.strip()) or not any(map(str.isalnum, key)):
+        return True
+    return all(
+        item in ([], {})
+        or (isinstance(item, str) and (_is_scrap(item) or normalize_value(item) == normalize_value(key)))
+        for item in list_items(value)
     )
+
+
+def _is_scrap(text: str) -> bool:
+    return not text.strip() or _PIECE_OF_JSON.search(text) is not None
 
 
 def _read_confidence(given: Any, source: Source) -> float:
@@ -84,6 +97,7 @@ def reads_as_instruction(*, key: str, value: Any) -> bool:
 
 
 _ONE_LETTER = re.compile("[a-z]", re.IGNORECASE)
+_PIECE_OF_JSON = re.compile(r"^[\s{}\[\],:\"]+$|^\s*[}\],:]|[{\[,]\s*\"|\"\s*[:,}\]]")
 _FIRST_PERSON = re.compile(r"(?:i|i['’](?:m|ve|d|ll)|my|we|our)\s|我|咱", re.IGNORECASE)
 
 
@@ -92,14 +106,29 @@ def is_first_person(value: Any) -> bool:
     return any(isinstance(item, str) and _FIRST_PERSON.match(item.strip()) for item in list_items(value))
 
 
-def rests_on(proposal: Proposal, *, said: str | None) -> bool:
-    """Whether the key or the value shares a content word with what was said; None: there is nothing to compare with.
+def rests_on(proposal: Proposal, *, said: str | None, others: str = "") -> bool:
+    """Whether an entry rests on what its person said; `said` None: there is nothing to compare with.
 
-    A value of a single letter was said as it is (a blood type).
+    Of what the user is said to have stated, the value shares a word with it, of a list every item does. What cannot be
+    compared (numbers, dates, yes and no, another script: a translation) needs a key that does, as does what a model
+    concluded. A value without letters, or of a single one, was said as it is (a blood type). `others`: what somebody
+    else said there; no value takes more from that than from the person's own words.
     """
     if said is None:
         return True
-    letters = [item for item in list_items(proposal.value) if isinstance(item, str) and _ONE_LETTER.fullmatch(item)]
-    return all(is_grounded(letter, said=said) for letter in letters) and any(
-        is_grounded(text, said=said) for text in (proposal.key, json_text(proposal.value))
+    texts = [item for item in list_items(proposal.value) if isinstance(item, str)]
+    exact = [text for text in texts if _ONE_LETTER.fullmatch(text) or not any(map(str.isalnum, text))]
+    if proposal.source is Source.USER_STATED:
+        exact += [text for text in texts if _can_be_compared(text, said=said)]
+    value = json_text(proposal.value)
+    return (
+        all(is_grounded(text, said=said) for text in exact)
+        and any(is_grounded(text, said=said) for text in (proposal.key, value))
+        and not leans_on_others(value, own=said, others=others)
     )
+
+
+def _can_be_compared(text: str, *, said: str) -> bool:
+    """Whether the words of a text would be in what was said if it was said: a date or an amount may be worked out."""
+    is_worked_out = any(map(str.isdecimal, text))
+    return not is_worked_out and has_content(text) and holds_chinese(text) == holds_chinese(said)

@@ -58,6 +58,7 @@ def record_entries(
     said_at: datetime,
     message_text: str,
     said: str | None = None,
+    others: str = "",
     auto_accept_confidence: float,
     now: datetime,
 ) -> list[MemoryUpdate]:
@@ -65,11 +66,11 @@ def record_entries(
 
     `said_at`, `message_text`: when and what the user said that the entries come from. Invalid entries are skipped one
     by one. Less certain than `auto_accept_confidence`, text that reads as an instruction to the system, a value in the
-    first person, one that says nothing beside its key, or neither key nor value sharing a word with `said` (all that
-    was said there, None where nothing can be compared): pending. A key that names the attribute of an active one in
-    other words joins it (`same_keys`). What was rejected (L1) or deleted (L6) is left out. What was said before the
-    active memory of its key never supersedes it (`apps.memory.long_term.order`). Returns what happened; nothing for
-    what was left out or is history.
+    first person, one that says nothing beside its key, or one that does not rest on `said` (`proposals.rests_on`):
+    pending. `said`: all that the person said there, None where nothing can be compared; `others`: what others said. A
+    key that names the attribute of an active one in other words joins it (`same_keys`). What was rejected (L1) or
+    deleted (L6) is left out. What was said before the active memory of its key never supersedes it
+    (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
     At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
     without a valid entry, and one more for each key of which something later is known. Workers make the vectors.
@@ -82,6 +83,7 @@ def record_entries(
         said_at=said_at,
         message_text=message_text,
         said=said,
+        others=others,
         auto_accept_confidence=auto_accept_confidence,
         now=now,
     )
@@ -96,6 +98,7 @@ def record_proposals(
     said_at: datetime,
     message_text: str,
     said: str | None = None,
+    others: str = "",
     auto_accept_confidence: float,
     now: datetime,
 ) -> list[MemoryUpdate]:
@@ -111,7 +114,7 @@ def record_proposals(
         ledger = Ledger(user=user, keys=keys.union(*map(list_same_keys, keys)), now=now)
         for proposed in proposals:
             proposal = _join_same_key(ledger, proposed)
-            is_sure = proposal.confidence >= auto_accept_confidence and rests_on(proposal, said=said)
+            is_sure = proposal.confidence >= auto_accept_confidence and rests_on(proposal, said=said, others=others)
             needs_look = (
                 is_first_person(proposal.value)
                 or says_nothing(proposal.key, proposal.value)

@@ -21,7 +21,8 @@ class Change(models.Model):
     they are undone together. `actor` is null when the assistant changed something by itself; `message` is what the
     person said that caused the change, as long as it exists. A deletion empties `before` and `after` of every record of
     its object; its own record keeps who, when and the ID only. `session`: the one that the object is deleted with, and
-    its records too.
+    its records too. `via`: the program whose request it was, such as ``token:<key>``; "" for a person at the page and
+    for background work, of which the session says what began it.
     """
 
     class Kind(models.TextChoices):
@@ -91,6 +92,7 @@ class Change(models.Model):
         on_delete=models.SET_NULL,
         related_name="changes",
     )
+    via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now)
 
     class Meta:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from apps.core.text.sentences import cut_at_sentence
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.panel.field_words import show_time
+from apps.panel.sources.links import SourceLink, link_sources
 from apps.panel.values import show_value
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.summaries.models import SessionSummary
@@ -85,6 +86,16 @@ class Operation:
         """What the person said that caused it, shortened; empty where nothing did or the message was deleted."""
         message = self.first.message
         return cut_at_sentence(message.content.strip(), _SHOWN) if message else ""
+
+    @property
+    def sources(self) -> list[SourceLink]:
+        """Where everything that came from the same source is listed."""
+        message = self.first.message
+        return link_sources(
+            session=message.session_id if message else self.first.session_id,
+            program=self.first.via,
+            time=self.first.created_at,
+        )
 
     @property
     def can_be_undone(self) -> bool:

@@ -17,7 +17,14 @@ from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
 from apps.memory.judging.types import Reason
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.selectors import Acceptance, find_reason, preview_acceptance, preview_acceptances, reads_as_instruction
+from apps.memory.selectors import (
+    Acceptance,
+    find_reason,
+    list_set_aside,
+    preview_acceptance,
+    preview_acceptances,
+    reads_as_instruction,
+)
 from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.review.quoting import Quote, quote_sentence
 from apps.panel.values import show_value
@@ -62,11 +69,13 @@ class Item:
 
 
 def load_items(waiting: Sequence[Waiting], *, owner: User | None) -> list[Item]:
-    """The cards of what waits, in order; what has been decided meanwhile is left out. Nine queries at most."""
+    """The cards of what waits, in order; what has been decided meanwhile is left out. Ten queries at most."""
     rows = {kind: _load(kind, waiting, owner=owner) for kind in Kind}
     thresholds = _Thresholds()
     acceptances = preview_acceptances(rows[Kind.LONG_TERM].values())
     changes = preview_proposals(rows[Kind.PROFILE].values())
+    long_term = rows[Kind.LONG_TERM].values()
+    aside = list_set_aside({row.user_id for row in long_term}, ids=[row.id for row in long_term]) if long_term else ()
     items = []
     for place in waiting:
         row = rows[place.kind].get(place.id)
@@ -74,7 +83,14 @@ def load_items(waiting: Sequence[Waiting], *, owner: User | None) -> list[Item]:
             continue
         match place.kind:
             case Kind.LONG_TERM:
-                items.append(_show_long_term(row, acceptances[row.id], threshold=thresholds.of(row.user_id)))
+                items.append(
+                    _show_long_term(
+                        row,
+                        acceptances[row.id],
+                        threshold=thresholds.of(row.user_id),
+                        was_set_aside=row.id in aside,
+                    )
+                )
             case Kind.ATOMIC:
                 items.append(_show_atomic(row, threshold=thresholds.of(row.user_id)))
             case Kind.PROFILE:
@@ -101,7 +117,7 @@ class _Thresholds:
         return float(self._own.get(user_id, self._common))
 
 
-def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold: float) -> Item:
+def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold: float, was_set_aside: bool) -> Item:
     reasons = []
     if memory.confidence < threshold:
         numbers = {"confidence": _number(memory.confidence), "threshold": _number(threshold)}
@@ -110,7 +126,11 @@ def _show_long_term(memory: LongTermMemory, acceptance: Acceptance, *, threshold
         )
     if reads_as_instruction(key=memory.key, value=memory.value):
         reasons.append(_instruction())
-    reasons = reasons or [_("Its confidence was below your auto-accept threshold when it was learned.")]
+    if not reasons and was_set_aside:
+        reasons.append(_set_aside())
+    reasons = reasons or [
+        _("Your own words do not plainly say this, or it was below your auto-accept threshold when it was learned.")
+    ]
     return Item(
         kind=Kind.LONG_TERM,
         row=memory,
@@ -182,11 +202,13 @@ def _explain_hold(memory: AtomicMemory, *, threshold: float) -> str:
         case Reason.INSTRUCTION:
             return _instruction()
         case Reason.UNGROUNDED:
-            return _("It shares no words with your message.")
+            return _("Your own words do not say this.")
         case Reason.BY_OWNER:
             return _("It would end or change a memory that you wrote yourself.")
         case Reason.MANY_ENDS:
             return _("One message would end many memories at once.")
+        case Reason.SET_ASIDE:
+            return _set_aside()
         case Reason.UNCONFIRMED:
             return _("Asked a second time, the model did not confirm that the memory ends.")
         case _:
@@ -239,6 +261,10 @@ def _shorten(text: str) -> str:
 
 def _quote(row: Any, text: str) -> Quote | None:
     return quote_sentence(row.message.content, memory=text) if row.message else None
+
+
+def _set_aside() -> str:
+    return _("You set it aside for review.")
 
 
 def _instruction() -> str:

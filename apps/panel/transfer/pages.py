@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.files import answer_file
+from apps.gateway.models import PastImport
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.transfer.selectors import KINDS, TransferKind, export_memories, plan_import, read_upload
 from apps.memory.transfer.services import import_memories
@@ -27,6 +28,9 @@ from apps.panel.pages import PanelPage
 from apps.panel.transfer.wording import ACTIONS, TONES, show_row, translate_row_reason
 
 PER_PAGE = 100
+IMPORTS_SHOWN = 20
+"""Imports from other applications, the newest."""
+
 EVERYTHING = "everything"
 
 
@@ -51,10 +55,12 @@ class TransferPage(PanelPage):
             "long_term": LongTermMemory.objects.filter(user=self.owner).count(),
             "atomic": AtomicMemory.objects.filter(user=self.owner).count(),
         }
+        imports = PastImport.objects.filter(user=self.owner).order_by("-created_at", "-id")[:IMPORTS_SHOWN]
         chosen = request.POST.get("kind", "long-term")
         template = "panel/transfer/outcome.html" if is_partial(request) else ""
         is_own = self.owner == request.user
-        return self.render(request, template=template, counts=counts, chosen=chosen, is_own=is_own, **context)
+        shown: dict[str, Any] = {"counts": counts, "chosen": chosen, "is_own": is_own, "imports": imports}
+        return self.render(request, template=template, **shown, **context)
 
 
 class DownloadPage(PanelPage):

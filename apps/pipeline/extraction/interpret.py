@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from apps.conversations.models import Message
-from apps.core.text.grounding import is_grounded
+from apps.core.text.grounding import is_grounded, leans_on_others
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.memory.judging.types import (
@@ -27,11 +27,14 @@ from apps.pipeline.extraction.prompt import copies_example
 class Heard:
     """What the model was given to read. `messages`: those of the person, by number.
 
-    `words`: all that was said in them, in the replies between and in the messages before.
+    `words`: all that was said in them, in the replies between and in the messages before. `own`: of that what the
+    person said or was asked; `replies`: what the assistant said.
     """
 
     messages: Mapping[int, Message]
     words: str
+    own: str
+    replies: str
     known: Sequence[KnownMemory]
     zone: ZoneInfo
 
@@ -52,8 +55,14 @@ class Heard:
         """
         if holds_chinese(text) != holds_chinese(self.words):
             return True
-        named = [memory.text for memory in self.known if memory.number in targets]
-        return is_grounded(text, said="\n".join([self.words, *named]))
+        return is_grounded(text, said="\n".join([self.words, *self._list_named(targets)]))
+
+    def is_borrowed(self, text: str, *, targets: Sequence[int] = ()) -> bool:
+        """Whether a text takes more from the assistant's replies than from what the person said and what is known."""
+        return leans_on_others(text, own="\n".join([self.own, *self._list_named(targets)]), others=self.replies)
+
+    def _list_named(self, targets: Sequence[int]) -> list[str]:
+        return [memory.text for memory in self.known if memory.number in targets]
 
 
 def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[JudgedStatement]:
@@ -72,7 +81,8 @@ def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[J
             tags=memory.tags,
             event_start=event.start if event else None,
             event_end=event.end if event else None,
-            grounded=heard.grounds(memory.content, targets=memory.target),
+            grounded=heard.grounds(memory.content, targets=memory.target)
+            and not heard.is_borrowed(memory.content, targets=memory.target),
         )
         for memory in memories
         if (source := heard.find_source(memory.about)) is not None
@@ -90,7 +100,11 @@ def read_operations(changes: Iterable[ChangeAnswer], *, heard: Heard) -> list[Ju
             source=source,
             text=_drop_empty(change.text),
             confidence=change.confidence,
-            grounded=not change.text or heard.grounds(change.text, targets=change.target),
+            grounded=not change.text
+            or (
+                heard.grounds(change.text, targets=change.target)
+                and not heard.is_borrowed(change.text, targets=change.target)
+            ),
         )
         for change in changes
         if (source := heard.find_source(change.about)) is not None

@@ -57,8 +57,15 @@ def extract(claim: SessionClaim) -> None:
     _remember_as_asked(claim, now=now)
     batch = _read_batch(claim)
     answer = ExtractionAnswer() if not batch.said else read_answer(ask_for_object(_ask(claim, batch, now=now)))
-    heard = Heard(messages=batch.said, words=batch.words, known=batch.known, zone=batch.settings.zone)
-    statements = _let_paraphrases_pass(read_statements(answer.memories, heard=heard), batch)
+    heard = Heard(
+        messages=batch.said,
+        words=batch.words,
+        own=batch.own_words,
+        replies=batch.replies,
+        known=batch.known,
+        zone=batch.settings.zone,
+    )
+    statements = _let_paraphrases_pass(read_statements(answer.memories, heard=heard), batch, heard=heard)
     operations = read_operations(answer.changes, heard=heard)
     if batch.settings.confirm_ends:
         statements, operations = confirm_ends(statements, operations, known=batch.known)
@@ -68,10 +75,14 @@ def extract(claim: SessionClaim) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What the model is shown. `said`: the user's messages by number; `recorded`: those that no turn has read (C9)."""
+    """What the model is shown. `said`: the user's messages by number; `recorded`: those that no turn has read (C9).
+
+    `replies`: all that the assistant said there, of which the model is shown the beginnings.
+    """
 
     lines: Sequence[PromptLine]
     earlier: Sequence[PromptLine]
+    replies: str
     said: dict[int, Message]
     recorded: frozenset[UUID]
     known: Sequence[KnownMemory]
@@ -128,6 +139,7 @@ def _read_batch(claim: SessionClaim) -> _Batch:
     return _Batch(
         lines=lines,
         earlier=[_make_line(message) for message in reversed(before)],
+        replies="\n".join(message.content for message in [*before, *messages] if message.role != Role.USER),
         said=said,
         recorded=frozenset(item.message_id for item in claim.work if item.recorded),
         known=list_known_memories(
@@ -163,9 +175,18 @@ def _ask(claim: SessionClaim, batch: _Batch, *, now: datetime) -> ModelRequest:
     return request
 
 
-def _let_paraphrases_pass(statements: Sequence[JudgedStatement], batch: _Batch) -> list[JudgedStatement]:
-    """A statement that shares no word with what was said is grounded where it is near to it in meaning."""
-    doubtful = [statement.content for statement in statements if not statement.grounded]
+def _let_paraphrases_pass(
+    statements: Sequence[JudgedStatement], batch: _Batch, *, heard: Heard
+) -> list[JudgedStatement]:
+    """A statement that shares no word with what was said is grounded where it is near to it in meaning.
+
+    What repeats the assistant is no paraphrase.
+    """
+    doubtful = [
+        statement.content
+        for statement in statements
+        if not (statement.grounded or heard.is_borrowed(statement.content, targets=statement.verdict.targets))
+    ]
     said = [line.text for line in [*batch.earlier, *batch.lines] if line.role == Role.USER]
     near = list_paraphrases(doubtful, said=said)
     release_connections()
@@ -198,16 +219,18 @@ def _write(
         for item in answer.profile
         if (message := batch.said.get(item.about)) is not None
         and is_grounded(item.text, said=batch.own_words)
+        and not heard.is_borrowed(item.text)
         and not copies_example(item.text, said=heard.shown)
     ]
     propose_sections(user=claim.user, proposals=proposals, now=now)
-    if answer.context is not None and batch.settings.auto_context and answer.context.about in batch.said:
+    case = answer.context if batch.settings.auto_context else None
+    if case is not None and case.about in batch.said and not heard.is_borrowed(case.content):
         record_context(
             user=claim.user,
-            title=answer.context.title,
-            content=answer.context.content,
+            title=case.title,
+            content=case.content,
             session_id=claim.session_id,
-            message_id=batch.said[answer.context.about].id,
+            message_id=batch.said[case.about].id,
             now=now,
         )
     forget_as_asked(claim, said=batch.said.values(), now=now)
@@ -234,6 +257,7 @@ def _write_entries(
             said_at=message.create_time,
             message_text=message.content,
             said=batch.own_words,
+            others=batch.replies,
             auto_accept_confidence=batch.settings.auto_accept_confidence,
             now=now,
         )

@@ -44,7 +44,7 @@ def turn_queries(
     client: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, *, entries: list[dict[str, Any]]
 ) -> list[str]:
     session = client.new_session()
-    client.say(session, "你好").raise_for_status()
+    client.say(session, "你好，我住在上海，对虾过敏，喜欢红色").raise_for_status()
     model.script(answer("蓝色", entries=entries, topic="颜色", variables={"a": 1}))
     with recorded_queries(monkeypatch) as statements:
         turn = client.say(session, "我喜欢的颜色是什么").raise_for_status().json()

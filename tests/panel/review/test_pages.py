@@ -112,7 +112,9 @@ def test_why_the_others_wait(mei: User, browser: Client) -> None:
         ],
         "The user may keep a cat.": ["The model's confidence was below your auto-accept threshold of 0.55."],
         "Short replies.": ["You edited this section on Nov. 20, 2026, so the assistant only proposes changes to it."],
-        "x": ["Its confidence was below your auto-accept threshold when it was learned."],
+        "x": [
+            "Your own words do not plainly say this, or it was below your auto-accept threshold when it was learned."
+        ],
     }
 
 
@@ -160,7 +162,7 @@ def test_every_reason_to_wait_is_said_and_what_accepting_does(mei: User, browser
     assert {text: list(item.reasons) for text, item in found.items()} == {
         "The cat is called Momo.": ["The model's confidence was below your auto-accept threshold of 0.7."],
         "The user sold the boat.": ["It would end or change a memory that you wrote yourself."],
-        "lotsa": ["It shares no words with your message."],
+        "lotsa": ["Your own words do not say this."],
     }
     shown = {
         text: browser.get(reverse("admin:review_consequence"), {"reference": item.reference}).context["consequence"]

@@ -34,7 +34,7 @@ from apps.panel.answers import UNPROCESSABLE
 from apps.panel.memories.bulk import BulkPages
 from apps.panel.memories.detail.items import load_list_items
 from apps.panel.memories.detail.merge_pages import MergePages
-from apps.panel.memories.detail.story import list_restorable, load_chain, load_history, load_origin
+from apps.panel.memories.detail.story import find_import, list_restorable, load_chain, load_history, load_origin
 from apps.panel.memories.detail.uses import load_uses
 from apps.panel.memories.kinds import CHANGEABLE, LONG_TERM
 from apps.panel.memories.lists import BOTH_NAME
@@ -42,6 +42,7 @@ from apps.panel.memories.rows import Row
 from apps.panel.reasons import translate_reason
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Waiting
+from apps.panel.sources.links import link_sources
 
 _DONE = {
     "saved": gettext_lazy("Saved."),
@@ -111,6 +112,7 @@ class DetailPages(MergePages, BulkPages):
         is_changeable = memory.status in CHANGEABLE
         now = timezone.now()
         chain = load_chain(memory, self.kind)
+        history = load_history(memory, self.kind)
         done = request.GET.get("done", "")
         context = {
             **self.frame(request, memory),
@@ -123,7 +125,15 @@ class DetailPages(MergePages, BulkPages):
             "waiting": self._load_waiting(memory),
             "origin": load_origin(memory, self.kind),
             "uses": load_uses(memory, page=1, now=now),
-            "history": load_history(memory, self.kind),
+            "history": history,
+            "sources": link_sources(
+                message=memory.message_id,
+                session=memory.session_id,
+                past_import=find_import(memory, history),
+                program=history.steps[-1].change.via if history.steps else "",
+                time=getattr(memory, self.kind.made_at),
+                owner=memory.user if memory.user != request.user else None,
+            ),
             "chain": chain,
             "items": load_list_items(memory, earlier=_list_earlier(chain, memory)) if self.kind is LONG_TERM else [],
             "did": _DONE.get(done, "") if request.method == "GET" else "",

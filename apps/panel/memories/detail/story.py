@@ -17,6 +17,7 @@ from apps.conversations.models import Message
 from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
+from apps.gateway.models import PastImport
 from apps.memory.models import Change
 from apps.panel.field_words import FIELD_LABELS, TEXT_FIELDS, TIME_FIELDS, show_field
 from apps.panel.highlight import split_found
@@ -125,6 +126,16 @@ def load_history(memory: Any, kind: MemoryKind) -> History:
         steps=[_make_step(change, memory, kind, is_latest=change is found[0]) for change in found[:MAX_STEPS]],
         is_more=len(found) > MAX_STEPS,
     )
+
+
+def find_import(memory: Any, history: History) -> UUID | None:
+    """Return the import that brought a memory from another application; one query where one may have."""
+    operation = next(
+        (step.change.operation for step in history.steps if step.change.action == Change.Action.IMPORT), None
+    )
+    if operation is None:
+        return None
+    return PastImport.objects.filter(user=memory.user_id, operation=operation).values_list("pk", flat=True).first()
 
 
 def _make_step(change: Change, memory: Any, kind: MemoryKind, *, is_latest: bool) -> Step:

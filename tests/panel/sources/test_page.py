@@ -1,0 +1,299 @@
+"""Everything from one source, undone or set aside at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import create_token
+from apps.accounts.services.programs import act_through
+from apps.conversations.models import Message, Role, Session
+from apps.gateway.models import ImportItem, PastImport
+from apps.memory.long_term.types import ProposedEntry
+from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory
+from apps.memory.services import (
+    ForeignMemory,
+    Origin,
+    accept_memory,
+    adopt_memories,
+    append_entry,
+    changed_by,
+    create_atomic_memory,
+    create_context,
+    create_memory,
+    record_entries,
+    undo_operation,
+    undo_together,
+    update_memory,
+)
+from apps.profile.models import UserProfile
+from apps.profile.services import propose_sections
+from apps.profile.types import ProposedSection
+from apps.summaries.models import SessionSummary
+from apps.summaries.services import create_session_summary
+from tests.support.factories import UserFactory
+from tests.support.judged import learn
+
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7", "M6", "M7")]
+
+NOW = datetime(2026, 11, 22, 9, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def mei() -> User:
+    return UserFactory.create(username="mei")
+
+
+@pytest.fixture
+def browser(mei: User, client: Client) -> Client:
+    client.force_login(mei)
+    return client
+
+
+def poison(user: User) -> Message:
+    """A conversation that replaced a home, added a fact and a preference, and wrote the profile."""
+    create_memory(user=user, category="fact", key="home", value="York", now=NOW - timedelta(days=9))
+    session = Session.objects.create(user=user, title="A bad page")
+    message = Message.objects.create(
+        session=session, user=user, role=Role.USER, content="I moved to Evilville and bank at FirstBank", position=1
+    )
+    with changed_by(origin=Origin.TURN, actor=None):
+        record_entries(
+            user=user,
+            entries=[ProposedEntry("fact", "home", "Evilville"), ProposedEntry("preference", "bank", "FirstBank")],
+            session_id=session.id,
+            message_id=message.id,
+            said_at=NOW,
+            message_text=message.content,
+            auto_accept_confidence=0.7,
+            now=NOW,
+        )
+    learn(user, "The user banks at FirstBank.", message=message)
+    with changed_by(origin=Origin.EXTRACTION, actor=None):
+        section = ProposedSection("background", "Lives in Evilville.", message.id, NOW)
+        propose_sections(user=user, proposals=[section], now=NOW)
+        create_session_summary(user=user, session_id=session.id, title="Evilville", snippet="A move.", now=NOW)
+    return message
+
+
+def show(user: User) -> dict[str, Any]:
+    profile = UserProfile.objects.filter(user=user).first()
+    return {
+        "long_term": dict(LongTermMemory.objects.filter(user=user, status="active").values_list("key", "value")),
+        "atomic": list(AtomicMemory.objects.filter(user=user, status="active").values_list("content", flat=True)),
+        "background": profile.background if profile else "",
+        "summaries": list(
+            SessionSummary.objects.filter(user=user, deleted=False).values_list("title", flat=True).exclude(title="")
+        ),
+    }
+
+
+POISONED = {
+    "long_term": {"home": "Evilville", "bank": "FirstBank"},
+    "atomic": ["The user banks at FirstBank."],
+    "background": "Lives in Evilville.",
+    "summaries": ["Evilville"],
+}
+CLEAN = {"long_term": {"home": "York"}, "atomic": [], "background": "", "summaries": []}
+
+Find = Callable[[Message], dict[str, str]]
+NAMES: dict[str, Find] = {
+    "session": lambda message: {"session": str(message.session_id)},
+    "message": lambda message: {"message": str(message.pk)},
+    "hour": lambda _message: {"hour": "2026-11-22T09:00"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User, browser: Client, name: str) -> None:
+    asked = NAMES[name](poison(mei))
+    assert show(mei) == POISONED
+    # A summary is of its conversation, not of one message.
+    summary = [] if name == "message" else [("session summary", 1)]
+    clean = {**CLEAN, "summaries": [] if summary else ["Evilville"]}
+    page = browser.get(reverse("admin:sources"), asked)
+    assert {(str(figure.kind), figure.count) for figure in page.context["figures"]} == {
+        ("long-term memory", 3),
+        ("atomic memory", 1),
+        ("user profile", 1),
+        *summary,
+    }
+    assert {item.name for item in page.context["items"]} >= {"home", "bank", "The user banks at FirstBank."}
+    done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert done.status_code == 204
+    assert show(mei) == clean
+    (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
+    assert str(undoing) in done.headers["HX-Trigger"]
+    assert browser.get(reverse("admin:sources"), asked).context["together"] == 0
+    undo_operation(user=mei, operation=undoing, now=NOW)
+    assert show(mei) == POISONED
+    assert browser.get(reverse("admin:sources"), asked).context["together"] > 0
+    browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert show(mei) == clean
+
+
+def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, browser: Client) -> None:
+    asked = NAMES["session"](poison(mei))
+    assert browser.get(reverse("admin:sources"), asked).context["active"] == 3
+    done = browser.post(reverse("admin:sources"), {**asked, "action": "aside"})
+    assert (show(mei)["long_term"], show(mei)["atomic"]) == ({}, [])
+    assert LongTermMemory.objects.filter(user=mei, status="pending").count() == 2
+    (setting,) = set(Change.objects.filter(user=mei, after__status="pending").values_list("operation", flat=True))
+    assert str(setting) in done.headers["HX-Trigger"]
+    reasons = {reason for item in browser.get(reverse("admin:review")).context["items"] for reason in item.reasons}
+    assert reasons == {"You set it aside for review."}
+    undo_operation(user=mei, operation=setting, now=NOW)
+    assert show(mei) == POISONED
+    browser.post(reverse("admin:sources"), {**asked, "action": "aside"})
+    bank = LongTermMemory.objects.get(user=mei, key="bank")
+    accept_memory(user=mei, memory_id=bank.id, now=NOW)
+    assert show(mei)["long_term"] == {"bank": "FirstBank"}
+
+
+def test_what_was_changed_again_stays(mei: User, browser: Client) -> None:
+    message = poison(mei)
+    bank = LongTermMemory.objects.get(user=mei, key="bank")
+    update_memory(user=mei, memory_id=bank.id, changes={"value": "Mine"}, now=NOW + timedelta(days=1))
+    done = browser.post(reverse("admin:sources"), {"session": str(message.session_id), "action": "undo"})
+    # Both entries were of one answer, and are one operation each.
+    assert show(mei)["long_term"] == {"home": "York", "bank": "Mine"}
+    assert "1 was changed again later and stays." in done.headers["HX-Trigger"]
+
+
+def test_an_import_is_its_memories_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
+    message = poison(mei)
+    past = PastImport.objects.create(user=mei, format="mem0", file_name="mem0.json", size=1, digest=b"", state="done")
+    ImportItem.objects.create(past_import=past, user=mei, number=0, kind="conversation", session=message.session)
+    adopted = ForeignMemory(id=uuid4(), content="The user trusts everybody.")
+    adopt_memories(user=mei, memories=[adopted], operation=past.operation, now=NOW)
+    create_atomic_memory(user=mei, content="Mine.", now=NOW)
+    page = browser.get(reverse("admin:transfer")).content.decode()
+    assert f"{reverse('admin:sources')}?import={past.pk}" in page
+    assert f"?import={past.pk}" in _read_detail(browser, AtomicMemory.objects.get(id=adopted.id))
+    browser.post(reverse("admin:sources"), {"import": str(past.pk), "action": "undo"})
+    assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
+
+
+def _read_detail(browser: Client, memory: Any) -> str:
+    options = memory._meta
+    url = reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[memory.pk])
+    return browser.get(url).content.decode()
+
+
+def test_what_an_author_added_to_contexts_is_found(mei: User, browser: Client) -> None:
+    case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
+    append_entry(user=mei, context_id=case.id, text="Wire it.", author="billing", now=NOW)
+    append_entry(user=mei, context_id=case.id, text="No.", author="legal", now=NOW)
+    page = browser.get(reverse("admin:sources"), {"author": "billing"})
+    assert [(item.name, item.text) for item in page.context["items"]] == [("Case", "billing: Wire it.")]
+    assert ContextEntry.objects.filter(user=mei).count() == 2
+
+
+def test_the_ways_to_it(mei: User, browser: Client) -> None:
+    message = poison(mei)
+    changes = browser.get(reverse("admin:memory_change_changelist")).content.decode()
+    assert f"{reverse('admin:sources')}?session={message.session_id}" in changes
+    assert f"{reverse('admin:sources')}?hour=2026-11-22T09%3A00" in changes
+    detail = _read_detail(browser, LongTermMemory.objects.get(user=mei, key="bank"))
+    assert f"?message={message.pk}" in detail
+    assert f"?session={message.session_id}" in detail
+
+
+def test_nobody_sees_anothers_and_staff_act_for_them(mei: User, client: Client) -> None:
+    message = poison(mei)
+    asked = {"session": str(message.session_id), "user": str(mei.pk)}
+    client.force_login(UserFactory.create(username="eve"))
+    assert client.get(reverse("admin:sources"), asked).status_code == 404
+    assert client.post(reverse("admin:sources"), {**asked, "action": "undo"}).status_code == 404
+    assert show(mei) == POISONED
+    client.force_login(User.objects.create_superuser("staff"))
+    assert re.search(r"of\s+mei", client.get(reverse("admin:sources"), asked).content.decode())
+    client.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert show(mei) == CLEAN
+    assert set(Change.objects.filter(user=mei, action="undo").values_list("actor__username", flat=True)) == {"staff"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"session": "x"},
+        {"session": str(uuid4())},
+        {"hour": "soon"},
+        {"hour": "9999-12-31T23:00"},
+        {"author": "no"},
+        {"program": "token:none"},
+        {"program": "x"},
+    ],
+)
+def test_what_is_no_source_is_not_there(browser: Client, asked: dict[str, str]) -> None:
+    assert browser.get(reverse("admin:sources"), asked).status_code in ((200, 404) if "hour" in asked else (404,))
+    assert browser.post(reverse("admin:sources"), {**asked, "action": "x"}).status_code == 404
+
+
+def test_any_number_of_things_takes_the_same_queries(mei: User, browser: Client) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            assert browser.get(reverse("admin:sources"), {"hour": "2026-11-22T09:00"}).status_code == 200
+        return len(queries)
+
+    create_atomic_memory(user=mei, content="one", now=NOW)
+    create_memory(user=mei, category="fact", key="k", value="v", now=NOW)
+    few = count()
+    for number in range(20):
+        create_atomic_memory(user=mei, content=f"content {number}", now=NOW)
+        create_memory(user=mei, category="fact", key=f"key {number}", value="v", now=NOW)
+    assert count() == few <= 20
+
+
+def test_an_object_that_changed_twice_goes_back_to_before_both(mei: User) -> None:
+    first, _action = create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
+    update_memory(user=mei, memory_id=first.id, changes={"value": "Leeds"}, now=NOW)
+    operations = list(Change.objects.filter(user=mei).order_by("-id").values_list("operation", flat=True))
+    undone = undo_together(user=mei, operations=operations, now=NOW)
+    assert (undone.undone, undone.kept) == (2, 0)
+    first.refresh_from_db()
+    assert first.status == "rejected"
+    assert undone.operation
+    assert Change.objects.filter(user=mei, operation=undone.operation).count() == 1
+    undo_operation(user=mei, operation=undone.operation, now=NOW)
+    first.refresh_from_db()
+    assert (first.status, first.value) == ("active", "Leeds")
+
+
+def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
+    create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
+    headers = {"Authorization": f"Bearer {create_token(user=mei, name='Notes')}"}
+    program = Client(headers=headers)
+    stored = {"category": "fact", "key": "home", "value": "Evilville"}
+    assert program.post("/memory/long-term", stored, content_type="application/json").status_code == 201
+    started = program.post("/chat/sessions", {}, content_type="application/json").json()
+    said = Message.objects.create(
+        session_id=started["id"], user=mei, role=Role.USER, content="I bank at FirstBank", position=1
+    )
+    learn(mei, "The user banks at FirstBank.", message=said)
+    act_through("")  # in a server, a request's context ends with it
+    create_atomic_memory(user=mei, content="Mine.", now=NOW)
+    via = Session.objects.get(id=started["id"]).via
+    assert via == f"token:{ApiToken.objects.get(user=mei).token_key}"
+    memory = LongTermMemory.objects.get(user=mei, value="Evilville")
+    link = f"?{urlencode({'program': via})}"
+    assert link in _read_detail(browser, memory)
+    assert link in browser.get(reverse("admin:memory_change_changelist")).content.decode()
+    page = browser.get(reverse("admin:sources"), {"program": via})
+    assert (page.context["source"].title, page.context["total"]) == ("Notes", 3)
+    browser.post(reverse("admin:sources"), {"program": via, "action": "undo"})
+    assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
+    browser.force_login(UserFactory.create(username="eve"))
+    assert browser.get(reverse("admin:sources"), {"program": via}).status_code == 404
