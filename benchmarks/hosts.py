@@ -338,21 +338,25 @@ def make_table(report: dict[str, Any]) -> Table:
 def draw(report: dict[str, Any], path: Path) -> None:
     """Draw the figures of one, two and three hosts."""
     runs = report["runs"]
-    names = [str(run["hosts"]) for run in runs]
-    parts = sorted({name for run in runs for name in run["cpu_ms_per_turn"]})
+    positions = [str(run["hosts"]) for run in runs]
     times = [Line(label, [run[key] for run in runs]) for label, key in (("p50", "p50_ms"), ("p95", "p95_ms"))]
-    spent = [Line(part, [run["cpu_ms_per_turn"].get(part) for run in runs]) for part in parts]
+    groups = {"web": ["web"], "PostgreSQL": ["postgres"], "workers": ["worker", "worker-model"]}
+    groups["proxy, queue, beat"] = ["nginx", "valkey", "beat"]
+    spent = [
+        Line(label, [round(sum(run["cpu_ms_per_turn"].get(name, 0.0) for name in names), 1) for run in runs])
+        for label, names in groups.items()
+    ]
     charts = [
         Chart(
             "Turns a second",
             "hosts",
             "turns/s",
-            names,
+            positions,
             [Line("turns/s", [run["turns_per_second"] for run in runs])],
             "bars",
         ),
-        Chart("Time of a turn", "hosts", "ms", names, times, "bars"),
-        Chart("Processor time of a turn", "hosts", "ms", names, spent, "bars"),
+        Chart("Time of a turn", "hosts", "ms", positions, times, "bars"),
+        Chart("Processor time of a turn", "hosts", "ms", positions, spent, "bars"),
     ]
     save_plot(path, charts, title=f"{report['people']} people; all hosts share {report['cpus']} cores")
 
