@@ -8,7 +8,7 @@ LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OP
 RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
-SOURCES := $(shell find apps clients project tests templates static locale docs requirements manage.py pyproject.toml \
+SOURCES := $(shell find apps clients deploy project tests templates static locale docs requirements manage.py pyproject.toml \
              frontend/package-lock.json -type f -not -name '*.pyc' -not -name '*.mo' 2>/dev/null)
 
 # Dozens of Python processes start in a test run: they compile every module once, and not each of them.

@@ -1,7 +1,7 @@
 """Several web and worker hosts behind nginx, with a primary and a standby of PostgreSQL: how much, and what if.
 
     python -m benchmarks.hosts [--hosts 1 2 3] [--people 24] [--seconds 30] [--json FILE] [--png FILE]
-    python -m benchmarks.hosts --failures [--people 8] [--json FILE]
+    python -m benchmarks.hosts --failures [--people 8] [--loopback] [--json FILE]
 
 Each host has a network namespace, an address and a user of its own where that is permitted (root on Linux), else an
 address of loopback. Databases, queue, web processes, workers and proxy are started from the files of ``deploy/``; the
@@ -114,10 +114,9 @@ class Site:
 
 
 @contextmanager
-def run_site(*, hosts: int, durable: bool = True, console: Console) -> Iterator[Site]:
+def run_site(*, hosts: int, namespaces: bool, durable: bool = True, console: Console) -> Iterator[Site]:
     """Run a primary with a standby, a queue, a proxy, and hosts, of which the first has beat, too."""
     nginx = find_program("nginx", package="nginx-light")
-    namespaces = can_make_namespaces()
     console.print("Each host has a network of its own." if namespaces else "All hosts have loopback's address.")
     with make_network(namespaces=namespaces) as network, tempfile.NamedTemporaryFile("w", suffix=".json") as reply:
         reply.write(MODEL_ANSWER)
@@ -171,10 +170,10 @@ def wait_for(standby: Postgres, primary: Postgres) -> None:
 # How much
 
 
-def measure(*, counts: list[int], people: int, seconds: int, console: Console) -> dict[str, Any]:
+def measure(*, counts: list[int], people: int, seconds: int, namespaces: bool, console: Console) -> dict[str, Any]:
     """Return turns a second, their times, and the processor time of a turn, for each number of hosts."""
     runs = []
-    with run_site(hosts=max(counts), console=console) as site:
+    with run_site(hosts=max(counts), namespaces=namespaces, console=console) as site:
         for host in site.hosts[1:]:
             host.lose()
         running = 1
@@ -228,10 +227,10 @@ def measure_hosts(site: Site, count: int, *, people: int, seconds: int) -> dict[
 # What if
 
 
-def try_failures(*, people: int, console: Console) -> dict[str, Any]:
+def try_failures(*, people: int, namespaces: bool, console: Console) -> dict[str, Any]:
     """Lose parts while people talk; return what that cost, and what is missing or doubled in the end (nothing)."""
     steps: list[dict[str, Any]] = []
-    with run_site(hosts=3, durable=False, console=console) as site:
+    with run_site(hosts=3, namespaces=namespaces, durable=False, console=console) as site:
         first, second = site.installation.databases
         crowd_people = site.make_people(people, prefix="person")
         with Crowd(crowd_people) as crowd:
@@ -262,9 +261,10 @@ def try_failures(*, people: int, console: Console) -> dict[str, Any]:
                 problems[name] = problems.get(name, 0) + number
     return {
         **describe_machine(),
-        "namespaces": can_make_namespaces(),
+        "namespaces": namespaces,
         "people": people,
         "answered": crowd.count(),
+        "longest_turn_seconds": round(max(one.seconds for person in crowd_people for one in person.answered), 1),
         "steps": steps,
         "seen_by_clients": problems,
         "faults": faults,
@@ -338,21 +338,25 @@ def make_table(report: dict[str, Any]) -> Table:
 def draw(report: dict[str, Any], path: Path) -> None:
     """Draw the figures of one, two and three hosts."""
     runs = report["runs"]
-    names = [str(run["hosts"]) for run in runs]
-    parts = sorted({name for run in runs for name in run["cpu_ms_per_turn"]})
+    positions = [str(run["hosts"]) for run in runs]
     times = [Line(label, [run[key] for run in runs]) for label, key in (("p50", "p50_ms"), ("p95", "p95_ms"))]
-    spent = [Line(part, [run["cpu_ms_per_turn"].get(part) for run in runs]) for part in parts]
+    groups = {"web": ["web"], "PostgreSQL": ["postgres"], "workers": ["worker", "worker-model"]}
+    groups["proxy, queue, beat"] = ["nginx", "valkey", "beat"]
+    spent = [
+        Line(label, [round(sum(run["cpu_ms_per_turn"].get(name, 0.0) for name in names), 1) for run in runs])
+        for label, names in groups.items()
+    ]
     charts = [
         Chart(
             "Turns a second",
             "hosts",
             "turns/s",
-            names,
+            positions,
             [Line("turns/s", [run["turns_per_second"] for run in runs])],
             "bars",
         ),
-        Chart("Time of a turn", "hosts", "ms", names, times, "bars"),
-        Chart("Processor time of a turn", "hosts", "ms", names, spent, "bars"),
+        Chart("Time of a turn", "hosts", "ms", positions, times, "bars"),
+        Chart("Processor time of a turn", "hosts", "ms", positions, spent, "bars"),
     ]
     save_plot(path, charts, title=f"{report['people']} people; all hosts share {report['cpus']} cores")
 
@@ -364,16 +368,26 @@ def main() -> None:
     parser.add_argument("--people", type=int, help="who talk at the same time (default: 24; 8 with --failures)")
     parser.add_argument("--seconds", type=int, default=30, help="of each number of hosts (default: 30)")
     parser.add_argument("--failures", action="store_true", help="lose hosts, the queue and primaries")
+    parser.add_argument(
+        "--loopback", action="store_true", help="make no network namespaces even where that is permitted"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw the figures")
     options = parser.parse_args()
     if min(*options.hosts, options.people or 1, options.seconds) < 1:
         parser.error("all numbers have to be at least 1")
     console = Console()
+    namespaces = can_make_namespaces() and not options.loopback
     if options.failures:
-        report = try_failures(people=options.people or 8, console=console)
+        report = try_failures(people=options.people or 8, namespaces=namespaces, console=console)
     else:
-        report = measure(counts=options.hosts, people=options.people or 24, seconds=options.seconds, console=console)
+        report = measure(
+            counts=options.hosts,
+            people=options.people or 24,
+            seconds=options.seconds,
+            namespaces=namespaces,
+            console=console,
+        )
     console.print(make_table(report))
     if options.json:
         options.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -381,6 +395,7 @@ def main() -> None:
         draw(report, options.png)
     if options.failures:
         console.print(f"What clients saw meanwhile: {report['seen_by_clients']}")
+        console.print(f"The longest that somebody waited for an answer: {report['longest_turn_seconds']} s")
         bad = (*report["faults"], *(["failed work"] if report["failed_work"] else []))
         if bad or report["messages_without_vector"]:
             sys.exit(f"Something is wrong: {bad}, {report['messages_without_vector']} messages without a vector")

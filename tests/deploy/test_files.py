@@ -160,6 +160,23 @@ def test_variables_of_the_example_are_known() -> None:
         assert re.search(rf"\b{name}\b", known), name
 
 
+def test_the_documents_name_files_of_deploy_that_are_there() -> None:
+    text = "".join((ROOT / "docs" / name).read_text() for name in ("deployment.md", "operations.md", "scale.md"))
+    named = set(re.findall(r"\bdeploy/[\w/*.-]*\w", text)) - {"deploy/certificates"}
+    assert len(named) > 10
+    assert not {path for path in named if not any(ROOT.glob(path))}
+
+
+def test_a_url_may_list_a_primary_and_its_standbys() -> None:
+    from project.settings import env
+
+    (url,) = re.findall(r"^DATABASE_URL=(.*,.*)$", (ROOT / "docs" / "deployment.md").read_text(), re.M)
+    found = env.db_url_config(url)
+    assert (found["HOST"], found["NAME"], found["USER"]) == ("db1,db2", "jiyi", "jiyi")
+    assert found["OPTIONS"].pop("target_session_attrs") == "read-write"
+    assert "tcp_user_timeout" in found["OPTIONS"]  # as numbers or texts: libpq takes both
+
+
 def copy_context(target: Path) -> None:
     """Copy what ``.dockerignore`` lets the builder have."""
     patterns = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]

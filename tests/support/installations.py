@@ -164,6 +164,7 @@ class Installation:
     database_url: str = ""
     more: dict[str, str] = field(default_factory=dict)
     """Further environment of every part."""
+    _ports: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def make_database(self, name: str, *, durable: bool = True) -> Postgres:
         host = self.network.make_host(name, user="nobody")  # initdb wants an account with a name
@@ -178,15 +179,45 @@ class Installation:
         options += "&keepalives_idle=3&keepalives_interval=2&keepalives_count=2"
         self.database_url = f"postgresql://jiyi:{QUOTED}@{hosts}/jiyi?{options}"
 
+    def start_pooler(self, host: Host, pgbouncer: str, database: Postgres) -> None:
+        """Start PgBouncer with ``deploy/pgbouncer``'s settings, and have what is started from now on use it."""
+        version = subprocess.run([pgbouncer, "--version"], capture_output=True, text=True, check=True).stdout
+        major, minor = map(int, re.findall(r"\d+", version)[:2])
+        port = self._choose_port(host, "pgbouncer", 6432)
+        settings = (DEPLOY / "pgbouncer" / "pgbouncer.ini").read_text()
+        for there, here in (
+            ("host=database port=5432", f"host={database.host.address} port={database.port}"),
+            ("listen_addr = *", f"listen_addr = {host.address}"),
+            ("listen_port = 6432", f"listen_port = {port}"),
+            ("/run/pgbouncer/users.txt", f"{host.folder}/users.txt"),
+        ):
+            assert there in settings
+            settings = settings.replace(there, here)
+        if (major, minor) < (1, 22):  # Debian 12's: the other way of docs/operations.md
+            settings = re.sub(r"^max_prepared_statements.*\n", "", settings, flags=re.MULTILINE)
+            self.more["DATABASE_PREPARED"] = "false"
+        (host.folder / "pgbouncer.ini").write_text(settings)
+        (host.folder / "users.txt").write_text(f'"jiyi" "{PASSWORD}"\n')
+        host.start("pgbouncer", [pgbouncer, host.folder / "pgbouncer.ini"], environment={})
+        wait_until(lambda: is_listening(host.address, port))
+        self.database_url = f"postgresql://jiyi:{QUOTED}@{host.address}:{port}/jiyi"
+
     def start_queue(self, host: Host) -> None:
         """Start Valkey, as compose does."""
-        port = 6379 if self.network.namespaces else find_free_port(host.address)
+        port = self._choose_port(host, "valkey", 6379)
         options = {"bind": host.address, "port": str(port), "requirepass": PASSWORD, "dir": str(host.folder)}
         options |= {"appendonly": "yes", "save": "", "maxmemory-policy": "noeviction"}
         command = [get_binary_path(), *(part for name, value in options.items() for part in (f"--{name}", value))]
         host.start("valkey", command, environment={})
         self.redis_url = f"redis://:{QUOTED}@{host.address}:{port}/0"
         wait_until(lambda: is_listening(host.address, port))
+
+    def _choose_port(self, host: Host, name: str, standard: int) -> int:
+        """The port of a program of a host, the same each time: the usual one where the host has its own network."""
+        if (host.name, name) not in self._ports:
+            own = self.network.namespaces and standard
+            self._ports[host.name, name] = standard if own else find_free_port(host.address)
+        return self._ports[host.name, name]
 
     def environment(self, host: Host) -> dict[str, str]:
         return {
@@ -216,11 +247,8 @@ class Installation:
 
     def start_web(self, host: Host, name: str = "web") -> None:
         """Start a web process, as the image does."""
-        known = [port for found, known, port in self.webs if (found, known) == (host, name)]
-        port = (
-            known[0] if known else 8000 if self.network.namespaces and name == "web" else find_free_port(host.address)
-        )
-        if not known:
+        port = self._choose_port(host, name, 8000 if name == "web" else 0)
+        if (host, name, port) not in self.webs:
             self.webs.append((host, name, port))
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--host", host.address]
         command += ["--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "25"]
@@ -240,7 +268,7 @@ class Installation:
 
     def start_proxy(self, host: Host, nginx: str) -> str:
         """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address."""
-        port = 8080 if self.network.namespaces else find_free_port(host.address)
+        port = self._choose_port(host, "nginx", 8080)
         main = render_nginx(
             host.folder, [(web.address, number) for web, _name, number in self.webs], host.address, port
         )

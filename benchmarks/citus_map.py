@@ -1,0 +1,139 @@
+"""Which table would be spread over servers by user, and what its keys need for that: the map to Citus in docs/scale.md.
+
+    python -m benchmarks.citus_map            # print the table
+    python -m benchmarks.citus_map --write    # write it into docs/scale.md
+
+Citus spreads the rows of a table by one column, and keeps rows of the same value on one server. It wants that column,
+never null, in the primary key, in every unique constraint, and in foreign keys between such tables. All of this is read
+from the models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+COLUMN = "user_id"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
+BEGIN, END = "<!-- citus_map: begin -->", "<!-- citus_map: end -->"
+
+_FIND_THE_PERSON = frozenset({"accounts_user", "accounts_apitoken"})
+"""Tables of ours that are read to find out who asks, so before it is known which server has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table would be, and which of its keys lack the column. `foreign`: those to tables that are spread."""
+
+    table: str
+    kind: str
+    primary_key: str
+    unique: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    nullable: bool = False
+    """Whether there are rows that are nobody's."""
+
+
+def make_map() -> list[Place]:
+    """Return the place of every table, those that are spread first."""
+    from django.apps import apps
+
+    models = [model for model in apps.get_models(include_auto_created=True) if _has_table(model)]
+    kinds = {model._meta.db_table: _choose_kind(model) for model in models}
+    places = [_place(model, kinds) for model in models]
+    order = {"spread": 0, "directory": 1, "reference": 2}
+    return sorted(places, key=lambda place: (order[place.kind], place.table))
+
+
+def _has_table(model: Any) -> bool:
+    return bool(model._meta.managed and not model._meta.proxy and not model._meta.swapped)
+
+
+def _choose_kind(model: Any) -> str:
+    """``spread`` by user; ``directory``: reads who somebody is; ``reference``: the same for all, on every server."""
+    table, ours = model._meta.db_table, model.__module__.startswith("apps.")
+    has_user = any(field.column == COLUMN for field in model._meta.local_fields)
+    if not ours or table in _FIND_THE_PERSON or model._meta.auto_created:
+        return "directory"
+    return "spread" if has_user else "reference"
+
+
+def _place(model: Any, kinds: dict[str, str]) -> Place:
+    meta = model._meta
+    kind = kinds[meta.db_table]
+    if kind != "spread":
+        return Place(meta.db_table, kind, meta.pk.column)
+    columns = {field.name: field.column for field in meta.local_fields}
+    foreign = [
+        field.column
+        for field in meta.local_fields
+        if field.is_relation and kinds.get(field.related_model._meta.db_table) == "spread"
+    ]
+    nullable = any(field.column == COLUMN and field.null for field in meta.local_fields)
+    return Place(
+        meta.db_table, kind, meta.pk.column, tuple(sorted(_list_unique(meta, columns))), tuple(foreign), nullable
+    )
+
+
+def _list_unique(meta: Any, columns: dict[str, str]) -> Iterator[str]:
+    """Unique constraints without the column; a primary key that is one by itself is not repeated."""
+    for field in meta.local_fields:
+        if field.unique and not field.primary_key and field.column != COLUMN:
+            yield field.column
+    named = [tuple(constraint.fields) for constraint in meta.constraints if hasattr(constraint, "fields")]
+    for fields in (*meta.unique_together, *named):
+        if columns and COLUMN not in (found := [columns[name] for name in fields]):
+            yield ", ".join(found)
+
+
+def render(places: Iterable[Place]) -> str:
+    """Return the map as Markdown."""
+    lines = [
+        "| table | place | primary key | unique without `user_id` | foreign keys to tables that are spread |",
+        "|---|---|---|---|---|",
+    ]
+    for place in places:
+        key = f"`{place.primary_key}`" if place.kind != "spread" else f"`user_id`, `{place.primary_key}`"
+        unique = " · ".join(f"`{one}`" for one in place.unique)
+        foreign = " · ".join(f"`{one}`" for one in place.foreign)
+        kind = f"{place.kind}; `user_id` may be null" if place.nullable else place.kind
+        lines.append(f"| `{place.table}` | {kind} | {key} | {unique} | {foreign} |")
+    return "\n".join(lines)
+
+
+def read_document() -> str:
+    """Return the map that docs/scale.md has."""
+    return DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].strip()
+
+
+def write_document(rendered: str) -> None:
+    """Write the map into docs/scale.md, between its two marks."""
+    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    DOCUMENT.write_text(f"{before}{BEGIN}\n{rendered}\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    """Print the map, or write it into the document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write it into docs/scale.md")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    import django
+
+    django.setup()
+    rendered = render(make_map())
+    if options.write:
+        write_document(rendered)
+    else:
+        Console(width=200).print(rendered, markup=False)
+
+
+if __name__ == "__main__":
+    main()
