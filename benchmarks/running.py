@@ -86,13 +86,14 @@ def run_scripted_model(
 
 @contextmanager
 def run_web(*, model_url: str) -> Iterator[str]:
-    """Run the web process as ``manage.py up`` does, answering with the model at `model_url`; yields its address."""
+    """Run the web process as ``manage.py up`` does; yields its address. `model_url`: "" for the offline model."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         # As in `up`: asyncio does not set it on the connections of a socket that came by file descriptor.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log"]
         command += ["--fd", str(listener.fileno()), "--timeout-graceful-shutdown", "5"]
-        environment = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "benchmark", "CHAT_MODEL": MODEL}
+        connected = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "benchmark", "CHAT_MODEL": MODEL}
+        environment = connected if model_url else {}
         with _run(command, environment=environment, pass_fds=[listener.fileno()]) as process:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
             _processes[address] = process.pid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from typing import Any
 
 import django
@@ -23,6 +24,9 @@ from apps.core.llm.embedding.client import warm_up as warm_up_embedder  # noqa: 
 from apps.core.text.fold import warm_up as warm_up_scripts  # noqa: E402
 from apps.core.text.search_terms import warm_up as warm_up_search  # noqa: E402
 from apps.core.text.segment import warm_up as warm_up_words  # noqa: E402
+from apps.core.tracing.starting import start_tracing, stop_tracing  # noqa: E402
+
+start_tracing("web")
 
 serve = Handler()
 get_resolver().url_patterns  # noqa: B018 (reading them imports every view)
@@ -31,6 +35,10 @@ warm_up_words()
 warm_up_search()
 warm_up_embedder()
 get_environment_model()
+
+# A thread that works on a long message lets the others go on after this many seconds, each time they have waited for
+# something: a small request waits twenty times. Python's own 5 ms would add up to more than people notice.
+sys.setswitchinterval(0.001)
 
 # The dictionaries stay for good: the garbage collector need not walk their million objects again and again.
 gc.collect()
@@ -47,4 +55,5 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await stop_turns()
+    stop_tracing()
     await send({"type": "lifespan.shutdown.complete"})

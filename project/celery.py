@@ -9,7 +9,7 @@ from typing import Any
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
-from celery.signals import setup_logging, worker_init, worker_process_init, worker_ready
+from celery.signals import setup_logging, worker_init, worker_process_init, worker_process_shutdown, worker_ready
 
 from apps.embedded.process import die_with_parent
 
@@ -42,6 +42,22 @@ def clear_caches_with_erasures(**_options: Any) -> None:
     from apps.core.cache_invalidation import start_cache_invalidation  # once Django is set up
 
     start_cache_invalidation()
+
+
+@worker_process_init.connect
+def trace(**_options: Any) -> None:
+    """Trace this process where that is configured: not its parent, whose threads a fork would not take along."""
+    from apps.core.tracing.starting import start_tracing  # once .env was read
+
+    start_tracing("worker")
+
+
+@worker_process_shutdown.connect
+def stop_trace(**_options: Any) -> None:
+    """Send what was not sent yet."""
+    from apps.core.tracing.starting import stop_tracing
+
+    stop_tracing()
 
 
 @worker_ready.connect

@@ -195,6 +195,8 @@ class Work(models.Model):
     to nothing because of this very row, `postponements` all those after which it was put off; after too many the row
     stays as `failed` with its `error`, to be looked at and replayed: names and status codes, never text (R3).
 
+    `trace` is the span that left it (W3C's traceparent), "" where nothing is traced.
+
     The lowest `place` comes first: 0 is what people say in turns; what was imported is numbered, each person's rows on
     from where the queue is when they arrive, so that several imports take turns.
     """
@@ -239,6 +241,7 @@ class Work(models.Model):
     lease_until = models.DateTimeField(null=True, editable=False)
     worker = models.TextField(blank=True, default="", db_default="", editable=False)
     error = models.CharField(_("error"), max_length=200, blank=True, default="")
+    trace = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

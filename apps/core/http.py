@@ -6,6 +6,7 @@ handling around async handlers, so that streaming and ordinary endpoints cannot 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 import uuid
@@ -25,6 +26,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.core.apart import SHORT
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput, JiyiError, NotFound, StorageFull, TooLarge, Unavailable
 from apps.core.outages import describe_outage
@@ -217,6 +219,13 @@ def read_int(request: Request, name: str, *, default: int, minimum: int, maximum
 # Async views
 
 
+def _read_size(request: HttpRequest) -> int:
+    """How many bytes of JSON a body has by its header."""
+    length = request.headers.get("Content-Length", "")
+    is_json = (request.content_type or "") == "application/json"
+    return int(length) if is_json and length.isascii() and length.isdecimal() else 0
+
+
 class AsyncAPIView(APIView):
     """An `APIView` whose handlers are coroutines."""
 
@@ -228,6 +237,8 @@ class AsyncAPIView(APIView):
         response: HttpResponseBase
         try:
             await in_database(self.initial, drf_request, *args, **kwargs)
+            if _read_size(request) > SHORT:
+                await asyncio.to_thread(getattr, drf_request, "data")  # once read, it stays read
             handler = getattr(self, (request.method or "").lower(), self._not_allowed)
             response = await handler(drf_request, *args, **kwargs)
         except Exception as exc:

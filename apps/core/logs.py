@@ -14,6 +14,8 @@ import psycopg
 import structlog
 from django.db import Error as DjangoDatabaseError
 
+from apps.core.tracing import get_ids
+
 _DATA_EXCEPTION = "22"
 """The class of SQLSTATEs whose first line may quote a value; that of others names constraints, columns and tables."""
 
@@ -56,8 +58,16 @@ def _describe(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
+def add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Add the trace and the span in which something is logged, where this is traced (a structlog processor)."""
+    if found := get_ids():
+        event["trace_id"], event["span_id"] = found
+    return event
+
+
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
+    add_trace,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso"),

@@ -22,6 +22,8 @@ from django.utils.deprecation import MiddlewareMixin
 from django_prometheus import middleware as prometheus
 from django_structlog import middlewares as structlog
 
+from apps.core.tracing import span
+
 
 class Inline(MiddlewareMixin):
     """Mixed into a middleware, runs its hooks where the request is."""
@@ -131,12 +133,21 @@ class PrometheusAfterMiddleware(Inline, prometheus.PrometheusAfterMiddleware):
 
 
 class RequestLogMiddleware(structlog.RequestMiddleware):
-    """A log line for each request that tells what happened, without the query string, which may hold searches (R3)."""
+    """A log line and a span for each request: what happened, without the query string, which may hold searches (R3)."""
 
     async def __acall__(self, request: HttpRequest) -> Any:
-        self.prepare(request)
-        response = await self.get_response(request)  # type: ignore[misc]
-        self.handle_response(request, response)
+        method = request.method or ""
+        parent = request.headers.get("traceparent", "")
+        with span(method, kind="server", parent=parent, http__request__method=method) as current:
+            self.prepare(request)
+            response = await self.get_response(request)  # type: ignore[misc]
+            self.handle_response(request, response)
+            if request.resolver_match is not None:
+                current.rename(f"{method} {request.resolver_match.route}")
+                current.set(http__route=request.resolver_match.route)
+            current.set(http__response__status_code=response.status_code)
+            if response.status_code >= 500:
+                current.fail(str(response.status_code))
         return response
 
     @staticmethod

@@ -16,6 +16,10 @@ from rest_framework.request import Request
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden
 
+MAX_COMMAS = 1_000_000
+"""Between the values of a body, and in its texts. Reading millions of values would keep everybody waiting: `json` does
+not let go of the interpreter meanwhile. Sixteen megabytes of prose have a third of it."""
+
 
 class JSONOnly(BaseContentNegotiation):
     """Answer JSON whatever the client accepts: a client of an event stream asks for ``text/event-stream``."""
@@ -35,7 +39,7 @@ class StrictJSONParser(BaseParser):
     """Reads a JSON body; refuses what a database or another client could not read back.
 
     400 for malformed JSON, NaN and infinities, U+0000 and lone surrogates; 413 for more than
-    `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes, which Django holds only its own parsers to (SPEC, API).
+    `DATA_UPLOAD_MAX_MEMORY_SIZE` bytes, which Django holds only its own parsers to (SPEC, API), or `MAX_COMMAS`.
     """
 
     media_type = "application/json"
@@ -45,6 +49,8 @@ class StrictJSONParser(BaseParser):
         body = stream.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"The body has over {limit:,} bytes.")
+        if body.count(b",") > MAX_COMMAS:
+            raise TooLarge(f"The body has over {MAX_COMMAS:,} commas.")
         try:
             value = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ from typing import Any
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.scripts import holds_chinese
 from apps.offline.language import Language, detect_language, fold_in_place
-from apps.offline.rules import load_rules, load_table, rewrite
+from apps.offline.rules import compile_rule, load_rules, load_table, rewrite
 from apps.offline.sentences import Sentence, make_sentence
 
 CONFIDENCE = 0.95
@@ -57,8 +57,8 @@ class Fact:
     def is_wide(self) -> bool:
         """Whether the value is a country or a part of a town: it says nothing against a home that is known."""
         table = load_table("attributes")["wide"]
-        folded = fold_in_place(self.value)
-        return self.attribute == "home" and (folded in table["places"] or bool(re.search(table["parts"], folded)))
+        folded, parts = fold_in_place(self.value), compile_rule(table["parts"])
+        return self.attribute == "home" and (folded in table["places"] or parts.search(folded) is not None)
 
 
 def is_single(attribute: str) -> bool:
@@ -125,8 +125,8 @@ def make_entry(fact: Fact, *, key: str = "") -> dict[str, Any]:
 def _split_items(value: str) -> list[str]:
     """The items of an enumeration without articles; what is one phrase ("reading in bed and in the bath") stays one."""
     items = [_ARTICLE.sub("", part.strip()) for part in _ITEM.split(value)]
-    noun = load_table("attributes")["values"]["noun"]
-    return items if all(re.fullmatch(noun, item) for item in items) else [value]
+    noun = compile_rule(load_table("attributes")["values"]["noun"])
+    return items if all(map(noun.fullmatch, items)) else [value]
 
 
 def is_same_value(one: str, other: str) -> bool:
@@ -150,7 +150,7 @@ def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None
         if _rejects(attribute).fullmatch(value) or (small and _rows()[attribute]["value"] in _PROPER):
             continue
         name = _spell(found.groupdict().get("name") or "")
-        language: Language = "zh" if re.search(r"[\u3400-\u9fff]", clause.replace(value, "")) else "en"
+        language: Language = "zh" if holds_chinese(clause.replace(value, "")) else "en"
         alone = whole and not found.groupdict().get("more")
         return Fact(attribute, name, said, language, sets=sets, whole=alone, removes=removes)
     return None

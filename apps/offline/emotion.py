@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from apps.offline.language import LANGUAGES, fold_in_place
-from apps.offline.rules import join_words, load_table
+from apps.offline.rules import compile_rule, join_words, load_table
 
 _SEEKING_ORDER = ("validation_seeking", "help_seeking", "info_seeking")
 
@@ -32,14 +32,12 @@ def read_emotion(text: str) -> Emotion:
         emotion = emotions[found.group()]
         before = folded[max(0, found.start() - 24) : found.start()]
         around = before[-12:] + folded[found.end() : found.end() + 3]
-        if any(re.search(table["negation"][each], before) for each in LANGUAGES):
+        if any(compile_rule(table["negation"][each]).search(before) for each in LANGUAGES):
             emotion = table["words"][emotion].get("negated", "")
             if not emotion:
                 continue
-        intensity = table["intensity"]
-        weight = (
-            1.25 if re.search(intensity["strong"], around) else 0.75 if re.search(intensity["weak"], around) else 1.0
-        )
+        strong, weak = (compile_rule(table["intensity"][name]) for name in ("strong", "weak"))
+        weight = 1.25 if strong.search(around) else 0.75 if weak.search(around) else 1.0
         weights[emotion] = weights.get(emotion, 0.0) + weight
         indicators.setdefault(emotion, []).append(text[slice(*found.span())])
     sought = _find_sought(text, folded)
@@ -57,7 +55,7 @@ def read_emotion(text: str) -> Emotion:
 def _find_sought(text: str, folded: str) -> Emotion | None:
     for name in _SEEKING_ORDER:
         cues = (cue for each in LANGUAGES for cue in load_table("emotions")["cues"][name][each])
-        spans = [found.span() for cue in cues if (found := re.search(cue, folded))]
+        spans = [found.span() for cue in cues if (found := compile_rule(cue).search(folded))]
         if spans:
             return Emotion(name, min(0.9, 0.6 + 0.1 * len(spans)), tuple(text[slice(*span)] for span in spans))
     return None

@@ -31,7 +31,7 @@ class OfflineModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
         """Yield the answer to `request` a few characters at a time: JSON if a format is asked for, else text."""
-        text = _answer(request)
+        text = await asyncio.to_thread(_answer, request)  # its rules take a while over a long message
         for start in range(0, len(text), _PIECE):
             yield text[start : start + _PIECE]
             await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would

@@ -14,7 +14,7 @@ from apps.offline.answers import find_answers, find_related, gather_known
 from apps.offline.emotion import Emotion
 from apps.offline.language import Language, fold_in_place
 from apps.offline.prompt import Memory, Prompt, read_object
-from apps.offline.rules import load_table
+from apps.offline.rules import compile_rule, load_table
 from apps.offline.statements import list_statements
 
 _MOST_QUOTED = 5
@@ -33,7 +33,7 @@ class Phrases:
 
     def hears(self, cue: str, folded: str) -> bool:
         """Whether `folded` text has the cue."""
-        return re.search(self.table["cues"][cue], folded) is not None
+        return compile_rule(self.table["cues"][cue]).search(folded) is not None
 
     def say(self, name: str, /, **parts: str) -> str:
         """Return the text called `name` with its parts filled in."""

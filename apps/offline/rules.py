@@ -27,8 +27,12 @@ def load_rules(name: str) -> Mapping[str, re.Pattern[str]]:
 def rewrite(text: str, name: str) -> str:
     """Return folded `text` as the table `name` of data/rewriting.toml has it read."""
     for pattern, instead in load_table("rewriting")[name].items():
-        text = re.sub(pattern, instead, text)
+        text = compile_rule(pattern).sub(instead, text)
     return text
+
+
+compile_rule = cache(re.compile)
+"""For a pattern that a table in data/ has as it is."""
 
 
 def join_words(words: list[str]) -> str:

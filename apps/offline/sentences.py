@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.core.text.commands import read_commands
+from apps.core.text.quotations import SPOKEN, find_quotations, replace_quotations
 from apps.core.text.sentences import split_sentences
 from apps.offline.language import Language, detect_language, fold_in_place
 from apps.offline.rules import load_rules, rewrite
@@ -15,12 +16,9 @@ _MOST_SENTENCES, _LONGEST = 60, 400
 """Sentences of a message, and characters of a sentence: more is a document, longer no plain statement."""
 
 _LEFT_OUT = re.compile(
-    r"```.*?(?:```|\Z)|^[^\S\n]*>.*$|\[(?:shares|shared|sends|sent|image|photo|picture|video|attach)[^\]]*\]"
-    r"|[\[【(（](?:分享|发送|发了|图片|照片|视频|表情)[^\]】)）]*[\]】)）]",
+    r"```.*?(?:```|\Z)|^[^\S\n]*>.*$|\[(?:shares|shared|sends|sent|image|photo|picture|video|attach)[^\]]{0,1000}\]"
+    r"|[\[【(（](?:分享|发送|发了|图片|照片|视频|表情)[^\]】)）]{0,1000}[\]】)）]",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
-)
-_QUOTED = re.compile(
-    r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|(?<!\w)\"(?=\S)[^\"]*\"|(?<!\w)['‘](?=\S)(?:[^'’\n]|(?<=\w)['’](?=\w))*['’](?!\w)"
 )
 _END = " \t\n.。!！~～…,，;；"
 
@@ -49,14 +47,14 @@ def make_sentence(text: str) -> Sentence:
     """Return a sentence as the rules read it."""
     text, folded = _drop_openers(" ".join(text.split()))
     language = detect_language(text)
-    plain = _QUOTED.sub("“”", folded)
+    plain = replace_quotations(folded, SPOKEN, by="“”")
     plain = rewrite(plain, "contractions") if language == "en" else plain
     return Sentence(text, plain.strip(_END), language)
 
 
 def _list_said(text: str, told: list[str]) -> Iterator[Sentence]:
     cites = load_rules("talk")["cites"]
-    quoted = [found.span() for found in _QUOTED.finditer(text)]
+    quoted = find_quotations(text, SPOKEN)
     position = 0
     for piece in split_sentences(text, keep=quoted):
         begin, position = position, position + len(piece)

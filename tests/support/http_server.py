@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from uvicorn.config import LoopFactoryType
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
@@ -20,9 +21,9 @@ __all__ = ["ApiClient", "Event", "HttpServer", "read_events"]
 
 
 class HttpServer:
-    """Uvicorn in a thread, on a free port of loopback. `headers` are added to every request."""
+    """Uvicorn in a thread, on a free port of loopback. `headers` are added to every request; `loop`: uvicorn's name."""
 
-    def __init__(self, *, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(self, *, headers: Sequence[tuple[bytes, bytes]] = (), loop: LoopFactoryType = "auto") -> None:
         from project.asgi import application as product
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -30,7 +31,9 @@ class HttpServer:
 
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        config = uvicorn.Config(application, lifespan="off", log_level="warning", timeout_graceful_shutdown=5)
+        config = uvicorn.Config(
+            application, lifespan="off", log_level="warning", timeout_graceful_shutdown=5, loop=loop
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
 

@@ -24,12 +24,18 @@ from apps.chat.context.types import LAYER_NAMES, AttachedFile, ClientLine, Conte
 from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 from apps.core.text.tokens import estimate_tokens
+from apps.core.tracing import span
 
 SYSTEM, PROFILE, WORKING, MEMORIES, SUMMARIES, CONVERSATION, MESSAGE = range(7)
 
 
 def build_context(given: ContextInput) -> Context:
     """Return the context of a turn: whole rounds that fit the window (C3), then what fits the budget (C4)."""
+    with span("build context"):
+        return _build(given)
+
+
+def _build(given: ContextInput) -> Context:
     given = replace(given, files=fit_files(given.files, budget=given.budget))
     rounds = fit_window(given.rounds, limit=given.context_limit)
     uses_memory = given.strategy is None or given.strategy.use_memory or given.everything

@@ -30,6 +30,7 @@ from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
+from apps.core.tracing import span
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
     QueryEmbedding,
@@ -110,15 +111,16 @@ def read_context(
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
     if wait_for_embedding is not None:
-        recalled = recall_memories(
-            user=user,
-            message=message,
-            earlier=earlier,
-            settings=settings,
-            query_embedding=wait_for_embedding(),
-            working_memory=working,
-            now=now,
-        )
+        with span("retrieve"):
+            recalled = recall_memories(
+                user=user,
+                message=message,
+                earlier=earlier,
+                settings=settings,
+                query_embedding=wait_for_embedding(),
+                working_memory=working,
+                now=now,
+            )
     temporary = not recalls and strategy is not None
     shown = [*said, *(f"{note.title} {note.snippet}" for note in session_notes)]
     memories = _list_recalled(recalled, shown=shown, settings=settings) if uses_memory and recalled else []

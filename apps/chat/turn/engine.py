@@ -11,6 +11,7 @@ import contextvars
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -19,6 +20,7 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from apps.chat.answer import NO_ANALYSIS, Analysis, read_analysis
+from apps.chat.metrics import FIRST_TOKEN_SECONDS, TURN_FAILURES, TURN_SECONDS
 from apps.chat.prompts import get_turn_format
 from apps.chat.turn.closing import FAILED, close_turn, describe_unstored, keep_for_tools, user_message_to_wire
 from apps.chat.turn.limits import FinishReason, ReplyLimit
@@ -32,13 +34,17 @@ from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, R
 from apps.conversations.models import MessageStatus
 from apps.conversations.services import fail_round
 from apps.conversations.services.client_histories import ClientHistory
+from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
+from apps.core.llm.tracing import trace_call
 from apps.core.llm.types import ChatModel, ModelRequest
 from apps.core.outages import describe_outage
+from apps.core.text.tokens import estimate_tokens
+from apps.core.tracing import Span, get_traceparent, span
 
 logger = structlog.get_logger(__name__)
 
@@ -106,23 +112,41 @@ class TurnRun:
                 raise event.error
         raise AssertionError("a turn ends with Done or Failed")
 
-    async def run(self, open_turn: Callable[[], OpenTurn]) -> None:
-        """Run the turn from beginning to end; every outcome becomes an event."""
+    async def run(self, open_turn: Callable[[], OpenTurn], *, parent: str = "") -> None:
+        """Run the turn from beginning to end; every outcome becomes an event. `parent`: the span it was asked in."""
+        with span("turn", parent=parent) as current:
+            await self._run(open_turn, current)
+
+    async def _run(self, open_turn: Callable[[], OpenTurn], current: Span) -> None:
+        started = time.perf_counter()
         try:
-            turn = await in_database(open_turn)
+            with span("open turn"):
+                turn = await in_database(open_turn)
         except Exception as error:
+            current.fail(type(error).__name__)
             self._opened.set_exception(error)
             self._opened.exception()  # marks it as seen, should nobody be waiting any more
             return
         self._opened.set_result(turn)
+        current.set(jiyi__user__id=str(turn.user.pk), gen_ai__conversation__id=str(turn.session_id))
+        if turn.round is not None:
+            current.set(jiyi__message__id=str(turn.round.message_id))
         self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
         if turn.round is not None:
             add_stoppable(turn.round.message_id, self)
         try:
-            self._events.put_nowait(Done(await self._answer(turn)))
+            result = await self._answer(turn)
+            TURN_SECONDS.labels("done").observe(time.perf_counter() - started)
+            self._events.put_nowait(Done(result))
         except Exception as error:
-            self._events.put_nowait(Failed(await self._fail(turn, error)))
+            failure = await self._fail(turn, error)
+            reason = str(failure.fields.get("reason") or failure.code)
+            TURN_SECONDS.labels("failed").observe(time.perf_counter() - started)
+            TURN_FAILURES.labels(reason).inc()
+            current.fail(reason)
+            self._events.put_nowait(Failed(failure))
         except asyncio.CancelledError:
+            current.fail("stopped")
             stopped = ModelUnavailable("The server was stopped.", fields={"reason": "stopped"})
             self._events.put_nowait(Failed(await self._fail(turn, stopped)))
             raise
@@ -152,17 +176,18 @@ class TurnRun:
             return describe_unstored(turn, emotion=emotion, runs=answer.runs)
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
-                return await in_database(
-                    close_turn,
-                    turn,
-                    reply=answer.reply,
-                    analysis=analysis,
-                    model=answer.model,
-                    timings=timings,
-                    now=timezone.now(),
-                    runs=answer.runs,
-                    stopped=answer.stopped,
-                )
+                with span("store turn"):
+                    return await in_database(
+                        close_turn,
+                        turn,
+                        reply=answer.reply,
+                        analysis=analysis,
+                        model=answer.model,
+                        timings=timings,
+                        now=timezone.now(),
+                        runs=answer.runs,
+                        stopped=answer.stopped,
+                    )
             except (OperationalError, InterfaceError):
                 if attempt == STORE_ATTEMPTS:
                     raise
@@ -180,14 +205,15 @@ class TurnRun:
         new_only = turn.client is not None and turn.client.given.is_new_only
         asked = {**body, "model": turn.chosen.other}
         sent = add_layers(asked, system.content, earlier=earlier if new_only else [])
-        async for event in relay(model, sent):
-            answer.see(event)
-            timings.setdefault("first_token_ms", milliseconds_since(start))
-            if answer.finished:
-                held.append(event)
-            else:
-                self._events.put_nowait(Relayed(event))
-            await asyncio.sleep(0)
+        with trace_call(turn.chosen.name, streamed=True):
+            async for event in relay(model, sent):
+                answer.see(event)
+                timings.setdefault("first_token_ms", milliseconds_since(start))
+                if answer.finished:
+                    held.append(event)
+                else:
+                    self._events.put_nowait(Relayed(event))
+                await asyncio.sleep(0)
         timings["model_ms"] = milliseconds_since(start)
         if answer.calls_tools or not answer.text.strip():
             await in_database(keep_for_tools, turn, now=timezone.now())
@@ -203,8 +229,14 @@ class TurnRun:
         """Return the model's answer, whose reply was sent as it came."""
         model = turn.chosen.model
         start = time.perf_counter()
-        answer = await self._stream(turn, model=model, start=start, timings=timings)
+        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
+            answer = await self._stream(turn, model=model, start=start, timings=timings)
+            call.set(
+                jiyi__answer__estimated_tokens=estimate_tokens(answer.reply), jiyi__tool_calls__count=len(answer.runs)
+            )
         timings["model_ms"] = milliseconds_since(start)
+        if "first_token_ms" in timings:
+            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
         return replace(answer, model=turn.chosen.name)
 
     async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
@@ -273,9 +305,11 @@ class TurnRun:
             async for piece in model.stream(request):
                 send(field.feed(piece))
                 await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
-            decoded = field.close()
+            decoded = await read_apart(field.close, size=field.size)
             send(decoded.tail)
-        return read_analysis(decoded.raw, table=turn.table) if decoded.source == "field" else NO_ANALYSIS
+        if decoded.source != "field":
+            return NO_ANALYSIS
+        return await read_apart(partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw))
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
         """Mark the message as failed and return the error; if that is impossible, its lease runs out."""
@@ -310,7 +344,8 @@ def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     """Start a turn in the background; `open_turn` runs in a database thread and may refuse it."""
     turn = TurnRun()
     # A fresh context: the request's own ends with the request, and this task may outlive it.
-    task = asyncio.get_running_loop().create_task(turn.run(open_turn), context=contextvars.Context())
+    run = turn.run(open_turn, parent=get_traceparent())
+    task = asyncio.get_running_loop().create_task(run, context=contextvars.Context())
     _running.add(task)
     task.add_done_callback(_running.discard)
     return turn

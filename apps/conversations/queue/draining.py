@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 import structlog
@@ -14,6 +15,7 @@ from apps.conversations.queue.claiming import put_off
 from apps.conversations.queue.rows import release_claims, return_claims
 from apps.conversations.queue.sending import wake_workers
 from apps.conversations.queue.types import Blame, Claim, ClaimLost
+from apps.core.tracing import Span, get_traceparent, span
 
 logger = structlog.get_logger(__name__)
 
@@ -22,6 +24,8 @@ DRAIN_SHARE = 0.1
 
 RECORDED_SECONDS = 1.0
 """The same where the work was recorded: the workers may all be at that while a turn leaves work of another kind."""
+
+_MOST_LINKS = 32
 
 C = TypeVar("C", bound=Claim)
 
@@ -59,16 +63,31 @@ def drain(
 
 def _do(job: Callable[[C], None], claim: C, *, kind: str) -> bool:
     """Do one piece; False when there is no sense in claiming more now, because the server is away."""
-    try:
-        job(claim)
-    except ClaimLost:
-        return_claims(token=claim.token)
-    except Exception as error:  # whatever a job trips over, the queue continues
-        if is_database_away(error):
-            raise
-        name, blame = name_error(error), get_blame(error)
-        messages = [str(message_id) for message_id in claim.message_ids]
-        logger.warning("work_failed", kind=kind, error=name, blame=str(blame), messages=messages)
-        put_off(claim, error=name, blame=blame)
-        return blame is not Blame.SERVER
+    with _trace(claim, kind=kind) as current:
+        try:
+            job(claim)
+        except ClaimLost:
+            return_claims(token=claim.token)
+        except Exception as error:  # whatever a job trips over, the queue continues
+            if is_database_away(error):
+                raise
+            name, blame = name_error(error), get_blame(error)
+            current.fail(name)
+            messages = [str(message_id) for message_id in claim.message_ids]
+            logger.warning("work_failed", kind=kind, error=name, blame=str(blame), messages=messages)
+            put_off(claim, error=name, blame=blame)
+            return blame is not Blame.SERVER
     return True
+
+
+def _trace(claim: Claim, *, kind: str) -> AbstractContextManager[Span]:
+    """Return the job's span: in the trace of the turn that left the first of its work, with links to the others."""
+    traces = list(dict.fromkeys(item.trace for item in claim.work if item.trace))
+    return span(
+        f"job {kind}",
+        kind="consumer",
+        parent=traces[0] if traces else None,
+        links=[*traces[1:_MOST_LINKS], get_traceparent()] if traces else (),
+        jiyi__work__kind=kind,
+        jiyi__work__count=len(claim.work),
+    )

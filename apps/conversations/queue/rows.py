@@ -26,6 +26,7 @@ from apps.accounts.models import User
 from apps.conversations.models import Message, Work
 from apps.conversations.queue.sending import wake_workers
 from apps.conversations.queue.types import Blame, ClaimedWork
+from apps.core.tracing import get_traceparent
 
 ALONE_FROM_ATTEMPTS = 2
 """Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more."""
@@ -103,7 +104,8 @@ MARK_CLAIMED = """
 UPDATE work SET claim = %(token)s, worker = %(worker)s, lease_until = %(lease_until)s, attempts = attempts + 1
 FROM chosen, accounts_user AS owner
 WHERE work.id = chosen.id AND owner.id = work.user_id
-RETURNING work.id, work.user_id, owner.data_epoch, work.session_id, work.message_id, work.recorded
+RETURNING work.id, work.user_id, owner.data_epoch, work.session_id, work.message_id, work.recorded,
+          work.trace
 """
 
 # Locked in the order in which deletion locks (an account, then its sessions), so that neither waits for the other in a
@@ -135,9 +137,11 @@ def add_work(*, messages: Iterable[Message], kinds: Collection[str], now: dateti
 
     `recorded`: nobody waits for it, so that it comes after the work of turns, and takes turns with other people's.
     """
+    trace = get_traceparent()
     rows = [
         Work(
             kind=kind,
+            trace=trace,
             user_id=message.user_id,
             session_id=message.session_id,
             message=message,

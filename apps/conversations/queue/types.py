@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedWork:
-    """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3)."""
+    """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3).
+
+    `trace`: the span that left it, "" where nothing is traced.
+    """
 
     id: int
     user_id: int
@@ -22,6 +25,7 @@ class ClaimedWork:
     session_id: uuid.UUID
     message_id: uuid.UUID
     recorded: bool
+    trace: str = ""
 
 
 class Blame(StrEnum):

@@ -23,6 +23,7 @@ from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, Open
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.segment import pieces
+from apps.core.tracing import get_traceparent
 
 _READ_FOR_TITLE = 2_000
 """Characters of a message: white space may come first."""
@@ -87,9 +88,10 @@ WITH owner AS (
     FROM answered
     RETURNING session_id, user_id
 ), left_to_do AS (
-    INSERT INTO work (kind, user_id, session_id, message_id, recorded, state, attempts, due_at, error, created_at)
+    INSERT INTO work (kind, user_id, session_id, message_id, recorded, state, attempts, due_at, error, created_at,
+                      trace)
     SELECT todo.kind, user_id, session_id, todo.message_id, %(recorded)s AND todo.kind = 'extract', 'due', 0, %(now)s,
-           '', %(now)s
+           '', %(now)s, %(trace)s
     FROM replied, unnest(%(work_kinds)s::text[], %(work_messages)s::uuid[]) AS todo(kind, message_id)
     ON CONFLICT DO NOTHING
 )
@@ -348,6 +350,7 @@ def close_round(
         "stopped": stopped,
         "work_kinds": [kind for kind, _message in todo],
         "work_messages": [message_id for _kind, message_id in todo],
+        "trace": get_traceparent(),
     }
     with connection.cursor() as cursor:
         cursor.execute(CLOSE_ROUND, values)

@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.endpoints import CONNECTED, DEFAULT, Endpoint, find_endpoints
 from apps.core.llm.reading import read_json_object
+from apps.core.llm.tracing import trace_call
 from apps.core.llm.types import ChatModel, ModelRequest
 
 OFFLINE = "offline"
@@ -89,7 +90,8 @@ def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     model = get_chat_model()
     limit = request.max_tokens or settings.BACKGROUND_MAX_TOKENS
     for tokens in (limit, limit and limit * 2):
-        text, cut_off = asyncio.run(_complete(model, replace(request, max_tokens=tokens, whole=True)))
+        with trace_call(model.name, messages=request.messages, max_tokens=tokens):
+            text, cut_off = asyncio.run(_complete(model, replace(request, max_tokens=tokens, whole=True)))
         result = read_json_object(text)
         if result.value is not None and not result.repaired:
             return result.value

@@ -24,7 +24,7 @@ _LONGEST_TAG = max(map(len, _TAGS))
 
 _BLANK = re.compile(r"[\s\ufeff]*")
 _TAG = re.compile("|".join(map(re.escape, _TAGS)))
-_UP_TO_CLOSING_TAG = re.compile(rf"[^{{]*(?:{'|'.join(map(re.escape, _CLOSING_TAGS.values()))})")
+_UP_TO_CLOSING_TAG = re.compile(rf"\A[^{{]*(?:{'|'.join(map(re.escape, _CLOSING_TAGS.values()))})")
 
 
 class ReasoningFilter:

@@ -109,6 +109,11 @@ class FieldStream:
         """Whether the field has begun: what comes out from then on is the reply's."""
         return self._source == "field"
 
+    @property
+    def size(self) -> int:
+        """How many characters of an answer may be read once more when it is complete."""
+        return sum(map(len, self._raw))
+
     def feed(self, piece: str) -> str:
         """Take the next piece of the answer and return the text that it makes certain, possibly empty."""
         return self._resume(self._reasoning.feed(piece))

@@ -14,8 +14,9 @@ from enum import StrEnum
 
 from apps.core.text.fold import fold
 from apps.core.text.instructions import is_instruction
+from apps.core.text.quotations import WRITTEN, find_quotations
 from apps.core.text.scripts import holds_chinese
-from apps.core.text.sentences import Span, split_sentences
+from apps.core.text.sentences import split_sentences
 
 
 class CommandKind(StrEnum):
@@ -76,15 +77,9 @@ _TRIGGER = re.compile(
 )
 """Without any of these a text holds no command, which settles most messages."""
 
-_QUOTED = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]+`|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|《[^》]*》"
-    r"|(?<!\w)\"(?=\S)[^\"]*\"|(?<!\w)‘(?:[^’]|(?<=\w)’(?=\w))*’(?!\w)|(?<!\w)'(?=\S)(?:[^'\n]|(?<=\w)'(?=\w))*'(?!\w)"
-    r"|^[^\S\n]*>.*$",
-    re.DOTALL | re.MULTILINE,
-)
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 _WORK_ON_TEXT = re.compile(
-    r"(?i)^\W*(?:(?:please|pls|can you|could you|would you|help me|i need you to|now|and)\W+)*"
+    r"(?i)^\W*+(?:(?:please|pls|can you|could you|would you|help me|i need you to|now|and)\W++)*+"
     r"(?:translate|proofread|correct|fix|edit|polish|summari[sz]e|rewrite|rephrase|paraphrase|improve|explain"
     r"|analy[sz]e)\b"
     r"|(?:翻译|润色|改写|校对|改错|修改|总结|概括|缩写|扩写|解释|分析)(?:一下|成|为|下面|以下|这|：|:|$)"
@@ -93,15 +88,15 @@ _WORK_ON_TEXT = re.compile(
 _CITES = re.compile(
     r"(?i)\b(?:said|says|wrote|writes|told me|asked|goes|sings?|sang|reads|lyrics?|poem|quote|subject|text|email"
     r"|message"
-    r"|line|translate|fix|correct|grammar)\b[^:：.!?]{0,60}[:：]\s*\S"
+    r"|line|translate|fix|correct|grammar)\b[^:：.!?]{0,60}[:：]\s{0,9}\S"
     r"|(?:说|写道|写|唱|告诉我|问|歌词|台词|原文|短信|邮件|消息|这句话?|这段话?|如下|翻译|润色|改写"
-    r"|修改)[^：:。！？]{0,12}[：:]\s*\S"
+    r"|修改)[^：:。！？]{0,12}[：:]\s{0,9}\S"
 )
 
 
 def _split_blocks(text: str) -> Iterator[_Block]:
     """The paragraphs of a message as sentences; what follows "translate:" is quoted to the end."""
-    quoted: list[Span] = [found.span() for found in _QUOTED.finditer(text)]
+    quoted = find_quotations(text, WRITTEN)
     position, pasted, block = 0, False, list[_Line]()
     for sentence in split_sentences(text, keep=quoted):
         begin, position = position + len(sentence) - len(sentence.lstrip()), position + len(sentence)
@@ -125,8 +120,8 @@ def _split_blocks(text: str) -> Iterator[_Block]:
 # --- English -------------------------------------------------------------------------------------------------------
 
 _OPENER = (
-    r"(?:(?:(?:hey|hi|hello)(?:\s+(?:there|\w+(?=\s*[,!])))?|ok|okay|so|and|also|oh|well|now|then|but|btw|by the way"
-    r"|one more thing|yes|yeah"
+    r"(?:(?:(?:hey|hi|hello)(?:\s{1,9}(?:there|\w+(?=\s{0,9}[,!])))?|ok|okay|so|and|also|oh|well|now|then|but|btw"
+    r"|by the way|one more thing|yes|yeah"
     r"|no|thanks|thank you|great|for the record|for future reference|just so you know)\b[\s,!.:;—–-]*)*+"
 )
 _ASKED = r"(?:can|could|would|will) you (?:please |kindly |just )*"
@@ -136,7 +131,7 @@ _POLITE = (
     r"|i(?:'d| would) like you to |i (?:want|need) you to |you (?:can|should|must|may|need to|have to) (?:now "
     r"|just )?)*+"
 )
-_START = rf"(?i)^\W*{_OPENER}{_POLITE}"
+_START = rf"(?i)^\W*+{_OPENER}{_POLITE}"
 
 _KEEP = (
     r"(?P<verb>remember|memori[sz]e|keep in mind|bear in mind|(?:don't|do not|never|dont) (?:ever )?forget"
@@ -146,12 +141,12 @@ _KEEP = (
 _THIS = r"(?: (?:this|it|the following|these things?|one thing|something))?"
 _ASIDE = r"(?: (?:for me|for later|for next time|for the future|(?:in|to) (?:your |the )?memory|about me|please|well))*"
 _REMEMBER = re.compile(
-    rf"{_START}{_KEEP}(?:(?P<fact>{_ASIDE},? that)\b|(?P<colon>{_THIS}{_ASIDE}\s*(?:[:：]|\s[-–—]))"
+    rf"{_START}{_KEEP}(?:(?P<fact>{_ASIDE},? that)\b|(?P<colon>{_THIS}{_ASIDE}\s{{0,9}}(?:[:：]|\s[-–—]))"
     rf"|(?P<comma>{_ASIDE},)"
-    r"|(?P<to> to)\b|(?P<bare>))\s*(?P<rest>.*)$",
+    r"|(?P<to> to)\b|(?P<bare>))\s{0,9}(?P<rest>.*)$",
     re.DOTALL,
 )
-_IS_ASKED = re.compile(rf"(?i)^\W*{_OPENER}{_ASKED}")
+_IS_ASKED = re.compile(rf"(?i)^\W*+{_OPENER}{_ASKED}")
 _NO_STATEMENT = re.compile(
     r"(?i)^(?:when|how|what|who|whom|whose|where|why|which|if|whether|me|us|him|them|those|back|it|this|that"
     r"|(?:the|that|this) (?:times?|days?(?! care)|nights?|summer|winter|last|first|one|guy|girl|song|movie|film)"
@@ -163,40 +158,40 @@ _ALONE = re.compile(
     rf" (?:this|that|it)(?: down)?{_ASIDE}(?P<colon>[:：]?)[\s.!]*$"
 )
 _AFTERWARDS = re.compile(
-    r"(?i)^(?P<said>.+?)\s*[,;—–-]\s*(?:so |and |but )?(?:(?P<polite>please,? |pls |can you (?:please )?)?"
+    r"(?i)^(?P<said>.+?)\s{0,9}[,;—–-]\s{0,9}(?:so |and |but )?(?:(?P<polite>please,? |pls |can you (?:please )?)?"
     rf"(?:remember|keep in mind|don't forget|note|make a note of)(?P<it> (?:this|that|it))?(?: down)?{_ASIDE})[\s.!]*$",
     re.DOTALL,
 )
 _LATER_CLAUSE = re.compile(
-    r"(?i)[,;—–]\s*(?:so |and |but )?(?:please remember that|please keep in mind that|please don't forget that"
-    r"|can you remember that|remember that)\s+(?P<rest>.+)$",
-    re.DOTALL,
+    r"(?i)[,;—–]\s{0,9}(?:so |and |but )?(?:please remember that|please keep in mind that|please don't forget that"
+    r"|can you remember that|remember that)\s{1,9}"
 )
-_FRAGMENT = re.compile(r"(?i)^(?:my|the|our|his|her|a|an)?\s*[\w'-]+(?:\s+[\w'-]+)?[.!?]*$")
+_FRAGMENT = re.compile(r"(?i)^(?:my|the|our|his|her|a|an)?\s{0,9}[\w'-]+(?:\s{1,9}[\w'-]+)?[.!?]*$")
 
 _ALL_OF = (
-    r"(?P<all>(?:everything|anything|all|whatever|what)(?: (?:of )?(?:that )?)?\s*(?:you(?:'ve| have)? (?:ever )?"
+    r"(?P<all>(?:everything|anything|all|whatever|what)(?: (?:of )?(?:that )?)?\s{0,9}(?:you(?:'ve| have)? (?:ever )?"
     r"(?:know|knew|remember|learned|learnt|stored|saved|noted|have|got)(?: stored| saved| noted)?|there is"
-    r"|i(?:'ve| have)? (?:ever )?(?:told|said to|shared with) you)?\s*(?:about|on|of|regarding|concerning"
-    r"|to do with)\s+)"
+    r"|i(?:'ve| have)? (?:ever )?(?:told|said to|shared with) you)?\s{0,9}(?:about|on|of|regarding|concerning"
+    r"|to do with)\s{1,9})"
 )
 _FORGET = re.compile(
     rf"{_START}(?:forget|stop remembering|(?:don't|do not|no longer) remember|unlearn)(?:(?P<about> all)? about)?"
-    rf"(?:,? (?:the fact )?that\s+(?P<fact>.+)|:\s*(?P<named>.+)|\s+{_ALL_OF}(?P<topic>.+)|\s+(?P<what>.+))$",
+    rf"(?:,? (?:the fact )?that\s{{1,9}}(?P<fact>.+)|:\s{{0,9}}(?P<named>.+)"
+    rf"|\s{{1,9}}{_ALL_OF}(?P<topic>.+)|\s{{1,9}}(?P<what>.+))$",
     re.DOTALL,
 )
 _MEMORY = r"(?:memor(?:y|ies)|notes?|entr(?:y|ies)|facts?|records?|information|data)"
 _DELETE = re.compile(
-    rf"{_START}(?:delete|erase|remove|clear|wipe|drop|take)\s+(?:(?P<every>all|every|any|everything)\s+)?"
-    rf"(?:(?:the |your |my |of )*{_MEMORY}(?: you have)?\s+(?:about|of|on|that|regarding)\s+(?P<topic>.+)"
-    r"|(?:what|everything|all|anything|that)?\s*(?:that )?you (?:know|remember|have stored|have saved"
-    r"|have)\s+(?:about|on|of)"
-    r"\s+(?P<known>.+)"
-    r"|(?P<what>.+?)\s+(?:from|out of)\s+(?:your |the |my )?memor(?:y|ies))[\s.!]*$",
+    rf"{_START}(?:delete|erase|remove|clear|wipe|drop|take)\s{{1,9}}(?:(?P<every>all|every|any|everything)\s{{1,9}})?"
+    rf"(?:(?:the |your |my |of )*{_MEMORY}(?: you have)?\s{{1,9}}(?:about|of|on|that|regarding)\s{{1,9}}(?P<topic>.+)"
+    r"|(?:what|everything|all|anything|that)?\s{0,9}(?:that )?you (?:know|remember|have stored|have saved"
+    r"|have)\s{1,9}(?:about|on|of)"
+    r"\s{1,9}(?P<known>.+)"
+    r"|(?P<what>.+?)\s{1,9}(?:from|out of)\s{1,9}(?:your |the |my )?memor(?:y|ies))[\s.!]*$",
     re.DOTALL,
 )
 _ALL_MINE = re.compile(
-    rf"{_START}(?:(?:delete|erase|clear|wipe|remove)\s+(?:all |every |everything |the |of )*(?:my|your) (?:whole "
+    rf"{_START}(?:(?:delete|erase|clear|wipe|remove)\s{{1,9}}(?:all |every |everything |the |of )*(?:my|your) (?:whole "
     rf"|entire )?"
     r"(?:memory|memories)(?: (?:about|of) me)?|forget (?:everything|all)(?: (?:that )?you(?:'ve| have)? "
     r"(?:know|remember|learned|stored|saved))?(?: about me)?(?<!everything)(?<!all))[\s.!?]*$"
@@ -211,18 +206,18 @@ _IDIOM = re.compile(
 )
 _WHAT_FOR_REAL = re.compile(
     r"(?i)^(?:what|everything|all|anything) i(?: just|'ve| have)? (?:said|told you|mentioned|wrote) (?:earlier "
-    r"|before )?about\s+"
+    r"|before )?about\s{1,9}"
     r"(?P<topic>.+)$",
     re.DOTALL,
 )
 _THEN_ELSE = re.compile(
-    r"(?i)[,;—–-]\s*(?:let'?s?|let me|i'?\w*|we'?\w*|just|how|what|it'?s?|you|show|tell|give|can|do|try|she|he|they"
+    r"(?i)[,;—–-]\s{0,9}(?:let'?s?|let me|i'?\w*|we'?\w*|just|how|what|it'?s?|you|show|tell|give|can|do|try|she|he|they"
     r"|never)\b"
 )
 _TAIL = re.compile(
-    r"(?i)[\s,]*(?:please|for me|right now|now|completely|forever|ok(?:ay)?|(?:from|in) (?:your |the )?memory"
+    r"(?i)[\s,]{0,20}+(?:please|for me|right now|now|completely|forever|ok(?:ay)?|(?:from|in) (?:your |the )?memory"
     r"|any ?more|any longer"
-    r"|thanks|thank you)?[\s.!?]*$"
+    r"|thanks|thank you)?[\s.!?]{0,20}+$"
 )
 _KNOWN = r"(?:remember|know|recall|have (?:stored|saved|noted|learned)|(?:stored|saved|noted|learned))"
 _LIST = re.compile(
@@ -250,26 +245,25 @@ _POLITE_ZH = (
     r"(?:请|麻烦|帮我|帮忙|替我|给我|你|要|一定|务必|能不能|可不可以|可以|能否|能|千万|也|先|再|就|得|应该|最好|希望|"
     r"我(?:想|要|希望)(?:让|请)?(?=你))*+"
 )
-_START_ZH = rf"^\W*{_OPENER_ZH}{_POLITE_ZH}"
+_START_ZH = rf"^\W*+{_OPENER_ZH}{_POLITE_ZH}"
 _KEEP_ZH = (
     r"(?:记住|记下来|记下|记一下|记着|记录一下|记录下来|记录|记个笔记|记(?=[：:])|(?<=[请要定必千万我烦])记得|别忘了"
     r"|别忘记了?"
     r"|不要忘了|不要忘记了?|勿忘|(?:保存|存)(?:一下|下来)?(?=[：:]))"
 )
 _REMEMBER_ZH = re.compile(
-    rf"{_START_ZH}{_KEEP_ZH}(?:一下|下来|哦|噢|啊|呀|哈|吧|好|了(?=[：:，,]))*\s*"
+    rf"{_START_ZH}{_KEEP_ZH}(?:一下|下来|哦|噢|啊|呀|哈|吧|好|了(?=[：:，,]))*\s{{0,9}}"
     r"(?P<colon>(?:这(?:件事|个|些|一?点|句话)?|以下(?:内容|信息|几点)?|下面(?:的)?(?:内容|信息|几点)?)?[：:]"
-    r"|[，,、]|\s)?\s*"
+    r"|[，,、]|\s)?\s{0,9}"
     r"(?P<rest>.*)$",
     re.DOTALL,
 )
 _LATER_CLAUSE_ZH = re.compile(
-    r"[，,；;]\s*(?:所以|还有|另外)?(?:请你?|麻烦你?|帮我|帮忙|你要?|要|一定要?|务必)+"
-    r"(?:记住|记下来|记下|记一下|记着|记得|记录一下|别忘了)(?:一下|哦|啊|呀)*[：:，,\s]*(?P<rest>[^？?]*)$",
-    re.DOTALL,
+    r"[，,；;]\s{0,9}(?:所以|还有|另外)?(?:请你?|麻烦你?|帮我|帮忙|你要?|要|一定要?|务必)+"
+    r"(?:记住|记下来|记下|记一下|记着|记得|记录一下|别忘了)(?:一下|哦|啊|呀)*[：:，,\s]*"
 )
 _AFTERWARDS_ZH = re.compile(
-    r"^(?P<said>.+?)[，,；;\s]\s*(?:请你?|麻烦你?|帮我|帮忙|你|要|一定|务必|可要|千万)*"
+    r"^(?P<said>.+?)[，,；;\s]\s{0,9}(?:请你?|麻烦你?|帮我|帮忙|你|要|一定|务必|可要|千万)*"
     r"(?:记住|记下来?|记一下|记着|记得|别忘了|别忘记|不要忘了|不要忘记)(?:这(?:个|件事|一?点)?|它)?(?:了|一下|哦|啊"
     r"|呀|哈|吧)*[。！!~～\s]*$",
     re.DOTALL,
@@ -279,28 +273,28 @@ _ALONE_ZH = re.compile(
     rf"|别忘了|不要忘了)"
     r"(?:这(?:个|些|件事|一?点|句话)?|它|以下内容)?(?:哦|啊|呀|哈|吧|一下)*(?P<colon>[：:]?)[。！!~～\s]*$"
 )
-_ASKS_ZH = re.compile(r"(?:吗|没有?|么|呢)?\s*[？?]+\s*$|(?:了吗|了没有?|记住没|得吗)[。!！\s]*$")
-_IS_ASKED_ZH = re.compile(rf"^\W*{_OPENER_ZH}(?:你?(?:能不能|可不可以|可以|能否|能))")
+_ASKS_ZH = re.compile(r"(?:吗|没有?|么|呢)?\s{0,9}[？?]{1,20}+\s{0,9}$|(?:了吗|了没有?|记住没|得吗)[。!！\s]*$")
+_IS_ASKED_ZH = re.compile(rf"^\W*+{_OPENER_ZH}(?:你?(?:能不能|可不可以|可以|能否|能))")
 _FRAGMENT_ZH = re.compile(r"^(?:我|你|他|她|它)?的?[^是为叫有在要会不了去到对\d]{0,4}[。！!？?~]*$")
 
 _FORGET_ZH = (
     re.compile(
-        rf"^\W*{_OPENER_ZH}(?P<polite>{_POLITE_ZH})(?P<verb>忘掉|忘记|忘了|忘却|别再记得|别记得|别再记着|别再记住"
+        rf"^\W*+{_OPENER_ZH}(?P<polite>{_POLITE_ZH})(?P<verb>忘掉|忘记|忘了|忘却|别再记得|别记得|别再记着|别再记住"
         r"|(?:不要|不用|不必|无需|无须|别)再?(?:记得|记住|记着|记录|记))(?P<what>.+)$",
         re.DOTALL,
     ),
     re.compile(
-        rf"{_START_ZH}(?:把|将)(?P<what>.+?)(?:都|全都?|彻底|完全|给)*(?:忘掉|忘记|忘了)(?:吧|啊|了)*[。！!~\s]*$",
+        rf"{_START_ZH}(?:把|将)(?P<what>.+?)(?:都|全都?|彻底|完全|给){{0,4}}(?:忘掉|忘记|忘了)(?:吧|啊|了)*[。！!~\s]*$",
         re.DOTALL,
     ),
     re.compile(
-        rf"{_START_ZH}(?:删掉|删除|删去|删了|清除|清空|抹掉|抹去|去掉|移除)(?:所有|全部|一切|你)*(?:关于|有关|对于?)"
+        rf"{_START_ZH}(?:删掉|删除|删去|删了|清除|清空|抹掉|抹去|去掉|移除)(?:所有|全部|一切|你){{0,4}}(?:关于|有关|对于?)"
         r"(?P<what>.+?)(?:的)?(?P<every>所有|全部|一切)?的?(?:记忆|记录|信息|内容|资料|事情?)[吧啊。！!~\s]*$",
         re.DOTALL,
     ),
     re.compile(
-        rf"{_START_ZH}(?:把|将)(?P<from>从?你?的?记忆(?:里|中)?)?(?:所有|全部|你)*(?:关于|有关|对于?)?(?P<what>.+?)"
-        r"(?:的(?P<every>所有|全部|一切)?(?:记忆|记录)|从(?:你的?)?记忆(?:里|中)?)(?:都|全都?|从记忆(?:里|中)?)*"
+        rf"{_START_ZH}(?:把|将)(?P<from>从?你?的?记忆(?:里|中)?)?(?:所有|全部|你){{0,4}}(?:关于|有关|对于?)?(?P<what>.+?)"
+        r"(?:的(?P<every>所有|全部|一切)?(?:记忆|记录)|从(?:你的?)?记忆(?:里|中)?)(?:都|全都?|从记忆(?:里|中)?){0,4}"
         r"(?:删掉|删除|删去|删了|清除|抹掉|抹去|去掉|移除)[吧啊。！!~\s]*$",
         re.DOTALL,
     ),
@@ -326,7 +320,7 @@ _IDIOM_ZH = re.compile(
     r"|一切.*|自己.*|所有(?:的)?|我吧|我们|我$|忧愁.*|悲伤.*|时间.*|了|吧|啦|带.*|买.*|拿.*|关.*门|怎么.*|如何.*"
     r"|什么.*)$"
 )
-_TAIL_ZH = re.compile(r"(?:这件事情?|这回事|这个事实)?(?:吧|啦|了|好吗|可以吗|谢谢|，|,|。|！|!|？|\?|~|～|\s)*$")
+_TAIL_ZH = re.compile(r"(?:这件事情?|这回事|这个事实)?(?:吧|啦|了|好吗|可以吗|谢谢|，|,|。|！|!|？|\?|~|～|\s){0,20}+$")
 _ADVERBS_ZH = r"(?:都|还|现在|目前|到底|究竟|已经|一共|总共|至今)*+"
 _WHAT_ZH = r"(?:了|些|着)*(?:什么|哪些|啥|多少)(?:样)?(?:的)?(?:事情?|内容|信息|东西|记忆|资料)?"
 _LIST_ZH = re.compile(
@@ -348,13 +342,13 @@ _LIST_ZH = re.compile(
 )
 
 _GREETING = re.compile(
-    rf"(?i)^\W*{_OPENER}(?:there|everyone|good (?:morning|evening|afternoon))?\W*$|^\W*{_OPENER_ZH}(?:请问|早上好"
+    rf"(?i)^\W*+{_OPENER}(?:there|everyone|good (?:morning|evening|afternoon))?\W*$|^\W*+{_OPENER_ZH}(?:请问|早上好"
     rf"|晚上好|下午好)?\W*$"
 )
-_THANKS = re.compile(r"(?i)^\W*(?:thanks|thank you|thx|cheers|谢谢|谢了|多谢|拜托了?|辛苦了?).{0,12}$")
+_THANKS = re.compile(r"(?i)^\W*+(?:thanks|thank you|thx|cheers|谢谢|谢了|多谢|拜托了?|辛苦了?).{0,12}$")
 _CLOSING = re.compile(
-    r"(?i)[,，、\s]+(?:please|thanks|thank you|ok(?:ay)?|谢谢(?:你|您|啦|了)?|多谢|好吗|好吧|可以吗"
-    r"|拜托了?)[\s.!?。！？~]*$"
+    r"(?i)[,，、\s]{1,20}+(?:please|thanks|thank you|ok(?:ay)?|谢谢(?:你|您|啦|了)?|多谢|好吗|好吧|可以吗"
+    r"|拜托了?)[\s.!?。！？~]{0,20}+$"
 )
 
 
@@ -459,9 +453,10 @@ def _read_remember(plain: str, text: str) -> tuple[Command, bool] | None:
             said = text[: found.end("said")]
             if _is_statement(said):
                 return _keep(said)
-    for pattern in (_LATER_CLAUSE, _LATER_CLAUSE_ZH):
-        if (found := pattern.search(plain)) and found["rest"].strip():
-            return _keep(text[found.start("rest") :])
+    # What follows in Chinese has no question in it.
+    for pattern, start in ((_LATER_CLAUSE, 0), (_LATER_CLAUSE_ZH, max(plain.rfind("?"), plain.rfind("？")) + 1)):
+        if (found := pattern.search(plain, start)) and plain[found.end() :].strip():
+            return _keep(text[found.end() :])
     return None
 
 

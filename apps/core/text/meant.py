@@ -48,8 +48,9 @@ def find_meant(what: str, statements: Sequence[Statement], *, everything: bool =
     """
     if not what:
         return Meant(plain=tuple(range(len(statements)))) if everything else Meant()
-    same = {at for at, statement in enumerate(statements) if _is_same(what, statement)}
-    words = _content(what)
+    words, normal = _content(what), normalize_value(what)  # once: it may be as long as a message
+    denies = bool(_NOT.search(fold(what)))
+    same = {at for at, one in enumerate(statements) if _is_same(one, normal=normal, words=words, denies=denies)}
     naming = [at for at, one in enumerate(statements) if words and words <= _content(f"{one.key} {one.text}", words)]
     sharing = [at for at, one in enumerate(statements) if words & _content(f"{one.key} {one.text}", words)]
     if everything:
@@ -57,22 +58,20 @@ def find_meant(what: str, statements: Sequence[Statement], *, everything: bool =
     elif _CLAUSE.search(fold(what).replace("’", "'")):
         plain = same
     else:
-        plain = same | {at for at in naming if _begins_with(what, statements[at].text)}
+        plain = same | {at for at in naming if _begins_with(normal, statements[at].text)}
         plain = plain or {at for at in naming if len(naming) == 1 and not _is_of_another(what, statements[at].text)}
     return Meant(tuple(sorted(plain)), tuple(at for at in sharing if at not in plain))
 
 
-def _is_same(what: str, statement: Statement) -> bool:
-    normal = normalize_value(what)
+def _is_same(statement: Statement, *, normal: str, words: frozenset[str], denies: bool) -> bool:
     if normal in (normalize_value(statement.text), normalize_value(statement.key or statement.text)):
         return True
     both = f"{statement.key} {statement.text}"
-    words = _content(what)
-    return bool(words) and words == _content(both) and bool(_NOT.search(fold(what))) == bool(_NOT.search(fold(both)))
+    return bool(words) and words == _content(both) and denies == bool(_NOT.search(fold(both)))
 
 
-def _begins_with(what: str, text: str) -> bool:
-    normal, said = normalize_value(what), normalize_value(text)
+def _begins_with(normal: str, text: str) -> bool:
+    said = normalize_value(text)
     return said.startswith(normal) and bool(_COPULA.match(said[len(normal) :]))
 
 

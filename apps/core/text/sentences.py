@@ -12,8 +12,8 @@ Span = tuple[int, int]
 _CLOSING = "”’\"'」』）)】》"
 _END = re.compile(
     rf"[。！？…]+[!?{_CLOSING}]*[^\S\n]*"
-    rf"|[!?]+[{_CLOSING}]*(?:[^\S\n]+|(?=\n|$|[\u3400-\u9fff]))"
-    rf"|(?P<stop>\.+)[{_CLOSING}]*(?:[^\S\n]+|(?=\n|$))"
+    rf"|(?<![!?])[!?]++[{_CLOSING}]*+(?:[^\S\n]+|(?=\n|$|[\u3400-\u9fff]))"
+    rf"|(?<!\.)(?P<stop>\.++)[{_CLOSING}]*+(?:[^\S\n]+|(?=\n|$))"
     r"|\n\s*"
 )
 _CLAUSE_END = re.compile(r"[，；、：]|[,;:](?=\s)|(?<=\s)[-–—]+(?=\s)")

@@ -365,7 +365,8 @@ def _past_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date],
         # in May, since early June
         (
             re.compile(
-                rf"\b(?:in|during|since|of)\s+(?:early\s+|mid[- ]|late\s+)?(?P<month>{_EN_MONTH})(?!\w)(?!\s*,?\s*\d)"
+                rf"\b(?:in|during|since|of)\s+(?:early\s+|mid[- ]|late\s+)?(?P<month>{_EN_MONTH})(?!\w)"
+                r"(?!\s*+(?:,\s*+)?\d)"
             ),
             lambda found, today: _latest_month(today, _read_month(found["month"])),
         ),

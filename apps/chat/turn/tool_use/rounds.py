@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from apps.chat.prompts import NO_MORE_TOOLS
 from apps.chat.turn.tool_use.results import render_result, render_results
 from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
+from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.streaming_json import DecodedField, FieldStream
@@ -101,7 +102,7 @@ class ToolRounds:
             if stream.found or not request.tools or len(held) > _HELD_CHARS:
                 held = self._say(held)
             await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
-        decoded = stream.close()
+        decoded = await read_apart(stream.close, size=stream.size)
         held += decoded.tail
         is_reply = stream.found or not (calls or (request.tools and _UNREAD_CALL.match(held)))
         if is_reply:

@@ -6,7 +6,7 @@ import re
 
 _ENDS = (
     re.compile(r"\n\s*\n"),  # a paragraph
-    re.compile(r"\n|[。！？；…]+[”』」）]*|[.!?;]+[\"')\]]*(?=\s)"),  # a sentence
+    re.compile(r"\n|[。！？；…]+[”』」）]*|(?<![.!?;])[.!?;]++[\"')\]]*+(?=\s)"),  # a sentence
     re.compile(r"[，、：]|[,:](?=\s)|\s+"),  # a clause, a word
 )
 """Where a part may end, the better places first."""

@@ -23,7 +23,7 @@ MAX_TITLE_CHARACTERS = 200
 MAX_TAG_CHARACTERS = 50
 
 _MILLISECONDS_FROM = 1e11
-_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<hashes>.+?)\s*#*|\*\*(?P<stars>[^*]+)\*\*:?)$")
+_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<hashes>\S.*)|\*\*(?P<stars>[^*]+)\*\*:?)$")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
 
@@ -99,7 +99,8 @@ def split_statements(text: str) -> Iterator[tuple[str, str]]:
     heading = ""
     for block in _split_blocks(text):
         if found := _HEADING.match(block):
-            heading = (found["hashes"] or found["stars"]).strip().strip(":")
+            hashes = found["hashes"] or ""
+            heading = (hashes.rstrip("# \t") or hashes or found["stars"]).strip().strip(":")
             continue
         for statement in _fit(block):
             yield statement, heading

@@ -1,0 +1,104 @@
+"""Spans of what a turn and a job do, for OpenTelemetry, where it is configured; else nothing (docs/observability.md).
+
+`span` costs next to nothing while tracing is off, and nothing of OpenTelemetry is imported then. What a span may say
+is listed in `apps.core.tracing.exporting`: IDs, names, numbers, never a text of anybody (R3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+Kind = Literal["internal", "server", "client", "producer", "consumer"]
+Value = str | int | float | bool
+
+
+class Span(Protocol):
+    """What goes on, from its beginning to its end."""
+
+    def set(self, **attributes: Value) -> None:
+        """Say more of it; of a name, ``__`` stands for a dot: ``http__route``."""
+
+    def rename(self, name: str) -> None:
+        """Call it otherwise, now that more is known."""
+
+    def fail(self, reason: str) -> None:
+        """Say that it has failed: a name or a status code, never a text."""
+
+
+class Tracer(Protocol):
+    """What `apps.core.tracing.exporting` puts in place of nothing."""
+
+    def span(
+        self, name: str, *, kind: Kind, parent: str | None, links: Collection[str], attributes: dict[str, Value]
+    ) -> AbstractContextManager[Span]: ...
+
+    def get_traceparent(self) -> str: ...
+
+    def get_ids(self) -> tuple[str, str] | None: ...
+
+
+class _NoSpan:
+    """A span while tracing is off."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        return None
+
+    def set(self, **attributes: Value) -> None:
+        return None
+
+    def rename(self, name: str) -> None:
+        return None
+
+    def fail(self, reason: str) -> None:
+        return None
+
+
+_NO_SPAN = _NoSpan()
+_tracer: Tracer | None = None
+
+
+def use_tracer(tracer: Tracer | None) -> None:
+    """Have `span` report to this tracer; to none where it is None."""
+    global _tracer
+    _tracer = tracer
+
+
+def span(
+    name: str,
+    *,
+    kind: Kind = "internal",
+    parent: str | None = None,
+    links: Collection[str] = (),
+    **attributes: Value,
+) -> AbstractContextManager[Span]:
+    """Return a span that goes on while its block runs, in the span that goes on here.
+
+    `parent`: the span it belongs to instead, as `get_traceparent` told it, "" for none; `links`: others that it has to
+    do with. Of a name of `attributes`, ``__`` stands for a dot.
+    """
+    if _tracer is None:
+        return _NO_SPAN
+    return _tracer.span(name, kind=kind, parent=parent, links=links, attributes=attributes)
+
+
+def is_on() -> bool:
+    """Whether this process is traced."""
+    return _tracer is not None
+
+
+def get_traceparent() -> str:
+    """Return the span that goes on here in the form of W3C's Trace Context, "" where none does."""
+    return _tracer.get_traceparent() if _tracer is not None else ""
+
+
+def get_ids() -> tuple[str, str] | None:
+    """Return the IDs of the trace and of the span that goes on here; None where none does."""
+    return _tracer.get_ids() if _tracer is not None else None

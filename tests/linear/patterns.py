@@ -1,0 +1,202 @@
+"""All regular expressions of `apps`, found by themselves: a new one is held to the same limit without being named.
+
+Three sources: what modules hold (also in tables), what their cached functions compile at first use, and the literals
+in calls such as ``re.sub(r"…", …)``. A call whose pattern is none of these is made at run time, and has to be listed in
+`MADE_AT_RUN_TIME` with an example of the worst that it may be given.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import apps
+
+FUNCTIONS = frozenset({"compile", "search", "match", "fullmatch", "findall", "finditer", "split", "sub", "subn"})
+
+
+def _offline_rules() -> list[tuple[str]]:
+    return [(name,) for name in ("chinese", "english", "summary", "talk", "wishes")]
+
+
+def _offline_sources() -> list[tuple[str]]:
+    from apps.offline.rules import load_table
+
+    emotions, values = load_table("emotions"), load_table("attributes")
+    return [
+        *((source,) for table in load_table("rewriting").values() for source in table),
+        *((source,) for table in (emotions["negation"], emotions["intensity"]) for source in table.values()),
+        *((cue,) for row in emotions["cues"].values() for cues in row.values() for cue in cues),
+        *((cue,) for language in ("en", "zh") for cue in load_table("replies")[language]["cues"].values()),
+        (values["values"]["noun"],),
+        (values["wide"]["parts"],),
+    ]
+
+
+def _attributes() -> list[tuple[str]]:
+    from apps.offline.attributes import _rows
+
+    return [(name,) for name in _rows()]
+
+
+ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
+    "apps.offline.rules.load_rules": _offline_rules,
+    "apps.offline.rules.compile_rule": _offline_sources,
+    "apps.offline.attributes._rejects": _attributes,
+}
+"""Of each cached function that returns patterns and has parameters: all it is called with."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Found:
+    """A pattern of text. `searches`: it is looked for anywhere in a text, not only at a given place."""
+
+    place: str
+    pattern: re.Pattern[str]
+    searches: bool
+
+
+def list_patterns() -> list[Found]:
+    """Return every pattern of text, each once."""
+    found: dict[re.Pattern[str], Found] = {}
+    for name, pattern in (*_in_modules(), *_in_functions(), *_in_calls()):
+        if isinstance(pattern.pattern, str) and pattern not in found:
+            found[pattern] = Found(name, pattern, _searches(name))
+    return list(found.values())
+
+
+ANCHORED = (
+    "apps.offline.attributes._patterns",
+    "apps.offline.attributes._rejects",
+    "apps.offline.attributes._named_keys",
+    "apps.offline.attributes._noun",
+    "apps.offline.english._subject",
+    "apps.offline.chinese._person",
+)
+"""Functions whose patterns are matched with a whole text, or its beginning, only."""
+
+
+def _searches(place: str) -> bool:
+    """Whether the pattern of this name is used for more than `match` and `fullmatch`; True where that is not plain."""
+    if place.startswith(ANCHORED):
+        return False
+    module, _, name = place.rpartition(".")
+    used = set(re.findall(rf"(?<!\w){re.escape(name)}\.(\w+)", _read_source(module)))
+    mentioned = len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", _read_source(module)))
+    calls = len(re.findall(rf"(?<!\w){re.escape(name)}\.(?:match|fullmatch)\(", _read_source(module)))
+    return not (used and used <= {"match", "fullmatch"} and mentioned == calls + 1)
+
+
+@cache
+def _read_source(module: str) -> str:
+    try:
+        return inspect.getsource(importlib.import_module(module))
+    except (ImportError, OSError):
+        return ""
+
+
+@cache
+def list_modules() -> list[ModuleType]:
+    """Return every module of `apps` but migrations."""
+    names = [info.name for info in pkgutil.walk_packages(apps.__path__, "apps.") if ".migrations" not in info.name]
+    return [importlib.import_module(name) for name in names]
+
+
+def _in_modules() -> Iterator[tuple[str, re.Pattern[Any]]]:
+    for module in list_modules():
+        for name, value in vars(module).items():
+            yield from ((f"{module.__name__}.{name}", pattern) for pattern in _walk(value, depth=4))
+
+
+def _in_functions() -> Iterator[tuple[str, re.Pattern[Any]]]:
+    for module in list_modules():
+        for name, value in vars(module).items():
+            full = f"{module.__name__}.{name}"
+            if not hasattr(value, "cache_info") or (value.__module__ != module.__name__ and full not in ARGUMENTS):
+                continue
+            returned = inspect.get_annotations(inspect.unwrap(value)).get("return", "")
+            if full not in ARGUMENTS and "Pattern" not in str(returned):
+                continue
+            calls = ARGUMENTS[full]() if inspect.signature(value).parameters else [()]
+            for arguments in calls:
+                yield from ((f"{full}{arguments}", pattern) for pattern in _walk(value(*arguments), depth=4))
+
+
+def _walk(value: Any, *, depth: int) -> Iterator[re.Pattern[Any]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif depth and isinstance(value, Mapping):
+        for one in (*value.keys(), *value.values()):
+            yield from _walk(one, depth=depth - 1)
+    elif depth and isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from _walk(one, depth=depth - 1)
+    elif depth and isinstance(value, type) and value.__module__.startswith("apps."):
+        for one in list(vars(value).values()):
+            yield from _walk(one, depth=0 if not isinstance(one, list | tuple | Mapping | re.Pattern) else depth - 1)
+    elif depth and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _walk(getattr(value, field.name, None), depth=depth - 1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A call of `re` in the source. `literal`: its pattern, None where it is made of something else."""
+
+    place: str
+    literal: str | None
+    kept: bool
+    """Whether the pattern is compiled once: at module level, or in a cached function that `_in_functions` calls."""
+
+
+def list_calls() -> list[Call]:
+    """Return all calls of `re` in `apps`."""
+    root = Path(apps.__path__[0])
+    return [call for path in sorted(root.rglob("*.py")) for call in _read_calls(path, root)]
+
+
+def _read_calls(path: Path, root: Path) -> Iterator[Call]:
+    module = ".".join(("apps", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+    tree = ast.parse(path.read_text("utf-8"))
+
+    def visit(node: ast.AST, inside: tuple[str, ...], kept: bool) -> Iterator[Call]:
+        for child in ast.iter_child_nodes(node):
+            names, keeps = inside, kept
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = (*inside, child.name)
+                keeps = any(isinstance(one, ast.Name) and one.id == "cache" for one in child.decorator_list)
+                keeps = keeps and child.returns is not None and "Pattern" in ast.unparse(child.returns)
+            elif isinstance(child, ast.ClassDef):
+                names = (*inside, child.name)
+            if isinstance(child, ast.Call) and _is_re(child.func) and child.args:
+                first = child.args[0]
+                literal = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+                compiles = isinstance(child.func, ast.Attribute) and child.func.attr == "compile"
+                yield Call(".".join((module, *names)), literal, keeps and compiles)
+            yield from visit(child, names, keeps)
+
+    yield from visit(tree, (), True)
+
+
+def _is_re(function: ast.expr) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "re"
+        and function.attr in FUNCTIONS
+    )
+
+
+def _in_calls() -> Iterator[tuple[str, re.Pattern[str]]]:
+    for call in list_calls():
+        if call.literal is not None:
+            yield call.place, re.compile(call.literal)

@@ -1,0 +1,110 @@
+"""What a long message costs is not done in the event loop, which serves everybody: no step of it takes long.
+
+Processor time of the loop's own thread is measured, so a busy machine makes no difference. In the quick test one
+message is answered by the offline model, which works in the web process; in the long ones texts of every kind are, and
+a connected model answers with what has to be repaired, and a client sends a body of many values.
+"""
+
+from __future__ import annotations
+
+import asyncio.events
+import io
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.errors import TooLarge
+from apps.core.parsing import MAX_COMMAS, StrictJSONParser
+from tests.linear.hostile import LENGTH, repeat
+from tests.support.http_server import ApiClient, HttpServer
+from tests.support.scripted_model import ScriptedModel
+
+LONGEST_STEP = 0.1
+"""Seconds of processor time: half of what another person's request may be delayed by (issue 16)."""
+
+
+class Steps:
+    """The longest step of the server's event loop, and what took it."""
+
+    longest = 0.0
+    callback = ""
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    found = Steps()
+    run = asyncio.events.Handle._run
+    main = threading.main_thread()
+
+    def run_measured(handle: Any) -> None:
+        start = time.thread_time()
+        run(handle)
+        taken = time.thread_time() - start
+        if taken > found.longest and threading.current_thread() is not main:
+            found.longest, found.callback = taken, repr(handle)[:300]
+
+    monkeypatch.setattr(asyncio.events.Handle, "_run", run_measured)
+    return found
+
+
+@pytest.fixture
+def alice(transactional_db: None, steps: Steps) -> Iterator[ApiClient]:
+    """A client of a server whose event loop is asyncio's own, which can be looked into."""
+    with HttpServer(loop="asyncio") as server:
+        with ApiClient(server, User.objects.create_user("alice")) as client:
+            client.timeout = 120
+            yield client
+        server.wait_until_idle()
+
+
+def say(client: ApiClient, text: str) -> None:
+    client.say(client.new_session(), text).raise_for_status()
+
+
+def test_a_long_message_leaves_the_event_loop_free(alice: ApiClient, steps: Steps) -> None:
+    say(alice, "你好")  # what is loaded at first use
+    steps.longest = 0.0
+    say(alice, "My name is " + repeat("中 a1, ", 8_000))
+    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("unit", ["1", "a", "中", "我喜欢和", " a", "\n", ".,;:!?", "\"'“", "([{《", "and ", "12月3日"])
+def test_a_message_of_any_kind_leaves_the_event_loop_free(alice: ApiClient, steps: Steps, unit: str) -> None:
+    say(alice, "你好")
+    steps.longest = 0.0
+    say(alice, "记住a" + repeat(unit, LENGTH - 4) + "a")
+    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+
+BROKEN = ('{"response": "' + repeat('a\\" ', 40_000), '{"a": ' + repeat("{[", 40_000), repeat('{"', 40_000))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("body", BROKEN)
+def test_a_broken_answer_is_repaired_elsewhere(alice: ApiClient, model: ScriptedModel, steps: Steps, body: str) -> None:
+    say(alice, "你好")
+    steps.longest = 0.0
+    model.script(body)
+    alice.say(alice.new_session(), "hello")
+    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+
+@pytest.mark.long
+def test_a_large_body_is_read_elsewhere(alice: ApiClient, steps: Steps) -> None:
+    say(alice, "你好")
+    steps.longest = 0.0
+    session = alice.new_session()
+    body = {"content": "hello", "attachments": ["a"] * 400_000}
+    assert alice.post(f"/chat/sessions/{session}/messages", json=body).status_code == 400
+    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+
+def test_a_body_of_millions_of_values_is_refused_before_it_is_read() -> None:
+    body = io.BytesIO(b"[" + b"1," * (MAX_COMMAS + 1) + b"1]")
+    with pytest.raises(TooLarge):
+        StrictJSONParser().parse(body)
