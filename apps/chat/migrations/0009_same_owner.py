@@ -6,7 +6,7 @@ from apps.core.same_owner import TieToOwner
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("chat", "0008_edits"), ("conversations", "0013_same_owner")]
+    dependencies = [("chat", "0008_edits"), ("conversations", "0015_same_owner")]
 
     operations = [
         TieToOwner(

@@ -6,7 +6,7 @@ from apps.core.same_owner import TieToOwner
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("gateway", "0003_past_imports"), ("conversations", "0013_same_owner")]
+    dependencies = [("gateway", "0003_past_imports"), ("conversations", "0015_same_owner")]
 
     operations = [
         TieToOwner(

@@ -6,7 +6,7 @@ from apps.core.same_owner import TieToOwner
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("profile", "0001_initial"), ("conversations", "0013_same_owner")]
+    dependencies = [("profile", "0001_initial"), ("conversations", "0015_same_owner")]
 
     operations = [
         TieToOwner(

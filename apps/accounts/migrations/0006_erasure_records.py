@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0003_end_users'),
+        ('accounts', '0005_login_sessions'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from apps.core.same_owner import TieToOwner
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("memory", "0013_vectors_of_memories"), ("conversations", "0013_same_owner")]
+    dependencies = [("memory", "0014_through_programs"), ("conversations", "0015_same_owner")]
 
     operations = [
         TieToOwner(

@@ -6,7 +6,7 @@ from apps.core.same_owner import TieToOwner
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("conversations", "0012_attachment")]
+    dependencies = [("conversations", "0014_work_trace")]
 
     operations = [
         TieToOwner(

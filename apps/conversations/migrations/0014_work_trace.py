@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("conversations", "0012_attachment")]
+    dependencies = [("conversations", "0013_through_programs")]
 
     operations = [
         migrations.AddField(
