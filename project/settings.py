@@ -190,7 +190,6 @@ AXES_HANDLER = "apps.accounts.login.LockoutHandler"
 AXES_CLIENT_IP_CALLABLE = "apps.core.client_address.get_client_network"
 AXES_VERBOSE = AXES_ENABLE_ADMIN = False  # it would log names; the panel has a page of its own
 AXES_DISABLE_ACCESS_LOG = True
-SILENCED_SYSTEM_CHECKS = ["axes.W002"]  # its middleware would replace the page that says how long to wait
 
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
@@ -473,10 +472,11 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", default="") or Access.LOCAL)
 
 SILENCED_SYSTEM_CHECKS = [
+    "axes.W002",  # its middleware would replace the page that says how long to wait
     "security.W005",  # HSTS for all subdomains: they are not ours to decide about
     "security.W021",  # the browsers' preload list: the same, and there is hardly a way back from it
 ]
-"""Of `check --deploy`. What it says without HTTPS=true is true: docs/operations.md tells what it means."""
+"""Most are of `check --deploy`. What it says without HTTPS=true is true: docs/operations.md tells what it means."""
 
 # Logs: IDs, never text (R3)
 

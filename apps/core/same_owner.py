@@ -32,7 +32,7 @@ def has_owner(table: str) -> UniqueConstraint:
     return UniqueConstraint(fields=["id", OWNER], name=f"{table}_has_owner")
 
 
-def share_owner(table: str, *fields: str) -> list[SameOwner]:
+def share_owner(table: str, *fields: str) -> list[BaseConstraint]:
     """The constraints of a table whose `fields` refer to rows of the same person."""
     return [SameOwner(field=field, name=f"{table}_{field}_same_owner") for field in fields]
 
@@ -46,7 +46,7 @@ class SameOwner(BaseConstraint):
         super().__init__(name=name, **options)
         self.field = field
 
-    def constraint_sql(self, model: type[Model], schema_editor: BaseDatabaseSchemaEditor) -> str:
+    def constraint_sql(self, model: Any, schema_editor: Any) -> str:
         reference = _read_reference(model, self)
         return f"CONSTRAINT {schema_editor.quote_name(self.name)} {reference.condition}"
 
@@ -132,11 +132,11 @@ class TieToOwner(Operation):
             fields = self.references.get(name, ())
             for field in fields:
                 model.fields[field] = model.fields[field].clone()
-                model.fields[field].db_constraint = False  # type: ignore[attr-defined]
+                model.fields[field].db_constraint = False
             added = [has_owner(table)] if name in self.owned else []
             model.options["constraints"] = [*added, *share_owner(table, *fields), *model.options["constraints"]]
         if "apps" in state.__dict__:  # once for all of them: each time costs as much as a dozen other operations
-            state.reload_models({(app_label, name) for name in {*self.owned, *self.references}}, delay=True)
+            state.reload_models([(app_label, name) for name in {*self.owned, *self.references}], delay=True)
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: ProjectState) -> None:
         with schema_editor.connection.cursor() as cursor:
