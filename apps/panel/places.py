@@ -87,6 +87,11 @@ def make_memories() -> Place:
     return replace(make_page(_("Memories"), "neurology", "memories_changelist"), parts=parts)
 
 
+def make_changes() -> Place:
+    """The list of changes, with the list of those from one source."""
+    return replace(make_table(Change, "history"), parts=(reverse("admin:sources"),))
+
+
 def make_services() -> Place:
     """The end users of services; for staff and for the account of a service."""
     address = reverse(f"admin:accounts_{EndUser._meta.model_name}_changelist")
@@ -131,7 +136,7 @@ def list_entries(request: HttpRequest) -> list[Entry]:
             "changes",
             _("Changes"),
             "history",
-            (make_table(Change, "history"), make_page(_("Timeline"), "timeline", "timeline")),
+            (make_changes(), make_page(_("Timeline"), "timeline", "timeline")),
         ),
         Entry(
             "settings",

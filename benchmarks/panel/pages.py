@@ -125,6 +125,7 @@ OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("timeline: last page", "timeline", {"page": 9_999}),
     ("timeline: as of a date", "timeline", {"as_of": "2026-06-01"}),
     ("timeline: as of a date, search", "timeline", {"as_of": "2026-06-01", "q": "咖啡"}),
+    ("everything from one hour: nothing", "sources", {"hour": "2001-01-01T12:00"}),
     ("import and export", "transfer", {}),
     ("embeddings: figures", "embeddings", {}),
     ("embeddings: search", "embeddings_search", {"q": "我喜欢的咖啡是什么"}),

@@ -85,7 +85,7 @@ class Person:
         """What an address that shows one thing is asked for, so that its owner is served."""
         atomic = f"atomic:{self.world.pending_atomic}"
         of = {"review_consequence": ("reference", atomic), "review_editor": ("reference", atomic)}
-        of |= {"transfer_download": ("what", "long-term")}
+        of |= {"transfer_download": ("what", "long-term"), "sources": ("session", self.world.ids["session_id"])}
         return dict([of[address.name]]) if address.name in of else {}
 
     def _find(self, name: str, address: Address) -> str:

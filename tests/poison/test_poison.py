@@ -251,12 +251,12 @@ PIECES = ("1", "中", "a ", "%41", "](", "<a_", "you ", "YWJj", "41 ", "\u200b")
 def test_the_guard_is_linear_in_the_length_of_a_text(piece: str) -> None:
     def measure(length: int) -> float:
         text = (piece * length)[:length]
-        return min(_time(text) for _ in range(2))
+        return min(_time(text) for _ in range(3))
 
-    assert measure(20_000) < 8 * max(measure(5_000), 0.002)
+    assert measure(20_000) < 8 * max(measure(5_000), 0.005)
 
 
 def _time(text: str) -> float:
-    begin = time.perf_counter()
+    begin = time.thread_time()
     is_instruction(text)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,12 +20,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status
 from apps.memory.services import MOST_TOGETHER, set_aside, undo_together
 from apps.panel.answers import tell
-from apps.panel.changes.entries import read_entry
+from apps.panel.changes.entries import MODELS, read_entry
 from apps.panel.labels import label_status
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.sources.source import Source, find_source
 from apps.panel.values import show_value
+from apps.profile.types import TEXT_SECTIONS
 
 SHOWN = 200
 """Things in the list, the newest first; the counts and what is done are about all."""
@@ -74,7 +76,7 @@ class SourcePage(PanelPage):
             *map(_show_entry, added),
         ]
         counts = changes.order_by().values("kind").annotate(count=Count("object_id", distinct=True))
-        figures = [Figure(Change.Kind(row["kind"]).label, row["count"]) for row in counts.order_by("kind")]
+        figures = [Figure(_name_kind(row["kind"], count=row["count"]), row["count"]) for row in counts.order_by("kind")]
         if number := len(added) if len(added) < SHOWN else entries.count():
             figures.append(Figure(_("additions to shared contexts"), number))
         undoable = self._list_undoable(source).aggregate(count=Count("operation", distinct=True))["count"]
@@ -152,16 +154,28 @@ def _show_changes(changes: Any, *, statuses: dict[UUID, str]) -> list[Item]:
 
 def _show_change(change: Change, status: str) -> Item:
     entry = read_entry(change)
-    value = (change.after or {}).get("value")
     return Item(
         kind=change.get_kind_display(),
         name=entry.name or str(change.get_kind_display()),
-        text=Truncator(show_value(value)).chars(_TEXT) if value is not None else "",
+        text=Truncator(_show_text(change.after or {})).chars(_TEXT),
         link=entry.link,
         status=label_status(status) if status else _("undone") if change.undone_by else change.get_action_display(),
         tone=status or ("violet" if change.undone_by else entry.tone),
         time=change.created_at,
     )
+
+
+def _name_kind(kind: str, *, count: int) -> Any:
+    options = MODELS[kind]._meta
+    return options.verbose_name if count == 1 else options.verbose_name_plural
+
+
+def _show_text(after: Mapping[str, Any]) -> str:
+    """What a name does not say: the value of a key, the snippet of a title, the sections of the profile."""
+    if "value" in after:
+        return show_value(after["value"])
+    texts = [after.get(name) for name in ("snippet", *TEXT_SECTIONS)]
+    return "\n".join(text for text in (*texts, *after.get("sections", {}).values()) if text)
 
 
 def _show_entry(entry: ContextEntry) -> Item:

@@ -124,12 +124,13 @@ def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User,
     clean = {**CLEAN, "summaries": [] if summary else ["Evilville"]}
     page = browser.get(reverse("admin:sources"), asked)
     assert {(str(figure.kind), figure.count) for figure in page.context["figures"]} == {
-        ("long-term memory", 3),
+        ("long-term memories", 3),
         ("atomic memory", 1),
         ("user profile", 1),
         *summary,
     }
     assert {item.name for item in page.context["items"]} >= {"home", "bank", "The user banks at FirstBank."}
+    assert {item.text for item in page.context["items"]} >= {"York", "Evilville", "FirstBank", "Lives in Evilville."}
     done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
     assert done.status_code == 204
     assert show(mei) == clean
