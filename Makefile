@@ -24,7 +24,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test test-long test-clients test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages \
+.PHONY: help run test test-long test-clients test-unit test-e2e test-llm audit check lint types schema openapi spec lock browser messages \
         pictures
 
 help: ## list the targets
@@ -50,6 +50,10 @@ test-clients: $(VENV)/.installed-dev messages ## run real clients against `make 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
 	@rm -f .test-output/tested
 	$(RUN_TESTS) --group $*
+
+# What is found fails; a service that cannot be asked is told in one line.
+audit: $(VENV)/.installed-dev $(NPM_INSTALLED) ## look up known vulnerabilities of what is locked
+	@$(BIN)/python -m tests.support.audit --npm $(NPM)
 
 check: lint types schema test ## lint, types, imports, migrations, API schema, and `make test`
 

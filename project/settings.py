@@ -180,7 +180,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
         "apps.accounts.throttling.TokenThrottle",
-        "rest_framework.throttling.UserRateThrottle",
+        "apps.accounts.throttling.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
