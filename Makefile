@@ -24,8 +24,8 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm check lint types schema openapi spec lock browser messages \
-        pictures
+.PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema openapi spec lock browser \
+        messages pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,10 @@ test-clients: $(VENV)/.installed-dev messages ## run real clients against `make 
 test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
 	@rm -f .test-output/tested
 	$(RUN_TESTS) --group $*
+
+# What is found fails; a service that cannot be asked is told in one line.
+audit: $(VENV)/.installed-dev $(NPM_INSTALLED) ## look up known vulnerabilities of what is locked
+	@$(BIN)/python -m tests.support.audit --npm $(NPM)
 
 check: lint types schema test ## lint, types, imports, migrations, API schema, and `make test`
 

@@ -256,7 +256,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
         "apps.accounts.throttling.TokenThrottle",
-        "rest_framework.throttling.UserRateThrottle",
+        "apps.accounts.throttling.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
@@ -446,7 +446,7 @@ HTTPS = env.bool("HTTPS", default=False)
 
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS and env.bool("HTTPS_REDIRECT", default=True)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^metrics$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^livez$", r"^readyz$", r"^metrics$"]
 """What the machines beside us ask for, past the proxy."""
 
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=30 * 86_400) if HTTPS else 0
@@ -473,10 +473,14 @@ API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", defa
 
 SILENCED_SYSTEM_CHECKS = [
     "axes.W002",  # its middleware would replace the page that says how long to wait
-    "security.W005",  # HSTS for all subdomains: they are not ours to decide about
-    "security.W021",  # the browsers' preload list: the same, and there is hardly a way back from it
+    "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
+    "security.W002",  # the same
+    "security.W003",  # the same
+    "security.W010",  # cookies without HTTPS: what core.W001 says, with what to do about it
+    "oauth2_provider.W008",  # redirects to plain http: only to loopback, where native applications listen (RFC 8252)
 ]
-"""Most are of `check --deploy`. What it says without HTTPS=true is true: docs/operations.md tells what it means."""
+"""Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the proxy: the
+domain may be others' too, and there is hardly a way back."""
 
 # Logs: IDs, never text (R3)
 

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
+from redis.exceptions import RedisError
 from rest_framework.request import Request
-from rest_framework.throttling import BaseThrottle
+from rest_framework.throttling import BaseThrottle, UserRateThrottle
 
 from apps.accounts.models import ApiToken
 from apps.accounts.services.throttling import Allowance, count_request
+
+logger = structlog.get_logger(__name__)
+
+
+class UserThrottle(UserRateThrottle):
+    """DRF's count of each user's requests, `THROTTLE_RATE`. If the cache is away or full, nothing is refused."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        try:
+            return super().allow_request(request, view)
+        except (RedisError, OSError) as error:
+            logger.warning("throttle.cache_unavailable", cause=type(error).__name__)
+            return True
 
 
 class TokenThrottle(BaseThrottle):

@@ -8,6 +8,8 @@ class CoreConfig(AppConfig):
     verbose_name = "Core"
 
     def ready(self) -> None:
+        from apps.core import checks  # noqa: F401  # registers them
+
         # They tidy up after an earlier request of the same thread. Here each request that needs a thread has one of its
         # own, whose connection goes back to the pool with it; to call them, every request had to start one.
         request_started.disconnect(close_old_connections)

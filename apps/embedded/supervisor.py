@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import selectors
@@ -180,6 +181,10 @@ class Supervisor:
         except BrokenPipeError:  # nobody reads us any more
             self._output = Path(os.devnull).open("w")  # noqa: SIM115 - until the end of the process
             self._requests_to_stop += 1
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            # The disk of our log is full: lines are lost until there is space again, and nothing else.
 
 
 def _format_prefix(name: str, width: int, colour: int | None) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from redis.exceptions import ResponseError
+from rest_framework.throttling import UserRateThrottle
 from structlog.testing import capture_logs
 
 from apps.accounts.models import ApiToken, User
@@ -116,3 +118,15 @@ def test_a_cache_that_failed_is_left_alone_for_a_while(service: User, settings: 
     assert count_request(stored) is None
     settings.CACHES = working
     assert count_request(stored) is None
+
+
+def test_a_broker_on_a_full_disk_refuses_no_user(client: Client, monkeypatch: pytest.MonkeyPatch):
+    """`THROTTLE_RATE` is counted there, too."""
+
+    def refuse(*_arguments: object) -> None:
+        raise ResponseError("MISCONF Errors writing to the AOF file: No space left on device")
+
+    monkeypatch.setattr(UserRateThrottle, "THROTTLE_RATES", {"user": "1/day"})
+    monkeypatch.setattr(type(cache), "set", refuse, raising=False)
+    client.force_login(UserFactory.create())
+    assert [client.get("/profile").status_code for _ in range(3)] == [200] * 3

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -149,15 +149,16 @@ def test_a_disk_that_runs_full_and_is_given_space_again(disk: Path) -> None:
         assert list(person.outcomes) == ["answered"], person.wrong
 
         with kept_full(disk), ThreadPoolExecutor(6) as people:
+            asked: list[Future[None]] = []
             for number in range(TURNS):
                 # Long enough for the tables to need further pages at once.
                 content = f"第{number}条 " + "记忆 memory " * 1_000
-                people.submit(person.say, content, stream=number % 2 == 0)
+                asked.append(people.submit(person.say, content, stream=number % 2 == 0))
                 if number % 8 == 0:
-                    people.submit(see_pages, up, person.wrong)
-                    people.submit(send_a_long_body, person)
-            people.shutdown()
-        print(dict(person.outcomes))
+                    asked.append(people.submit(see_pages, up, person.wrong))
+                    asked.append(people.submit(send_a_long_body, person))
+            for one in asked:
+                one.result()
         assert person.wrong == []
         assert person.outcomes["storage_full"] > 0
         assert person.outcomes["body refused"] > 0

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -83,6 +83,17 @@ def test_every_line_says_who_wrote_it() -> None:
 def test_what_is_no_utf8_does_no_harm() -> None:
     code = r"import sys; sys.stdout.buffer.write(b'\xff\xfe ok\n')"
     assert run(("web", code + STOP)) == ["web | \ufffd\ufffd ok"]
+
+
+def test_a_full_disk_under_the_log_loses_lines_and_stops_nothing(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    code = (
+        f"import pathlib, sys, time; print('lost', flush=True); time.sleep(0.5); pathlib.Path({str(later)!r}).touch()"
+    )
+    program = Program(name="web", command=[sys.executable, "-c", code + STOP])
+    with suppress(OSError), Path("/dev/full").open("w") as full:  # closing it fails, too
+        Supervisor([program], cwd=PROJECT, env=os.environ, output=full).run()
+    assert later.exists()
 
 
 def test_a_last_line_without_an_end_is_not_lost() -> None:

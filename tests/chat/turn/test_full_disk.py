@@ -6,13 +6,10 @@ A real disk is filled in tests/embedded/test_full_disk.py.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import pytest
-from django.db import connection
 from django.test import Client
 
 from apps.accounts.models import User
@@ -21,30 +18,12 @@ from apps.chat.turn import engine
 from apps.conversations.models import Message
 from apps.memory.models import AtomicMemory, LongTermMemory
 from tests.support.answers import answer
+from tests.support.full_disk import full_disk
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.mcp import McpCaller
 from tests.support.scripted_model import MODEL, Reply, ScriptedModel
 
 WHOLE = answer("好的，我记住了。")
-
-
-@contextmanager
-def full_disk(table: str, *, when: str = "true") -> Iterator[None]:
-    """For the time of the block PostgreSQL refuses what is written to a table, with the SQLSTATE of a full disk."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse_for_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-            " RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$"
-        )
-        cursor.execute(
-            f"CREATE TRIGGER refuse_for_space BEFORE INSERT OR UPDATE ON {table}"
-            f" FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refuse_for_space()"
-        )
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP FUNCTION refuse_for_space CASCADE")
 
 
 def assert_full(response: Any) -> dict[str, Any]:

@@ -1,0 +1,28 @@
+"""What `manage.py check --deploy` says of an installation that others can reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register
+
+
+@register(Tags.security, deploy=True)
+def check_https(**_options: Any) -> list[CheckMessage]:
+    """Return what is open without TLS, in one sentence instead of Django's one for each setting that follows from it.
+
+    Django's own checks look for its middleware by name and so do not see ours, which are subclasses.
+    """
+    if not settings.HTTPS:
+        return [
+            Warning(
+                "HTTPS is not true: cookies and tokens may travel unencrypted, and nothing leads browsers to https.",
+                hint="Set HTTPS=true behind a proxy that ends TLS. On one machine, for yourself, leave it as it is.",
+                id="core.W001",
+            )
+        ]
+    if not settings.SECURE_HSTS_SECONDS:
+        hint = "Remove HSTS_SECONDS=0 once https works for good."
+        return [Warning("Browsers are not told to keep to https (HSTS).", hint=hint, id="core.W002")]
+    return []
