@@ -58,7 +58,7 @@ def bring_over(
     """Bring the cluster over; `programs`: the folder of the old version's, looked for where None is given.
 
     `backup`: one from which the data is taken instead; without it, one that nothing was written after, else a new one.
-    `BackupError`, `RuntimeError` and `InstallationInUse` leave the old cluster where it was.
+    `BackupError`, `ServersUnavailable` and `InstallationInUse` leave the old cluster where it was.
     """
     before = read_cluster_major(layout)
     assert before is not None, "the caller has looked"
@@ -119,7 +119,10 @@ def _dump(
             "`manage.py upgrade_database --from FILE`."
         )
     path = name_backup(layout, f"before-postgresql-{MAJOR}", now)
-    with hold_old_server(layout, programs=folder):
-        write_backup(path, database=Database.at(database_url(layout.root)), key=key, now=now, bar=bar)
+    try:
+        with hold_old_server(layout, programs=folder):
+            write_backup(path, database=Database.at(database_url(layout.root)), key=key, now=now, bar=bar)
+    except RuntimeError as error:  # it did not start
+        raise BackupError(str(error)) from error
     note_backup(layout, path)
     return path

@@ -206,7 +206,8 @@ def swap(connection: Connection, *, name: str, new: str, old: str) -> None:
 
 
 def drop(connection: Connection, name: str) -> None:
-    connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+    """Drop a database of ours, if there is one: programs of a run that was killed may still be at it."""
+    connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def name_beside(name: str, suffix: str) -> str:

@@ -30,15 +30,21 @@ EARLIER = {"chat": "0005", "conversations": "0008", "memory": "0009", "gateway":
 
 INSERTS = """
 INSERT INTO accounts_user (id, username, password, first_name, last_name, email, is_superuser, is_staff, is_active,
-                           date_joined, data_epoch)
-SELECT n, 'person' || n, '!', '', '', '', n = 1, n = 1, true, now(), 0 FROM generate_series(1, 20) AS n;
+                           date_joined, external_id, data_epoch)
+SELECT n, 'person' || n, '!', '', '', '', n = 1, n = 1, true, now(), '', 0 FROM generate_series(1, 20) AS n;
 INSERT INTO chat_session (id, user_id, title, last_position, temporary, created_at, last_active_at)
 SELECT gen_random_uuid(), id, username || ' 对话', 200, false, now(), now() FROM accounts_user;
 INSERT INTO conversation (id, session_id, user_id, role, content, create_time, is_collected, status, position, attempt,
-                          stopped)
+                          from_history, stopped)
 SELECT gen_random_uuid(), chat_session.id, user_id, CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END,
-       '我喜欢蓝色 ' || n, now(), false, 'complete', n, 1, false
+       '我喜欢蓝色 ' || n, now(), false, 'complete', n, 1, false, false
 FROM chat_session, generate_series(1, 200) AS n;
+INSERT INTO long_term_memory (id, user_id, category, key, value, confidence, source, status, mode, created_at,
+                              updated_at, last_accessed, access_count, normalized_key, normalized_value, search_vector,
+                              words)
+SELECT gen_random_uuid(), id, 'fact', 'colour ' || n, '"蓝色"', 0.9, 'user', 'active', 'replace', now(), now(), now(),
+       0, 'colour ' || n, '"蓝色"', 'colour', '{蓝色}'
+FROM accounts_user, generate_series(1, 20) AS n;
 """
 
 
@@ -67,8 +73,10 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Installation:
             finally:
                 subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=PROJECT, check=True)
         else:
-            for app, number in EARLIER.items():
-                installation.do("migrate", app, number, "--verbosity=0")
+            installation.shell(
+                "from django.core.management import call_command\n"
+                f"for app, number in {EARLIER}.items(): call_command('migrate', app, number, verbosity=0)"
+            )
             with installation.hold() as connection:
                 connection.execute(INSERTS)
     return installation

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
 from apps.backup.archive import check_free
@@ -15,7 +14,7 @@ from apps.backup.database import Database
 from apps.backup.dumping import InstallationKey, write_backup
 from apps.backup.erasures import read_erasures, write_erasures
 from apps.backup.progress import show_bar
-from apps.backup.types import BackupError
+from apps.backup.telling import told_errors
 from apps.core.db import disconnect
 
 
@@ -41,10 +40,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, file: Path, force: bool, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         disconnect()
         database = Database.of_django()
-        try:
+        with told_errors(interrupted="Interrupted. Nothing was written."):
             check_free(file, force=force)
             if options["erasures_only"]:
                 with database.connect() as connection:
@@ -55,10 +53,6 @@ class Command(BaseCommand):
             key = InstallationKey(settings.SECRET_KEY, include=not options["without_key"])
             with show_bar() as bar:
                 manifest = write_backup(file, database=database, key=key, now=timezone.now(), bar=bar, force=force)
-        except BackupError as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError("Interrupted. Nothing was written.") from None
         rows = sum(manifest.rows.values())
         self.stdout.write(f"{file}: {rows:,} rows of {len(manifest.rows)} tables, {file.stat().st_size:,} bytes")
         if manifest.has_key:

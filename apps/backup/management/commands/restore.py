@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from django.utils.timesince import timesince
 from apps.backup.progress import show_bar
 from apps.backup.redoing import Redone
 from apps.backup.restoring import Plan, plan_restore, restore
-from apps.backup.types import BackupError
-from apps.embedded.services import DataLayout, InstallationInUse, hold_installation
+from apps.backup.telling import told_errors
+from apps.embedded.services import DataLayout, hold_installation
 
 
 class Command(BaseCommand):
@@ -44,20 +43,17 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            with hold_installation(DataLayout.at(settings.DATA_DIR)):
-                with show_bar() as bar:
-                    plan = plan_restore(file, erasures=options["erasures"], without_key=options["without_key"], bar=bar)
-                self._describe(plan)
-                self._confirm(plan, replace=options["replace"], yes=options["yes"])
-                notes: list[str] = []
-                with show_bar() as bar:
-                    redone = restore(plan, bar=bar, tell=notes.append)
-        except (BackupError, InstallationInUse) as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError("Interrupted. Nothing was changed.") from None
+        with (
+            told_errors(interrupted="Interrupted. Nothing was changed."),
+            hold_installation(DataLayout.at(settings.DATA_DIR)),
+        ):
+            with show_bar() as bar:
+                plan = plan_restore(file, erasures=options["erasures"], without_key=options["without_key"], bar=bar)
+            self._describe(plan)
+            self._confirm(plan, replace=options["replace"], yes=options["yes"])
+            notes: list[str] = []
+            with show_bar() as bar:
+                redone = restore(plan, bar=bar, tell=notes.append)
         for note in notes:
             self.stdout.write(note)
         self._report(redone)

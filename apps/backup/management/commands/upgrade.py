@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import Tags
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
@@ -19,14 +18,13 @@ from apps.backup.management.commands.upgrade_database import describe
 from apps.backup.progress import show_bar
 from apps.backup.restoring import list_known_migrations
 from apps.backup.running import check_nobody_uses
+from apps.backup.telling import told_errors
 from apps.backup.types import BackupError, find_unknown
 from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
 from apps.core.version import VERSION
 from apps.embedded.services import (
     DataLayout,
-    InstallationInUse,
-    ServersUnavailable,
     get_missing_servers,
     hold_installation,
     hold_servers,
@@ -44,23 +42,17 @@ class Command(BaseCommand):
         parser.add_argument("--backed-up", action="store_true", help="take no backup; there is one")
 
     def handle(self, *args: Any, backed_up: bool, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         layout = DataLayout.at(settings.DATA_DIR)
         missing = get_missing_servers()
-        try:
-            with hold_installation(layout):
-                if "postgres" in missing and is_of_another_version(layout):
-                    key = InstallationKey(settings.SECRET_KEY, include=True)
-                    with show_bar() as bar:
-                        done = bring_over(layout, key=key, now=timezone.now(), bar=bar)
-                    self.stdout.write(describe(done))
-                    backed_up = True
-                with hold_servers(layout.root, names=missing):
-                    self._upgrade(layout, backed_up=backed_up)
-        except (BackupError, InstallationInUse, ServersUnavailable, RuntimeError) as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError("Interrupted. Run it again.") from None
+        with told_errors(interrupted="Interrupted. Run it again."), hold_installation(layout):
+            if "postgres" in missing and is_of_another_version(layout):
+                key = InstallationKey(settings.SECRET_KEY, include=True)
+                with show_bar() as bar:
+                    done = bring_over(layout, key=key, now=timezone.now(), bar=bar)
+                self.stdout.write(describe(done))
+                backed_up = True
+            with hold_servers(layout.root, names=missing):
+                self._upgrade(layout, backed_up=backed_up)
 
     def _upgrade(self, layout: DataLayout, *, backed_up: bool) -> None:
         database = Database.of_django()

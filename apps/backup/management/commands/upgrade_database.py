@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from apps.backup.archive import Archive
 from apps.backup.bringing_over import BroughtOver, bring_over, is_of_another_version
 from apps.backup.dumping import InstallationKey
 from apps.backup.progress import show_bar
-from apps.backup.types import BackupError
-from apps.embedded.services import MAJOR, DataLayout, InstallationInUse, ServersUnavailable, hold_installation
+from apps.backup.telling import told_errors
+from apps.embedded.services import MAJOR, DataLayout, hold_installation
 
 
 class Command(BaseCommand):
@@ -31,22 +30,16 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do not ask for confirmation (with --from)")
 
     def handle(self, *args: Any, programs: Path | None, backup: Path | None, yes: bool, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
         layout = DataLayout.at(settings.DATA_DIR)
-        try:
-            with hold_installation(layout):
-                if not is_of_another_version(layout):
-                    self.stdout.write(f"There is nothing to do: PostgreSQL {MAJOR}.")
-                    return
-                if backup and not yes:
-                    self._confirm(Archive(backup))
-                key = InstallationKey(settings.SECRET_KEY, include=True)
-                with show_bar() as bar:
-                    done = bring_over(layout, key=key, now=timezone.now(), bar=bar, programs=programs, backup=backup)
-        except (BackupError, InstallationInUse, ServersUnavailable, RuntimeError) as error:
-            raise CommandError(str(error)) from error
-        except KeyboardInterrupt:
-            raise CommandError("Interrupted. Nothing was changed.") from None
+        with told_errors(interrupted="Interrupted. Nothing was changed."), hold_installation(layout):
+            if not is_of_another_version(layout):
+                self.stdout.write(f"There is nothing to do: PostgreSQL {MAJOR}.")
+                return
+            if backup and not yes:
+                self._confirm(Archive(backup))
+            key = InstallationKey(settings.SECRET_KEY, include=True)
+            with show_bar() as bar:
+                done = bring_over(layout, key=key, now=timezone.now(), bar=bar, programs=programs, backup=backup)
         self.stdout.write(describe(done))
 
     def _confirm(self, archive: Archive) -> None:
