@@ -43,6 +43,7 @@ def measure(*, turns: int, console: Console) -> list[Wait]:
     """Measure turns of the other person alone, then turns and an import of theirs beside the large one."""
     with run_in_new_data_folder() as folder, run_product(folder) as product:
         importer, other = (Person(product.address, name) for name in ("importer", "other"))
+        other.wait("not measured: until the workers are there", beside=importer, do=other.talk)
         waits = [other.wait("turns, alone", beside=importer, do=other.talk)]
         start = time.monotonic()
         for first in range(0, turns, IN_ONE_SESSION):

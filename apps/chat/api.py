@@ -67,9 +67,10 @@ from apps.conversations.services.attachments import add_attachment, remove_attac
 from apps.conversations.services.exporting import ExportFormat, answer_export
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
+from apps.core.apart import read_apart
 from apps.core.db import in_database, release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_int, read_uuid
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_int, read_size, read_uuid
 from apps.core.parsing import refuse_forbidden
 from apps.core.sse import stream_events
 
@@ -187,7 +188,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
 
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
         """Send a message. With ``stream``, the events are `start`, `delta`…, then `done` or `error`."""
-        body = _read(MessageRequest, request)
+        body = await _read_apart(MessageRequest, request)
         key = _read_idempotency_key(request)
         session, user = read_uuid(session_id), get_user(request)
         try:
@@ -270,7 +271,7 @@ class RetryView(AsyncAPIView):
     """Retry a failed message."""
 
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
-        body = _read(RetryRequest, request)
+        body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
         )
@@ -281,7 +282,7 @@ class RegenerateView(AsyncAPIView):
     """Answer the newest message again."""
 
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
-        body = _read(RetryRequest, request)
+        body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
         )
@@ -292,7 +293,7 @@ class EditView(AsyncAPIView):
     """Say a message differently."""
 
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
-        body = _read(EditRequest, request)
+        body = await _read_apart(EditRequest, request)
         opening = partial(
             services.open_edited_turn,
             user=get_user(request),
@@ -335,7 +336,7 @@ class FormsView(AsyncAPIView):
     """Submit a form instead of a message (H1)."""
 
     async def post(self, request: Request, session_id: str) -> Response:
-        body = _read(FormRequest, request)
+        body = await _read_apart(FormRequest, request)
         run = services.start_turn(
             partial(
                 services.open_form_turn,
@@ -392,6 +393,11 @@ def _read(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, 
     body = serializer(data=request.data)
     body.is_valid(raise_exception=True)
     return dict(body.validated_data)
+
+
+async def _read_apart(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
+    """As `_read`, not in the event loop where there is much to be read."""
+    return await read_apart(partial(_read, serializer, request), size=read_size(request))
 
 
 def _read_search(request: Request) -> str:

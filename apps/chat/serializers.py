@@ -14,7 +14,7 @@ from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer, SessionSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
-from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField
+from apps.core.fields import ShortListField, StrictBooleanField, StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.memory.working.serializers import WorkingMemorySerializer
 
@@ -40,7 +40,7 @@ class MessageRequest(KnownFieldsSerializer):
 
     content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
     stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
-    attachments = serializers.ListField(
+    attachments = ShortListField(
         child=serializers.UUIDField(),
         required=False,
         max_length=MAX_ATTACHMENTS,

@@ -87,3 +87,12 @@ class StrictDateTimeField(serializers.DateTimeField):
         if not exists_everywhere(value):
             self.fail("overflow")
         return super().enforce_timezone(value)
+
+
+class ShortListField(serializers.ListField):
+    """A list whose items are looked at only where there are not too many of them."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, list) and self.max_length is not None and len(data) > self.max_length:
+            raise serializers.ValidationError(self.error_messages["max_length"].format(max_length=self.max_length))
+        return list(super().to_internal_value(data))

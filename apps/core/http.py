@@ -219,8 +219,8 @@ def read_int(request: Request, name: str, *, default: int, minimum: int, maximum
 # Async views
 
 
-def _read_size(request: HttpRequest) -> int:
-    """How many bytes of JSON a body has by its header."""
+def read_size(request: Request) -> int:
+    """Return how many bytes of JSON the body has, by its header."""
     length = request.headers.get("Content-Length", "")
     is_json = (request.content_type or "") == "application/json"
     return int(length) if is_json and length.isascii() and length.isdecimal() else 0
@@ -237,7 +237,7 @@ class AsyncAPIView(APIView):
         response: HttpResponseBase
         try:
             await in_database(self.initial, drf_request, *args, **kwargs)
-            if _read_size(request) > SHORT:
+            if read_size(drf_request) > SHORT:
                 await asyncio.to_thread(getattr, drf_request, "data")  # once read, it stays read
             handler = getattr(self, (request.method or "").lower(), self._not_allowed)
             response = await handler(drf_request, *args, **kwargs)

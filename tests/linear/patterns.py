@@ -158,10 +158,12 @@ class Call:
     """Whether the pattern is compiled once: at module level, or in a cached function that `_in_functions` calls."""
 
 
+@cache
 def list_calls() -> list[Call]:
     """Return all calls of `re` in `apps`."""
     root = Path(apps.__path__[0])
-    return [call for path in sorted(root.rglob("*.py")) for call in _read_calls(path, root)]
+    paths = (path for path in sorted(root.rglob("*.py")) if "re." in path.read_text("utf-8"))
+    return [call for path in paths for call in _read_calls(path, root)]
 
 
 def _read_calls(path: Path, root: Path) -> Iterator[Call]:

@@ -1,7 +1,7 @@
 """Spans of what a turn and a job do, for OpenTelemetry, where it is configured; else nothing (docs/observability.md).
 
-`span` costs next to nothing while tracing is off, and nothing of OpenTelemetry is imported then. What a span may say
-is listed in `apps.core.tracing.exporting`: IDs, names, numbers, never a text of anybody (R3).
+`span` costs next to nothing while tracing is off, and OpenTelemetry is not imported for it then. What a span may say is
+listed in `apps.core.tracing.exporting`: IDs, names, numbers, never a text of anybody (R3).
 """
 
 from __future__ import annotations

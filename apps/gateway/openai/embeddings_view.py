@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import structlog
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import ModelUnavailable
+from apps.core.http import read_size
 from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.gateway.openai.base import OpenAIView
 from apps.gateway.openai.embeddings import embed_texts, read_embedding_request, render_embeddings
@@ -22,7 +25,8 @@ class EmbeddingsView(OpenAIView):
 
     async def post(self, request: Request) -> Response:
         """Embed the texts of ``input``."""
-        given = read_embedding_request(request.data, active=await in_database(get_embedder_name))
+        reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
+        given = await read_apart(reading, size=read_size(request))
         try:
             embedder = await in_database(get_embedder)
             vectors = await asyncio.to_thread(embed_texts, given, embedder)

@@ -20,8 +20,10 @@ from apps.chat import services
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.conversations.models import MessageStatus
 from apps.conversations.selectors import get_shown_status
+from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound
+from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
@@ -57,7 +59,8 @@ class ResponsesView(OpenAIView):
         user = await in_database(find_person, request)
         default = await in_database(get_chat_model)
         limit_name = name_token_limit(getattr(default, "server", DEFAULT_BASE_URL))
-        given = read_response_request(request.data, limit_name=limit_name)
+        reading = partial(read_response_request, request.data, limit_name=limit_name)
+        given = await read_apart(reading, size=read_size(request))
         place = await in_database(_find_place, user, given)
         whole = place.is_branch or sends_whole_chat(request.headers)
         chat = given.to_chat(place.messages, whole=whole)

@@ -17,8 +17,10 @@ from rest_framework.response import Response
 from apps.accounts.models import User
 from apps.chat import services
 from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
+from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError
+from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.sse import encode_data, stream_frames
@@ -40,7 +42,8 @@ class ChatCompletionsView(OpenAIView):
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
         whole = sends_whole_chat(request.headers)
-        chat = read_chat_request(request.data, whole=whole)
+        reading = partial(read_chat_request, request.data, whole=whole)
+        chat = await read_apart(reading, size=read_size(request))
         # Before the session: clients ask for search queries and the like before a chat's first message.
         if chat.conversation is None or read_task(headers=request.headers, body=chat.body) is not None:
             return await _answer_plainly(chat)
