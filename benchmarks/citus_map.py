@@ -19,17 +19,20 @@ from typing import Any
 
 from rich.console import Console
 
+from apps.core.same_owner import SameOwner
+
 COLUMN = "user_id"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 BEGIN, END = "<!-- citus_map: begin -->", "<!-- citus_map: end -->"
 
-_FIND_THE_PERSON = frozenset({"accounts_user", "accounts_apitoken"})
+_FIND_THE_PERSON = frozenset({"accounts_user", "accounts_apitoken", "accounts_loginsession"})
 """Tables of ours that are read to find out who asks, so before it is known which server has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a table would be, and which of its keys lack the column. `foreign`: those to tables that are spread."""
+    """Where a table would be, and which of its keys lack the column. `foreign`: those to tables that are spread; none
+    of them should (`apps/core/same_owner.py`)."""
 
     table: str
     kind: str
@@ -70,10 +73,11 @@ def _place(model: Any, kinds: dict[str, str]) -> Place:
     if kind != "spread":
         return Place(meta.db_table, kind, meta.pk.column)
     columns = {field.name: field.column for field in meta.local_fields}
+    tied = {constraint.field for constraint in meta.constraints if isinstance(constraint, SameOwner)}
     foreign = [
         field.column
         for field in meta.local_fields
-        if field.is_relation and kinds.get(field.related_model._meta.db_table) == "spread"
+        if field.is_relation and kinds.get(field.related_model._meta.db_table) == "spread" and field.name not in tied
     ]
     nullable = any(field.column == COLUMN and field.null for field in meta.local_fields)
     return Place(
@@ -95,15 +99,14 @@ def _list_unique(meta: Any, columns: dict[str, str]) -> Iterator[str]:
 def render(places: Iterable[Place]) -> str:
     """Return the map as Markdown."""
     lines = [
-        "| table | place | primary key | unique without `user_id` | foreign keys to tables that are spread |",
-        "|---|---|---|---|---|",
+        "| table | place | primary key | unique without `user_id` |",
+        "|---|---|---|---|",
     ]
     for place in places:
         key = f"`{place.primary_key}`" if place.kind != "spread" else f"`user_id`, `{place.primary_key}`"
         unique = " · ".join(f"`{one}`" for one in place.unique)
-        foreign = " · ".join(f"`{one}`" for one in place.foreign)
         kind = f"{place.kind}; `user_id` may be null" if place.nullable else place.kind
-        lines.append(f"| `{place.table}` | {kind} | {key} | {unique} | {foreign} |")
+        lines.append(f"| `{place.table}` | {kind} | {key} | {unique} |")
     return "\n".join(lines)
 
 
