@@ -479,8 +479,8 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W010",  # cookies without HTTPS: what core.W001 says, with what to do about it
     "oauth2_provider.W008",  # redirects to plain http: only to loopback, where native applications listen (RFC 8252)
 ]
-"""Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the proxy:
-the domain may be others' too, and there is hardly a way back."""
+"""Most are of `check --deploy`, which is silent with HTTPS=true. HSTS for subdomains and preloading are left to the
+proxy: the domain may be others' too, and there is hardly a way back."""
 
 # Logs: IDs, never text (R3)
 
