@@ -31,7 +31,7 @@ urlpatterns = [
     path("login/reset", password_reset.AskPage.as_view(), name="password_reset"),
     path("login/reset/sent", password_reset.SentPage.as_view(), name="password_reset_done"),
     path("login/reset/done", password_reset.DonePage.as_view(), name="password_reset_complete"),
-    path("login/reset/<uidb64>/<token>", password_reset.SetPage.as_view(), name="password_reset_confirm"),
+    path("login/reset/<str:uidb64>/<str:token>", password_reset.SetPage.as_view(), name="password_reset_confirm"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),

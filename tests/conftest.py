@@ -35,8 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(50_000, 20, 100)  # walking dictionaries and tests again and again took a seventh of the time
     data_dir = config.stash[_data_dir] = make_data_folder()
     os.environ["JIYI_DATA_DIR"] = str(data_dir)
+    os.environ["TOKEN_FAILURES_PER_MINUTE"] = "100000"  # all tests come from one address
     # pytest-django has loaded the settings by now, and nobody has used them yet.
     settings.DATA_DIR = data_dir
+    settings.TOKEN_FAILURES_PER_MINUTE = 100_000
     settings.STATIC_ROOT = data_dir / "static"
     settings.CELERY_BEAT_SCHEDULE_FILENAME = str(data_dir / "celerybeat-schedule")
     missing = get_missing_servers()

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import BooleanField, DateTimeField, Model
 from django.test import RequestFactory
@@ -195,6 +196,10 @@ def _list_tables(request: Any, *, brief: bool) -> Iterator[Page]:
             words = SEARCHES[model._meta.label][: 1 if brief else None]
             queries |= {f"search “{word}”": {"q": word} for word in words}
         for narrowing in page.list_filter or ():
+            if isinstance(narrowing, type) and issubclass(narrowing, SimpleListFilter):
+                choices = narrowing(request, {}, model, page).lookup_choices
+                queries[f"by {narrowing.parameter_name}"] = {str(narrowing.parameter_name): choices[0][0]}
+                continue
             name = narrowing if isinstance(narrowing, str) else narrowing[0]
             queries[f"by {name}"] = _choose(model, name)
         if sees_everybody(request) and isinstance(page, OwnedAdmin):

@@ -17,6 +17,13 @@ from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 
 OPEN = {
     "/login": 200,
+    "/login/code": 302,
+    "/login/oidc": 405,
+    "/login/oidc/callback": 404,
+    "/login/reset": 200,
+    "/login/reset/sent": 200,
+    "/login/reset/done": 200,
+    "/login/reset/{uidb64}/{token}": 200,
     "/healthz": 200,
     "/readyz": 200,
     "/livez": 200,
@@ -30,8 +37,8 @@ OPEN = {
     "/oauth/revoke": 405,
     "/oauth/register": 405,
 }
-"""What answers GET without an account: nothing of it is anybody's. What applications
-send to `/oauth` takes a POST, with a secret of their own."""
+"""What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST, with
+a secret of their own; and another service to log in with is not configured here."""
 
 CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""

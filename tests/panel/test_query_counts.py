@@ -31,7 +31,9 @@ NO_LISTS = {
     "review_undo", "erasure_export", "work_replay", "memory_sharedcontext_entries", "memory_workingmemory_variables",
     "memories_bulk", "memories_clear", "models_server", "models_test", "models_try", "models_default", "models_remove",
     "security_password", "security_session", "security_two_factor", "security_codes", "security_two_factor_off",
-    "security_connect", "security_disconnect",
+    "security_connect", "security_disconnect", "accounts_user_two_factor",
+    # One row of what the list shows
+    "accounts_loginattempt_change",
     # Leads to the page of the profile
     "profile_userprofile_change",
     # One's own account, and somebody's password
@@ -40,7 +42,7 @@ NO_LISTS = {
 
 NO_LISTS_OF_TABLES = {
     "add", "history", "delete", "row", "edit", "bulk", "clear", "decide", "restore", "undo", "supersede", "merge",
-    "mute", "remove", "active", "two_factor",
+    "mute", "remove", "active",
 }  # fmt: skip
 """How the names of such addresses end that are about a table's rows."""
 
