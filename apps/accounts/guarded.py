@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.access import Access, is_local
+from apps.core.access import Access, may_read
 from apps.core.errors import Forbidden, NotFound
 
 
@@ -23,12 +23,11 @@ class _MayRead(BasePermission):
     """An account, of staff unless the setting asks for less."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        user: Any = request.user
-        if not user.is_authenticated:
+        if may_read(request._request, view.access, user=request.user):
+            return True
+        if not request.user.is_authenticated:
             raise NotAuthenticated(f"This takes an account. Who may read it is set by {view.setting}.")
-        if not (user.is_staff or view.access is Access.USERS):
-            raise Forbidden(f"This is for staff. Who may read it is set by {view.setting}.")
-        return True
+        raise Forbidden(f"This is for staff. Who may read it is set by {view.setting}.")
 
 
 class GuardedView(APIView):
@@ -76,9 +75,7 @@ class GuardedView(APIView):
         # Before the accounts' credentials are looked at: a scraper's token is none of theirs, and needs no database.
         request: HttpRequest | Request = self.request
         asked = request._request if isinstance(request, Request) else request
-        if self.access is Access.OPEN:
-            return True
-        return (self.access in (Access.LOCAL, Access.USERS) and is_local(asked)) or self._has_token(asked)
+        return may_read(asked, self.access, user=None) or self._has_token(asked)
 
     def _has_token(self, request: HttpRequest) -> bool:
         expected = getattr(settings, self.bearer_setting) if self.bearer_setting else ""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from ipaddress import ip_address
-from typing import Self
+from typing import Any, Self
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.http.request import split_domain_port
@@ -41,6 +42,21 @@ class Access(StrEnum):
 
 _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_X_REAL_IP", "HTTP_X_CLIENT_IP", "HTTP_VIA", "HTTP_CF_")
 """What headers begin with by which proxies tell of themselves, or of whom they ask for."""
+
+
+def may_read(request: HttpRequest, access: Access, *, user: Any) -> bool:
+    """Whether the setting `access` lets this request read, made by this user (None and an anonymous one: nobody)."""
+    if access is Access.CLOSED:
+        return False
+    if access is Access.OPEN or (access in (Access.LOCAL, Access.USERS) and is_local(request)):
+        return True
+    return bool(user and user.is_authenticated and (user.is_staff or access is Access.USERS))
+
+
+def offer_api_docs(request: HttpRequest) -> dict[str, Any]:
+    """A context processor: whether a page may link to the API's description, asked only if the page does."""
+    user = getattr(request, "user", None)
+    return {"may_read_api_docs": lambda: may_read(request, settings.API_DOCS_ACCESS, user=user)}
 
 
 def is_local(request: HttpRequest) -> bool:

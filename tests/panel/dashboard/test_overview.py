@@ -72,7 +72,7 @@ def chart(context: Any, name: str) -> Any:
 
 
 def test_a_newcomer_is_told_what_to_do(client: Client, mei: User) -> None:
-    page = client.get(reverse("admin:index")).content.decode()
+    page = client.get(reverse("admin:index"), headers={"host": "localhost"}).content.decode()
     assert "No memories yet" in page
     for name in ("chat", "docs", "admin:accounts_apitoken_add"):
         assert f'href="{reverse(name)}"' in page
