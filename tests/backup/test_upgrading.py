@@ -100,14 +100,14 @@ def back_up_first(installation: Installation) -> subprocess.CompletedProcess[str
     )
 
 
-def list_texts(installation: Installation) -> list[tuple[object, ...]]:
+def list_texts(installation: Installation) -> set[tuple[object, ...]]:
     """What people said and what is remembered, whatever columns were added."""
-    return installation.ask(
-        "SELECT id, user_id, content FROM conversation "
-        "UNION ALL SELECT id, user_id, value #>> '{}' FROM long_term_memory "
-        "UNION ALL SELECT id, user_id, content FROM atomic_memory ORDER BY 1"
-        if installation.ask("SELECT to_regclass('atomic_memory') IS NOT NULL") == [(True,)]
-        else "SELECT id, user_id, content FROM conversation ORDER BY 1"
+    return set(
+        installation.ask(
+            "SELECT id, user_id, content FROM conversation "
+            "UNION ALL SELECT id, user_id, value #>> '{}' FROM long_term_memory "
+            "UNION ALL SELECT id, user_id, content FROM atomic_memory"
+        )
     )
 
 
@@ -121,12 +121,12 @@ def test_an_earlier_state_is_upgraded_and_nothing_is_lost(old: Installation) -> 
     Archive(backup).verify()
     said = old.do("upgrade", "--backed-up")
     assert "Applying " in said
-    assert [text for text in texts if text not in list_texts(old)] == []
+    assert texts <= list_texts(old)
     assert "No migrations to apply" in old.do("upgrade", "--backed-up")
     old.do("check", "--database", "default")
     # The backup is of the earlier state, and restoring it brings it to this one.
     old.do("restore", str(backup), "--replace", "--yes")
-    assert [text for text in texts if text not in list_texts(old)] == []
+    assert texts <= list_texts(old)
 
 
 def test_one_that_is_killed_is_repeated(old: Installation) -> None:
@@ -141,7 +141,7 @@ def test_one_that_is_killed_is_repeated(old: Installation) -> None:
             assert process.poll() is None, (moment, (old.folder / "output").read_text())
             process.send_signal(signal.SIGKILL)
     old.do("upgrade")
-    assert [text for text in texts if text not in list_texts(old)] == []
+    assert texts <= list_texts(old)
     for backup in old.layout.backups.glob("*.tar"):
         Archive(backup).verify()
 
