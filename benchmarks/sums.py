@@ -119,7 +119,7 @@ def render(columns: list[Sums]) -> str:
         ],
         "open streams; web processes": [f"{one.streams:,}; {one.web_processes:,}" for one in columns],
         "connections of these, without a pooler": [f"{one.connections:,}" for one in columns],
-        "written at the peak": [f"{one.written_per_second / MB:,.0f} MB/s" for one in columns],
+        "rows and indexes written at the peak": [f"{one.written_per_second / MB:,.0f} MB/s" for one in columns],
     }
     lines = ["| | " + " | ".join(f"{one.people // 10**6} million people" for one in columns) + " |"]
     lines.append("|---|" + "---|" * len(columns))

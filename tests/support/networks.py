@@ -212,6 +212,9 @@ class Network:
         for host in self.hosts:
             host.close()
         for name in self.names:
+            # What a connection has still to send keeps a namespace for a while, with its cable: so that goes first.
+            cable = name.replace(f"{self.bridge}-", f"{self.bridge}v")
+            subprocess.run(["ip", "link", "delete", cable], check=False)
             subprocess.run(["ip", "netns", "delete", name], check=False)
         if self.namespaces:
             subprocess.run(["ip", "link", "delete", self.bridge], check=False)
