@@ -37,8 +37,8 @@ OPEN = {
     "/oauth/revoke": 405,
     "/oauth/register": 405,
 }
-"""What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST, with
-a secret of their own; and another service to log in with is not configured here."""
+"""What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST,
+with a secret of their own; and another service to log in with is not configured here."""
 
 CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
