@@ -35,7 +35,7 @@ from apps.core.secret_key import fingerprint
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 25, 8, 30, tzinfo=UTC)
-RECORD = Erased(id=str(uuid4()), kind=PERSON, subject="ab" * 32, at=NOW, key="01" * 8)
+RECORD = Erased(id="626e9d32-56cc-4774-8106-67df3fd3d1a0", kind=PERSON, subject="ab" * 32, at=NOW, key="01" * 8)
 
 
 @pytest.fixture
