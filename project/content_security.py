@@ -28,10 +28,12 @@ PANEL = PAGE | {
     "style-src-attr": [UNSAFE_INLINE],  # lengths of bars, and what Select2 sets: no script comes in by these
 }
 
-CONSENT = PAGE | {"form-action": None}
-"""The form leads back to the application: to any site that registered, and from there to wherever that site leads."""
+LEAVING = PAGE | {"form-action": None}
+"""A form leads to another site, and from there to wherever that site leads: browsers hold the policy against each step."""
 
-POLICIES = {"/admin/": PANEL, "/oauth/authorize": CONSENT}
+
+POLICIES = {"/admin/": PANEL, "/oauth/authorize": LEAVING, "/login": LEAVING}
+"""The consent page leads back to the application that asked; so does the log-in page before it, or to another service."""
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """For JSON, files and streams: were one of them ever shown as a document, it could do nothing."""

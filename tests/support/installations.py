@@ -251,8 +251,8 @@ class Installation:
         if (host, name, port) not in self.webs:
             self.webs.append((host, name, port))
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--host", host.address]
-        command += ["--port", str(port), "--no-access-log", "--timeout-graceful-shutdown", "25"]
-        allowed = {"FORWARDED_ALLOW_IPS": "*", "ALLOWED_HOSTS": f"{host.address},memory.example.org,localhost"}
+        command += ["--port", str(port), "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "25"]
+        allowed = {"TRUSTED_PROXIES": "1", "ALLOWED_HOSTS": f"{host.address},memory.example.org,localhost"}
         host.start(name, command, environment={**self.environment(host), **allowed})
 
     def start_worker(self, host: Host, name: str, *, queues: str, processes: int) -> None:
