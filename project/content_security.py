@@ -1,7 +1,7 @@
 """What a browser may do with our pages: one Content-Security-Policy for all, and what single pages need beyond it.
 
 No page runs an inline script or an inline handler, and none evaluates text. `apps.core.middleware` sends the policy
-of the longest prefix of `POLICIES` that the path begins with. What is no page gets `NOTHING`.
+of the longest prefix in `make_policies` that the path begins with. What is no page gets `NOTHING`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ PANEL = PAGE | {
 CONSENT = PAGE | {"form-action": None}
 """The form leads back to the application: to any site that registered, and from there to wherever that site leads."""
 
-POLICIES = {"/admin/": PANEL, "/oauth/authorize": CONSENT}
+
+def make_policies(*, signs_in_elsewhere: bool) -> dict[str, dict[str, Any]]:
+    """Return the policies that differ, by the beginning of the path.
+
+    Where people sign in at another server (OIDC), the log-in page has a form that leads there, and from there perhaps
+    to a third one: browsers hold every redirect that follows a form to `form-action`.
+    """
+    policies = {"/admin/": PANEL, "/oauth/authorize": CONSENT}
+    return policies | {"/login": PAGE | {"form-action": None}} if signs_in_elsewhere else policies
+
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """For JSON, files and streams: were one of them ever shown as a document, it could do nothing."""

@@ -385,7 +385,9 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": content_security.PAGE}
-CONTENT_SECURITY_POLICY_BY_PATH = content_security.POLICIES
+CONTENT_SECURITY_POLICY_BY_PATH = content_security.make_policies(
+    signs_in_elsewhere=bool(env.str("OIDC_ISSUER", default=""))
+)
 CONTENT_SECURITY_POLICY_OF_NO_PAGE = content_security.NOTHING
 PERMISSIONS_POLICY = content_security.PERMISSIONS
 

@@ -14,6 +14,7 @@ from health_check.checks import Database
 
 from apps.accounts.models import User
 from apps.core.access import Access
+from project.content_security import make_policies
 from tests.contracts.routes import Route, list_routes, name_call
 from tests.contracts.test_access import path_of
 from tests.support.page_policy import list_faults, read_policy
@@ -69,6 +70,13 @@ def test_only_the_page_that_leads_back_to_an_application_has_forms_that_lead_els
     assert "form-action" not in read_policy(client.get("/oauth/authorize"))
     for address in ("/", "/admin/"):
         assert read_policy(client.get(address))["form-action"] == ["'self'"]
+
+
+def test_the_log_in_page_leads_to_another_server_only_where_people_sign_in_there(settings: Any) -> None:
+    settings.CONTENT_SECURITY_POLICY_BY_PATH = make_policies(signs_in_elsewhere=True)
+    response = Client().get("/login")
+    assert "form-action" not in read_policy(response)
+    assert list_faults(response) == []
 
 
 @pytest.mark.django_db
