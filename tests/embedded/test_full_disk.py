@@ -194,4 +194,5 @@ def test_a_disk_that_runs_full_and_is_given_space_again(disk: Path) -> None:
         known = set(person.answered) | set(person.failed)
         assert {one["content"] for one in person.list_messages() if one["role"] == "user"} <= known
         wait_until(lambda: person.count_backlog() == 0, seconds=240)  # failed work would be in it, too
+        person.client.close()
         up.stop()
