@@ -1,7 +1,7 @@
 """What a browser may do with our pages: one Content-Security-Policy for all, and what single pages need beyond it.
 
 No page runs an inline script or an inline handler, and none evaluates text. `apps.core.middleware` sends the policy
-of the longest prefix of `POLICIES` that the path begins with. What is no page gets `NOTHING`.
+of the longest prefix in `POLICIES` that the path begins with. What is no page gets `NOTHING`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ PANEL = PAGE | {
 }
 
 LEAVING = PAGE | {"form-action": None}
-"""A form leads to another site, and from there to wherever that site leads: browsers hold the policy against each step."""
-
+"""A form leads to another site, and from there to wherever that leads: browsers hold the policy against each step."""
 
 POLICIES = {"/admin/": PANEL, "/oauth/authorize": LEAVING, "/login": LEAVING}
-"""The consent page leads back to the application that asked; so does the log-in page before it, or to another service."""
+"""The consent page leads back to the application that asked; so does the log-in page, or elsewhere to sign in."""
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """For JSON, files and streams: were one of them ever shown as a document, it could do nothing."""

@@ -6,6 +6,7 @@ A long test, where a small file system may be mounted (as root). tests/chat/turn
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import threading
 from collections import Counter
@@ -155,8 +156,8 @@ def test_a_disk_that_runs_full_and_is_given_space_again(disk: Path) -> None:
         with kept_full(disk), ThreadPoolExecutor(6) as people:
             asked: list[Future[None]] = []
             for number in range(TURNS):
-                # Long enough for the tables to need further pages at once.
-                content = f"第{number}条 " + "记忆 memory " * 1_000
+                # Nothing that could be compressed, so that the tables soon need further pages.
+                content = f"第{number}条 {secrets.token_hex(700)}"
                 asked.append(people.submit(person.say, content, stream=number % 2 == 0))
                 if number % 8 == 0:
                     asked.append(people.submit(see_pages, up, person.wrong))
@@ -192,5 +193,6 @@ def test_a_disk_that_runs_full_and_is_given_space_again(disk: Path) -> None:
                 assert retried.status_code == 201, retried.text
         known = set(person.answered) | set(person.failed)
         assert {one["content"] for one in person.list_messages() if one["role"] == "user"} <= known
-        wait_until(lambda: person.count_backlog() == 0, seconds=180)  # failed work would be in it, too
+        wait_until(lambda: person.count_backlog() == 0, seconds=240)  # failed work would be in it, too
+        person.client.close()
         up.stop()
