@@ -109,5 +109,5 @@ def test_a_line_that_was_being_written_is_passed_over() -> None:
      format_record(RECORD).replace("+00:00", ""), format_record(RECORD).replace(PERSON, "atomic")],
 )  # fmt: skip
 def test_other_lines_are_refused_by_their_number(line: str) -> None:
-    with pytest.raises(BadRecord, match="^line 2 "):
+    with pytest.raises(BadRecord, match=r"^line 2 "):
         list(parse_records(["\n", line + "\n"]))
