@@ -67,6 +67,7 @@ def test_a_role_that_creates_no_databases_fills_an_empty_one(server: str, tmp_pa
     empty = server.removesuffix("jiyi") + "empty"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE empty")
+    with psycopg.connect(server, user="postgres", autocommit=True) as connection:
         connection.execute("ALTER ROLE jiyi NOCREATEDB")
     target = Installation(external.folder, url=empty)
     target.do("restore", str(backup))

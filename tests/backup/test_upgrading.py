@@ -123,7 +123,6 @@ def test_an_earlier_state_is_upgraded_and_nothing_is_lost(old: Installation) -> 
     assert "Applying " in said
     assert texts <= list_texts(old)
     assert "No migrations to apply" in old.do("upgrade", "--backed-up")
-    old.do("check", "--database", "default")
     # The backup is of the earlier state, and restoring it brings it to this one.
     old.do("restore", str(backup), "--replace", "--yes")
     assert texts <= list_texts(old)
