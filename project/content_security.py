@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from csp.constants import NONCE, NONE, SELF, UNSAFE_INLINE
+from csp.constants import NONE, SELF, UNSAFE_INLINE
 
 PAGE: dict[str, Any] = {
     "default-src": [NONE],
@@ -24,7 +24,6 @@ PAGE: dict[str, Any] = {
 }
 
 PANEL = PAGE | {
-    "style-src": [SELF, NONCE],  # unfold's element with the colours of the theme
     "style-src-attr": [UNSAFE_INLINE],  # lengths of bars, and what Select2 sets: no script comes in by these
 }
 

@@ -227,7 +227,12 @@ def read_size(request: Request) -> int:
 
 
 class AsyncAPIView(APIView):
-    """An `APIView` whose handlers are coroutines."""
+    """An `APIView` whose handlers are coroutines.
+
+    `parses_ahead`: whether a long body is parsed for the handler, in a thread; False where it takes the bytes.
+    """
+
+    parses_ahead = True
 
     async def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         self.args, self.kwargs = args, kwargs
@@ -237,7 +242,7 @@ class AsyncAPIView(APIView):
         response: HttpResponseBase
         try:
             await in_database(self.initial, drf_request, *args, **kwargs)
-            if read_size(drf_request) > SHORT:
+            if self.parses_ahead and read_size(drf_request) > SHORT:
                 await asyncio.to_thread(getattr, drf_request, "data")  # once read, it stays read
             handler = getattr(self, (request.method or "").lower(), self._not_allowed)
             response = await handler(drf_request, *args, **kwargs)

@@ -35,6 +35,12 @@ class JSONOnly(BaseContentNegotiation):
         return renderer, renderer.media_type or "application/json"
 
 
+def refuse_too_many_parts(body: bytes) -> None:
+    """Raise `TooLarge` (413) for JSON with more than `MAX_COMMAS`."""
+    if body.count(b",") > MAX_COMMAS:
+        raise TooLarge(f"The body has over {MAX_COMMAS:,} commas.")
+
+
 class StrictJSONParser(BaseParser):
     """Reads a JSON body; refuses what a database or another client could not read back.
 
@@ -49,8 +55,7 @@ class StrictJSONParser(BaseParser):
         body = stream.read(limit + 1)
         if len(body) > limit:
             raise TooLarge(f"The body has over {limit:,} bytes.")
-        if body.count(b",") > MAX_COMMAS:
-            raise TooLarge(f"The body has over {MAX_COMMAS:,} commas.")
+        refuse_too_many_parts(body)
         try:
             value = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:

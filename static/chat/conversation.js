@@ -203,7 +203,7 @@ export class Conversation extends EventTarget {
     }
   }
 
-  /** What is said after a choice is for the model chosen. Whoever chose has been told of a failure. */
+  /** What is said after a choice is for the model chosen. A failure was reported to whoever chose. */
   async #settleChoice() {
     await this.#choosing?.catch(() => {});
   }

@@ -13,6 +13,17 @@ FIND_SIDEWAYS_SCROLL = """
 """
 
 
+def read_clipboard(page: Page) -> str:
+    """What was copied last. Our own pages may not read it, by their Permissions-Policy, so it is pasted elsewhere."""
+    elsewhere = page.context.new_page()
+    elsewhere.set_content("<textarea></textarea>")
+    field = elsewhere.locator("textarea")
+    field.press("ControlOrMeta+v")
+    text = field.input_value()
+    elsewhere.close()
+    return text
+
+
 class ChatPage:
     """Finds the parts of the page; says things."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Request, expect
 
-from tests.e2e.chat_page import ChatPage, turn_answer
+from tests.e2e.chat_page import ChatPage, read_clipboard, turn_answer
 from tests.e2e.panel.conftest import list_violations
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
@@ -171,7 +171,7 @@ def test_code_is_highlighted_and_copied_with_the_keyboard(show: Callable[[str], 
     chat.page.keyboard.press("Enter")
     expect(first.get_by_role("button", name="已复制")).to_be_focused()
     expect(first.get_by_role("status")).to_have_text("已复制")
-    assert chat.page.evaluate("navigator.clipboard.readText()") == source
+    assert read_clipboard(chat.page) == source
     expect(copy).to_be_visible()
 
 

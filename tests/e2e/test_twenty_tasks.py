@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
-from tests.e2e.chat_page import ChatPage
+from tests.e2e.chat_page import ChatPage, read_clipboard
 from tests.e2e.conftest import PASSWORD
 
 MOST_TABS = 60
@@ -145,7 +145,7 @@ def test_twenty_tasks_with_the_keyboard_alone(
     copy = chat.replies.last.locator('[data-action="copy"]')
     keys.use(copy)
     expect(copy.locator("use")).to_have_attribute("href", re.compile("#check"))
-    assert page.evaluate("navigator.clipboard.readText()")
+    assert read_clipboard(page)
 
     # 9. Begin a new conversation, and be remembered there
     keys.press("Control+Shift+O")

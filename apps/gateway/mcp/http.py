@@ -21,7 +21,9 @@ from rest_framework.request import Request
 
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope, allows
+from apps.core.apart import read_apart
 from apps.core.http import AsyncAPIView, error_body
+from apps.core.parsing import refuse_too_many_parts
 from apps.gateway.mcp.access import Access, read_access
 from apps.gateway.mcp.asgi import run_application
 from apps.gateway.mcp.catalog import OFFERED, READ
@@ -41,6 +43,8 @@ _server = build_server(_find_access)
 
 class McpView(AsyncAPIView):
     """One JSON-RPC message a request. There are no sessions and no streams, so nothing to GET or to DELETE."""
+
+    parses_ahead = False  # the SDK does
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Tokens only: a browser's cookie says nothing here, so no page can use it."""
@@ -66,7 +70,9 @@ class McpView(AsyncAPIView):
     async def post(self, request: Request) -> HttpResponse:
         body: bytes = request._request.body
         access = read_access(get_user(request), request.auth)
-        if not allows(access.scopes, needed := _find_scope(body)):
+        refuse_too_many_parts(body)
+        needed = await read_apart(lambda: _find_scope(body), size=len(body))
+        if not allows(access.scopes, needed):
             raise InsufficientScope(request._request, needed=needed)
         manager = StreamableHTTPSessionManager(
             app=_server,

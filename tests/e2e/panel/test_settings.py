@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
+from tests.e2e.chat_page import read_clipboard
 from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.spec("G1", "M5", "M7")
@@ -51,7 +52,7 @@ def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Ca
     token = page.locator("#token").inner_text()
     page.get_by_role("button", name="复制").first.click()
     expect(page.get_by_role("button", name="已复制")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == token
+    assert read_clipboard(page) == token
     inspect(page, "made")
     page.get_by_role("link", name="全部令牌").click()
     expect(page.get_by_text("笔记本")).to_be_visible()
