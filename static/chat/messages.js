@@ -399,8 +399,10 @@ function copyButton(row, { onProblem }) {
           onProblem(new Error(gettext("The browser does not allow copying."), { cause: error }));
           return;
         }
-        copy.replaceChildren(icon("check"));
-        setTimeout(() => copy.replaceChildren(icon("copy")), 1500);
+        // Where the row was drawn anew meanwhile, another button has the focus now.
+        const shown = copy.isConnected ? copy : (document.activeElement?.closest('[data-action="copy"]') ?? copy);
+        shown.replaceChildren(icon("check"));
+        setTimeout(() => shown.replaceChildren(icon("copy")), 1500);
       },
     },
   });

@@ -21,6 +21,7 @@ def read_clipboard(page: Page) -> str:
     field.press("ControlOrMeta+v")
     text = field.input_value()
     elsewhere.close()
+    page.bring_to_front()
     return text
 
 

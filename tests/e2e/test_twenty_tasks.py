@@ -138,7 +138,8 @@ def test_twenty_tasks_with_the_keyboard_alone(
     # 7. Mark a reply as a favourite
     star = chat.replies.last.locator('[data-action="favourite"]')
     keys.reach(star, key="Shift+Tab")
-    keys.press("Space")
+    with page.expect_response("**/chat/messages/*"):
+        keys.press("Space")
     expect(star).to_have_attribute("aria-pressed", "true")
 
     # 8. Copy a reply
