@@ -38,6 +38,7 @@ def test_the_page_follows_the_colour_scheme_and_asks_no_other_site(
     }
 
 
+@pytest.mark.long
 def test_an_operation_is_tried_out_with_a_token(new_context: Callable[..., BrowserContext], mei: User) -> None:
     page = open_docs(new_context())
     page.locator(".auth-wrapper .authorize").click()

@@ -105,6 +105,7 @@ def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: Cha
     assert Session.objects.count() == 60
 
 
+@pytest.mark.long
 def test_a_cancelled_import_keeps_what_it_brought(chat: ChatPage) -> None:
     choose(chat, CHATGPT_ARCHIVE)
     dialog = chat.page.locator("#import")
@@ -130,6 +131,7 @@ def test_a_file_that_cannot_be_imported_is_told_in_the_pages_language(chat: Chat
     expect(dialog.get_by_role("button", name="选择文件")).to_be_focused()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "size", "dark"),
     [

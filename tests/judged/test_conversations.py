@@ -18,7 +18,6 @@ from apps.memory.models import AtomicMemory
 from tests.judged.annotated import foresee, hold, read_cases, read_stored, remember_background, remember_known
 from tests.support.factories import UserFactory
 from tests.support.scripted_model import ScriptedModel, embed_with
-from tests.support.spreading import take_one_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 
@@ -80,7 +79,8 @@ def show(these: Any, others: Any) -> list[Any]:
 
 
 @pytest.mark.spec("A3", "L3")
-@pytest.mark.parametrize("language", take_one_in(2, LANGUAGES))
+@pytest.mark.long
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_what_the_model_says_is_what_is_stored(language: str, model: ScriptedModel) -> None:
     hold_all(language, model)
 

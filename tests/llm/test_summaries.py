@@ -42,6 +42,7 @@ def say(session: Session, content: str, reply: str) -> None:
     close_round(opened=opened, reply=reply, emotion=None, now=now)
 
 
+@pytest.mark.long
 @pytest.mark.spec("S1", "S3")
 @pytest.mark.parametrize(
     "content", [pytest.param("I breed goats in Wales.", marks=pytest.mark.long), "我住在上海，喜欢写代码。"]

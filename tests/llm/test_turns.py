@@ -58,6 +58,7 @@ def test_turns_in_one_session_are_always_answered(alice: ApiClient):
     assert_sound(alice.user)
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5", "C6")
 @pytest.mark.parametrize("message", [MESSAGES[1], pytest.param(MESSAGES[2], marks=pytest.mark.long)])
 def test_a_streamed_turn_is_the_sum_of_its_deltas(alice: ApiClient, message: str):

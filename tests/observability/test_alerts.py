@@ -38,7 +38,8 @@ def list_expressions() -> Iterator[str]:
 
 @pytest.mark.django_db
 def test_every_metric_that_is_named_is_exported(client: Client) -> None:
-    assert client.get("/metrics", headers={"host": "localhost"}).status_code == 200  # those of requests are made with the first one
+    answer = client.get("/metrics", headers={"host": "localhost"})
+    assert answer.status_code == 200  # those of requests are made with the first one
     exported = {family.name + ending for family in REGISTRY.collect() for ending in _SERIES.get(family.type, ("",))}
     named = {name for expression in list_expressions() for name in _METRIC.findall(expression)}
     assert len(named) > 8

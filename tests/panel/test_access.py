@@ -174,6 +174,7 @@ def test_every_list_has_exactly_the_rows_of_who_looks(mei: Person, lin: Person, 
     assert wrong == {}
 
 
+@pytest.mark.long
 def test_whose_it_is_sees_every_page_and_looking_changes_nothing(mei: Person, staff: Client) -> None:
     before = dump(mei.user)
     failed: dict[str, Any] = {}
@@ -192,6 +193,7 @@ def test_whose_it_is_sees_every_page_and_looking_changes_nothing(mei: Person, st
     assert dump(mei.user) == before
 
 
+@pytest.mark.long
 def test_nobody_sees_or_changes_what_is_somebody_elses(mei: Person, lin: Person) -> None:
     before = dump(mei.user)
     wrong = {}

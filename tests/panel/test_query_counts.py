@@ -1,7 +1,7 @@
 """However many rows there are, a page of the panel takes the same number of queries, and at most twenty (issue 4).
 
 The pages are those of the panel's benchmark, whose lists, filters and orders are found in the site; which addresses are
-no lists stands here, so that a list added later is counted or fails. The long test has many rows, and looks as staff.
+no lists stands here, so that a list added later is counted or fails. The pages are asked for in the long tests only.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def find_slow(counts: Counts) -> Counts:
     return {name: count for name, count in counts.items() if count[0] != 200 or count[1] > MOST_QUERIES}
 
 
+@pytest.mark.long
 def test_no_page_takes_a_query_for_each_row(staff: User) -> None:
     owner = give("owner", FEW)
     counts = count_pages(owner, owner=owner)

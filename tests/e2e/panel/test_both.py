@@ -47,6 +47,7 @@ def test_both_kinds_as_cards_and_as_table(
     inspect(page, "add")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "kind", "everything"), [("zh-CN", "原子记忆", "全部"), ("en-US", "atomic memories", "all")]
 )

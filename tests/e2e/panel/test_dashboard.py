@@ -80,6 +80,7 @@ def test_a_newcomer(open_panel: Callable[..., Page], inspect: Callable[..., None
     inspect(page)
 
 
+@pytest.mark.long
 def test_somebody_with_a_past(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

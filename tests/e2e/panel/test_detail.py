@@ -75,6 +75,7 @@ def test_how_it_looks(
     inspect(page)
 
 
+@pytest.mark.long
 def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     memory = fill(mei)
     page = open_panel(mei, path(memory), language="en-US")

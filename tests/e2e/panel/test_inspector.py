@@ -92,6 +92,7 @@ def test_tool_calls_are_looked_into(
     inspect(page, "tool-calls")
 
 
+@pytest.mark.long
 def test_the_list_of_turns_for_staff(
     open_panel: Callable[..., Page], inspect: Callable[..., None], alice: ApiClient, staff: Any, model: ScriptedModel
 ) -> None:

@@ -122,6 +122,7 @@ def test_of_many_proposals_the_next_comes_where_one_was_decided(
     expect(proposals.filter(has_text="第11座")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_profile_in_the_dark_on_a_phone_and_among_others(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, profile: UserProfile
 ) -> None:

@@ -125,6 +125,7 @@ def test_sessions_are_seen_and_ended(
     assert LoginSession.objects.filter(user=mei).count() == 1
 
 
+@pytest.mark.long
 def test_staff_see_who_is_locked_out(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], mei: User
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_service_looks_after_its_end_users(
     assert LongTermMemory.objects.count() == 5
 
 
+@pytest.mark.long
 def test_staff_see_all_services(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User, staff: User
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Ca
     inspect(page, "list")
 
 
+@pytest.mark.long
 def test_what_superusers_look_after(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

@@ -32,6 +32,7 @@ from apps.memory.services import (
     undo_operation,
 )
 from tests.support.factories import UserFactory
+from tests.support.spreading import take_one_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
 
@@ -140,7 +141,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
-@pytest.mark.parametrize(("path", "model"), [(LONG_TERM, LongTermMemory), (ATOMIC, AtomicMemory)])
+@pytest.mark.parametrize(("path", "model"), take_one_in(2, [(LONG_TERM, LongTermMemory), (ATOMIC, AtomicMemory)]))
 def test_as_of_is_the_list_that_was_there(client: APIClient, user: User, path: str, model: Any, seed: int) -> None:
     life = Life(user, model, seed)
     then: list[tuple[datetime, list[dict[str, Any]], list[dict[str, Any]]]] = []
