@@ -69,6 +69,7 @@ def test_other_machines_and_sockets_are_not_local(address: str) -> None:
     assert_refused(get("/metrics", address=address, **HERE), status=401, code="unauthenticated")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     ("access", "staff", "user", "nobody", "local"),

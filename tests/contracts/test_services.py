@@ -50,6 +50,7 @@ def test_a_service_that_names_nobody_sees_nothing_of_its_end_users(services: Ser
                 assert_silent(answer.text, services.end_users, answer.asked)
 
 
+@pytest.mark.long
 def test_the_ids_of_others_are_not_there(services: Services):
     before = dump_all(services)
     for victim in services.end_users:

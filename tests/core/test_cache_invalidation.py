@@ -161,6 +161,7 @@ print("remembered" if stem.cache_info().currsize else "forgotten", flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "begin", [pytest.param(BEGIN_WORKER, id="worker", marks=pytest.mark.long), pytest.param(BEGIN_WEB, id="web")]

@@ -265,6 +265,7 @@ def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
     expect(chat.draft).to_be_focused()
 
 
+@pytest.mark.long
 @LOOKS
 def test_sessions_are_archived_found_in_the_archive_and_brought_back(
     open_chat: Callable[..., ChatPage], mei: User, language: str, size: tuple[int, int], dark: bool

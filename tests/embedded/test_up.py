@@ -139,12 +139,14 @@ def test_a_bad_default_in_the_environment_is_told_and_nothing_is_started(
     assert not (tmp_path / "postgres").exists()
 
 
+@pytest.mark.long
 def test_it_serves_the_page_and_says_where(running: Up) -> None:
     status, page = running.get("login")
     assert status == 200
     assert "<form" in page
 
 
+@pytest.mark.long
 def test_all_parts_become_healthy(running: Up) -> None:
     wait_until(lambda: running.get("healthz")[0] == 200, seconds=120)
     health = json.loads(running.get("healthz")[1])
@@ -152,6 +154,7 @@ def test_all_parts_become_healthy(running: Up) -> None:
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
 
 
+@pytest.mark.long
 def test_beat_and_workers_say_who_they_are(running: Up) -> None:
     for line in (
         r"^worker       \| .*worker@.* ready\.",
@@ -162,6 +165,7 @@ def test_beat_and_workers_say_who_they_are(running: Up) -> None:
     assert "superuser privileges" not in running.output
 
 
+@pytest.mark.long
 def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
     second = run_command(running.folder, "up", "--port", "0")
     assert second.returncode == 1
@@ -171,6 +175,7 @@ def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
     assert running.get("login")[0] == 200
 
 
+@pytest.mark.long
 def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> None:
     result = run_command(running.folder, "create_token", "lin", "--create")
     assert result.returncode == 0, result.stderr
@@ -180,6 +185,7 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
         assert json.load(response)["count"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "words"),
     [

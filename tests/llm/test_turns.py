@@ -71,6 +71,7 @@ def test_a_streamed_turn_is_the_sum_of_its_deltas(alice: ApiClient, message: str
     assert_sound(alice.user)
 
 
+@pytest.mark.long
 @pytest.mark.spec("E6")
 def test_plain_chat_is_answered_too(alice: ApiClient, settings: Any):
     settings.USE_MEMORY_EMOTION_SYSTEM = False

@@ -155,6 +155,7 @@ def test_what_was_said_is_data_in_the_prompt(session: Session, say: Say, model: 
     assert request.response_format["json_schema"]["name"] == "conversation_summary"
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3")
 def test_the_cost_does_not_grow_with_the_conversation(session: Session, say: Say, model: ScriptedModel):
     for turn in range(200):

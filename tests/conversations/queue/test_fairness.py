@@ -115,6 +115,7 @@ def test_a_turn_of_the_importing_person_comes_first_too_even_in_an_imported_sess
     assert {(row.session_id, row.recorded) for row in extract(later)} == {(session.id, True)}
 
 
+@pytest.mark.long
 def test_the_imports_of_two_people_take_turns_message_by_message(mei: User, ben: User):
     record(mei, sessions=15, turns=100)
     record(ben, sessions=150, turns=10, now=NOW + timedelta(seconds=1))

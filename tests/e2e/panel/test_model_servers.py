@@ -88,6 +88,7 @@ def test_an_administrator_connects_a_model_and_chats(
     inspect(page, "chat")
 
 
+@pytest.mark.long
 def test_a_wrong_address_is_said_beside_the_form_which_keeps_the_rest(
     open_panel: Callable[..., Page], inspect: Callable[..., None], root: User
 ) -> None:

@@ -136,6 +136,7 @@ def test_the_profile_in_the_dark_on_a_phone_and_among_others(
     inspect(page, "version")
 
 
+@pytest.mark.long
 def test_working_memory_is_a_tree_and_forms(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
 ) -> None:
@@ -153,6 +154,7 @@ def test_working_memory_is_a_tree_and_forms(
     inspect(page, "dark")
 
 
+@pytest.mark.long
 def test_shared_contexts_are_read_and_added_to(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, context: SharedContext
 ) -> None:
@@ -170,6 +172,7 @@ def test_shared_contexts_are_read_and_added_to(
     inspect(page, "phone")
 
 
+@pytest.mark.long
 def test_what_was_said_is_found_by_meaning_and_what_was_forgotten_is_explained(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
 ) -> None:

@@ -96,6 +96,7 @@ def test_selected_ones_together_until_nothing_waits(
     expect(page.locator(".review-progress")).to_contain_text("4 left")
 
 
+@pytest.mark.long
 def test_on_a_phone_and_for_staff(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, waiting: dict[str, LongTermMemory]
 ) -> None:

@@ -33,6 +33,7 @@ def shop(http_server: HttpServer) -> User:
     return shop
 
 
+@pytest.mark.long
 def test_a_service_token_is_made_and_explained(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], http_server: HttpServer
 ) -> None:

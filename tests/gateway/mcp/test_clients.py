@@ -111,6 +111,7 @@ async def test_a_token_that_is_revoked_counts_no_more_over_http(http_server: Htt
             await client.call_tool("get_profile", {})
 
 
+@pytest.mark.long
 async def test_a_client_uses_everything_over_stdio_until_its_token_is_revoked(transactional_db: None) -> None:
     async with over_stdio(JIYI_TOKEN=await make_token("mei")) as client:
         await use_everything(client, revision="2026-07-28")

@@ -119,6 +119,7 @@ def scan_exactly_up_to() -> Callable[[int], None]:
     return configure
 
 
+@pytest.mark.long
 @pytest.mark.spec("V4", "V5")
 def test_a_filtered_search_returns_what_an_exact_scan_does(
     model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
