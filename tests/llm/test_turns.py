@@ -13,7 +13,7 @@ from apps.core.text.clean import find_forbidden
 from apps.memory.models import Category, LongTermMemory, Source, Status, WorkingMemory
 from tests.support.http_server import ApiClient
 
-pytestmark = pytest.mark.llm
+pytestmark = [pytest.mark.llm, pytest.mark.timeout(600)]
 
 MESSAGES = (
     "你好，我叫小明，住在上海，喜欢蓝色。",
@@ -41,6 +41,12 @@ def assert_sound(user: User) -> None:
     for working in WorkingMemory.objects.filter(user=user):
         assert find_forbidden([working.current_topic, working.context_variables]) is None
     assert not Message.objects.filter(user=user).exclude(status="complete").exists()
+
+
+@pytest.fixture(autouse=True)
+def _model_beside_other_tests(alice: ApiClient) -> None:
+    """The model computes on the cores on which the other groups of tests do."""
+    alice.timeout = 300
 
 
 @pytest.mark.long
