@@ -55,8 +55,8 @@ def test_an_empty_installation_becomes_the_one_that_was_backed_up(made: Made, fr
     key = get_secret_key(made.installation.folder)
     assert get_secret_key(fresh.folder) == key
     assert key not in get_former_keys(fresh.folder) != []
-    check = "from django.test import Client; assert Client().login(username='mei', password='correct horse battery')"
-    fresh.shell(check)
+    check = "assert User.objects.get(username='mei').check_password('correct horse battery')"
+    fresh.shell(f"from apps.accounts.models import User; {check}")
 
 
 def test_data_is_replaced_only_when_told_so_and_by_its_name(made: Made, target: Installation) -> None:

@@ -231,6 +231,7 @@ class Installation:
             "EMBEDDING_MODEL": "local",
             "OMP_NUM_THREADS": "1",
             "HTTPS": "true",
+            "HTTPS_REDIRECT": "false",  # the proxy of these tests speaks plain http
             "TURN_LEASE_SECONDS": str(TURN_LEASE_SECONDS),
             "WORK_RETRY_SECONDS": "1",
             "WORK_LEASE_SECONDS": "60",
