@@ -103,6 +103,7 @@ def test_what_scripts_do_in_the_frame_works_under_the_policy(open_panel: Callabl
     expect(page.locator("#user_form")).to_have_attribute("action", f"/admin/accounts/user/{staff.pk}/change/")
 
     page.locator("h1").click()
+    page.wait_for_function("window.Alpine && document.body._x_dataStack")  # the frame's scripts have begun
     page.keyboard.press("Control+k")
     palette = page.locator("#search-input-command")
     expect(palette).to_be_visible()
