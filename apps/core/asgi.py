@@ -78,6 +78,6 @@ async def _answer(error: Exception, send: Any) -> None:
     body = error_body(outage.code, outage.message) if outage else error_body("internal_error", INTERNAL_ERROR)
     headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
     if outage:
-        headers.append((b"retry-after", str(outage.retry_after).encode()))
+        headers += [(name.lower().encode(), value.encode()) for name, value in outage.headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 
 class JiyiError(Exception):
-    """Base of all expected errors: ``{"error": {"code", "message", "fields"}}`` on the wire."""
+    """Base of all expected errors: ``{"error": {"code", "message", "fields"}}`` on the wire, and `headers` with it."""
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal_error"
@@ -20,6 +20,7 @@ class JiyiError(Exception):
         super().__init__(message)
         self.message = message
         self.fields: dict[str, Any] = dict(fields or {})
+        self.headers: dict[str, str] = {}
 
 
 class InvalidInput(JiyiError):
@@ -73,6 +74,10 @@ class Unavailable(JiyiError):
 
     status, code = 503, "unavailable"
     retry_after: ClassVar[int] = 5
+
+    def __init__(self, message: str, *, fields: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, fields=fields)
+        self.headers = {"Retry-After": str(self.retry_after)}
 
 
 class StorageFull(Unavailable):

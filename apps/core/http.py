@@ -28,7 +28,7 @@ from rest_framework.views import APIView
 
 from apps.core.apart import SHORT
 from apps.core.db import in_database
-from apps.core.errors import InvalidInput, JiyiError, NotFound, StorageFull, TooLarge, Unavailable
+from apps.core.errors import InvalidInput, JiyiError, NotFound, StorageFull, TooLarge
 from apps.core.outages import describe_outage
 
 logger = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | N
     """Encode any expected exception for DRF; None (an unexpected one) becomes a 500 upstream."""
     if isinstance(exc, JiyiError):
         body = error_body(exc.code, exc.message, exc.fields)
-        return Response(body, status=exc.status, headers=_retry_after(exc))
+        return Response(body, status=exc.status, headers=exc.headers)
     if isinstance(exc, RequestDataTooBig):
         return handle_exception(TooLarge("The request body is too large."), context)
     if outage := describe_outage(exc):
@@ -94,10 +94,6 @@ def handle_exception(exc: Exception, context: Mapping[str, Any]) -> Response | N
     message, fields = _describe(exc.detail)
     body = error_body(CODES.get(exc.status_code, exc.default_code), message, fields)
     return Response(body, status=exc.status_code, headers=headers)
-
-
-def _retry_after(error: JiyiError) -> dict[str, str]:
-    return {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
 
 
 def _describe(detail: Any) -> tuple[str, dict[str, Any]]:
@@ -141,7 +137,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     Django calls it while it handles what was raised, in a view or in middleware, and logs that.
     """
     if outage := describe_outage(sys.exc_info()[1]):
-        headers = _retry_after(outage)
+        headers = outage.headers
         if _is_api(request):
             return JsonResponse(error_body(outage.code, outage.message), status=outage.status, headers=headers)
         # Without the request: nothing that its context holds is to ask the store that has just failed.

@@ -52,6 +52,7 @@ const sessions = new SessionList({
     onDeleted: (id) => {
       if (id === conversation.id) navigate(null, { replace: true });
     },
+    onListed: () => palette.showRecent(),
   },
 });
 const imports = new ImportDialog({

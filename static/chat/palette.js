@@ -56,6 +56,11 @@ export class Palette {
     this.field.focus();
   }
 
+  /** Show the sessions of the list as they are now, if they are what is shown. What was chosen stays so. */
+  showRecent() {
+    if (this.dialog.open && !this.field.value.trim()) this.#showAll({ keep: true });
+  }
+
   #changed() {
     clearTimeout(this.#timer);
     const query = this.field.value.trim();
@@ -72,12 +77,13 @@ export class Palette {
   }
 
   /** Before anything is looked for: the newest sessions, and all commands. */
-  #showAll() {
+  #showAll({ keep = false } = {}) {
     const recent = this.getRecent().slice(0, RECENT).map((session) => sessionOption({ session, title_ranges: [] }));
-    this.#show([
+    const groups = [
       [gettext("Recent conversations"), recent],
       [gettext("Commands"), this.getCommands().map(commandOption)],
-    ]);
+    ];
+    this.#show(groups, { keep });
   }
 
   async #search(query, asked) {

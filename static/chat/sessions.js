@@ -12,7 +12,7 @@ import { titleField } from "./session_title.js";
 const PAGE = 40;
 const ALL = 200;
 
-/** `actions`: {onOpen(id), onChanged(session), onDeleted(id)}. */
+/** `actions`: {onOpen(id), onChanged(session), onDeleted(id), onListed()}, the last when the list shows something else. */
 export class SessionList {
   sessions = []; // of this view, newest activity first
   #archived = false;
@@ -209,6 +209,7 @@ export class SessionList {
     const shown = JSON.stringify([state, this.#reached, groups]);
     if (shown === this.#shown) return;
     this.#shown = shown;
+    this.actions.onListed();
     const focused = document.activeElement;
     const session = focused?.closest?.("[data-session]")?.dataset.session;
     const nodes = groups.map(({ label, sessions }) =>

@@ -6,10 +6,11 @@ import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
+from apps.accounts.services.placement import keep_here
 from apps.accounts.services.tokens import create_token as create_token
 from apps.accounts.types import MemorySettings, read_setting_problems
 from apps.core.errors import InvalidInput
@@ -32,12 +33,12 @@ def ensure_first_account() -> tuple[str, str | None]:
 
 
 def keep_account(user: User) -> None:
-    """Keep the person's data from being erased until the transaction ends (R3).
+    """Keep the person's data from being erased, or moved to another server, until the transaction ends (R3).
 
-    Erasure locks the account before all else, so whoever locks something of a person to write it calls this first.
+    Both lock the account before all else, so whoever locks something of a person to write it calls this first. `Moved`
+    if the data has gone to another server.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
+    keep_here(user)
 
 
 def create_scratch_user(*, username: str) -> User:
@@ -59,6 +60,8 @@ def update_settings(*, user: User | None, changes: Mapping[str, Any]) -> MemoryS
     if problems := read_setting_problems(changes):
         raise InvalidInput("Some settings are not acceptable; nothing was changed.", fields=problems)
 
+    if user is not None:
+        keep_account(user)
     restored = [key for key, value in changes.items() if value is None]
     Setting.objects.filter(user=user, key__in=restored).delete()
     for key, value in changes.items():
