@@ -42,6 +42,9 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
                 condition=models.Q(service__isnull=False),
             )
         ]
+        indexes = [
+            models.Index(fields=["id"], name="user_moving", condition=models.Q(moving_until__isnull=False)),
+        ]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What a session must hold to count: Django's, which depends on the password, and on the epoch once it grew."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import structlog
@@ -29,6 +29,7 @@ from apps.accounts.models import ApiToken, User
 from apps.core.errors import Conflict, Unavailable
 from apps.shards.rows import carry, count, delete, list_actors, read_tables
 from apps.shards.servers import DIRECTORY, Server, check_name, connect
+from apps.shards.two_phase import Prepared, end, end_left, hold_person, is_decided, prepare
 
 logger = structlog.get_logger(__name__)
 
@@ -37,10 +38,7 @@ PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
 LOCK_TIMEOUT = "10s"
 HELD_FOR = timedelta(minutes=2)
-"""Until when requests wait at most, if whoever moves the person dies."""
-
-PREFIX = "jiyi_move:"
-"""Of the names of prepared transactions."""
+"""Until when requests wait at most, if whoever moves the person dies and nobody notices."""
 
 _COPIED_COLUMNS = (
     *("id", "username", "email", "first_name", "last_name", "is_active", "is_staff", "is_superuser"),
@@ -54,11 +52,6 @@ class Moved:
 
     rows: dict[str, int] = field(default_factory=dict)
     held_seconds: float = 0.0
-
-
-def lock_name(move: UUID) -> str:
-    """The name of the lock that a move holds at the directory as long as it lives."""
-    return f"move:{move}"
 
 
 def move_person(
@@ -81,7 +74,12 @@ def move_person(
     if User.objects.filter(service=user.pk).exists() or ApiToken.objects.filter(user=user, is_service=True).exists():
         raise Conflict(f"{user.get_username()} is a service: its end users are moved, not the service itself.")
     try:
-        with connect(DIRECTORY, source, target) as (directory, here, there):
+        with (
+            connect(DIRECTORY, source, target) as (directory, here, there),
+            hold_person(directory, user.pk) as held,
+        ):
+            if not held:
+                raise Conflict(f"{user.get_username()} is being moved by somebody else.")
             return _Move(user, directory, here, there).run(settle_seconds, patience_seconds)
     except psycopg.OperationalError as error:
         logger.error("person.not_moved", user_id=user.pk, cause=type(error).__name__)
@@ -95,6 +93,8 @@ class _Move:
         self.others = [server for server in (source, target) if not server.is_directory]
 
     def run(self, settle_seconds: float, patience_seconds: float) -> Moved:
+        for server in self.others:
+            end_left(server, self.directory, user_id=self.user.pk)
         self._check()
         deadline = time.monotonic() + patience_seconds
         while True:
@@ -162,19 +162,15 @@ class _Move:
     @contextmanager
     def _hold(self) -> Iterator[None]:
         """Have new requests of the person wait at the directory."""
-        statement = (
-            "UPDATE accounts_user SET moving_until = %s"
-            " WHERE id = %s AND shard = %s AND (moving_until IS NULL OR moving_until < clock_timestamp())"
-        )
+        statement = "UPDATE accounts_user SET moving_until = %s WHERE id = %s AND shard = %s"
         until = timezone.now() + HELD_FOR
         held = self.directory.execute(statement, [until, self.user.pk, self.source.name])
         if not held.rowcount:
-            raise Conflict(f"{self.user.get_username()} is being moved by somebody else.")
+            raise Conflict(f"{self.user.get_username()} has been moved by somebody else meanwhile.")
         try:
             yield
         finally:
-            # If this fails, they wait until then.
-            with suppress(psycopg.OperationalError):
+            with suppress(psycopg.Error):  # then `apps.shards.recovering` does it
                 self.directory.execute("UPDATE accounts_user SET moving_until = NULL WHERE id = %s", [self.user.pk])
 
     # The move
@@ -182,8 +178,7 @@ class _Move:
     def _carry(self) -> dict[str, int]:
         """Carry the person's rows over, in one transaction of all servers; returns how many of each table."""
         servers = list({server.name: server for server in (self.directory, self.source, self.target)}.values())
-        self.id = uuid4()
-        self.directory.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [lock_name(self.id)])
+        self.prepared = Prepared(uuid4(), self.user.pk)
         try:
             for server in servers:
                 server.execute("BEGIN")
@@ -197,7 +192,7 @@ class _Move:
             self._release_work()
             self._leave_source()
             for server in self.others:
-                server.execute(sql.SQL("PREPARE TRANSACTION {}").format(self._name_at(server)))
+                prepare(self.prepared, server)
             self._decide()
         except BaseException:
             if not self._is_decided():
@@ -250,7 +245,7 @@ class _Move:
         """Commit at the directory: from here on the move has happened."""
         self.directory.execute(
             "INSERT INTO person_move (id, user_id, source, target, at) VALUES (%s, %s, %s, %s, clock_timestamp())",
-            [self.id, self.user.pk, self.source.name, self.target.name],
+            [self.prepared.move, self.user.pk, self.source.name, self.target.name],
         )
         self.directory.execute("UPDATE accounts_user SET shard = %s WHERE id = %s", [self.target.name, self.user.pk])
         self.directory.execute("COMMIT")
@@ -258,11 +253,11 @@ class _Move:
     def _is_decided(self) -> bool:
         """Whether the directory's commit got through. Raises if it cannot be asked: then this decides nothing more."""
         self.directory.execute("ROLLBACK")
-        return bool(self.directory.fetch_one("SELECT EXISTS (SELECT FROM person_move WHERE id = %s)", [self.id]))
+        return is_decided(self.prepared.move, self.directory)
 
     def _finish(self) -> None:
         for server in self.others:
-            server.execute(sql.SQL("COMMIT PREPARED {}").format(self._name_at(server)))
+            end(self.prepared, server, commit=True)
 
     def _undo(self, servers: list[Server]) -> None:
         for server in servers:
@@ -270,7 +265,4 @@ class _Move:
                 server.execute("ROLLBACK")
         for server in self.others:
             with suppress(psycopg.Error):
-                server.execute(sql.SQL("ROLLBACK PREPARED {}").format(self._name_at(server)))
-
-    def _name_at(self, server: Server) -> sql.Literal:
-        return sql.Literal(f"{PREFIX}{self.id}:{server.name}")
+                end(self.prepared, server, commit=False)

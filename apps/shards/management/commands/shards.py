@@ -26,7 +26,8 @@ class Command(BaseCommand):
             problems.append(f"Moves could not be ended: {error}")
             ended = []
         for each in ended:
-            self.stdout.write(f"{each.server}: a move was {'completed' if each.committed else 'taken back'}")
+            what = "completed" if each.committed else "taken back"
+            self.stdout.write(f"{each.server}: the move of user {each.user_id} was {what}")
         table = Table("server", "answers", "people", "strays", "moves under way")
         for state in describe_servers():
             name = state.name or "directory"
