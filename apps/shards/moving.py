@@ -13,6 +13,7 @@ again. A reply that is being written is waited for, too.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,12 @@ logger = structlog.get_logger(__name__)
 SETTLE_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
 POLL_SECONDS = 0.1
+LULL_SECONDS = 2.0
+"""How long to wait for a moment in which nobody writes, before requests have to wait for it."""
+
+DRAIN_SECONDS = 5.0
+"""How long requests wait for replies that were begun before them."""
+
 LOCK_TIMEOUT = "10s"
 HELD_FOR = timedelta(minutes=2)
 """Until when requests wait at most, if whoever moves the person dies and nobody notices."""
@@ -50,7 +57,7 @@ _COPIED_COLUMNS = (
 class Moved:
     """What was moved: the number of rows by table, and the seconds for which the person's requests waited."""
 
-    rows: dict[str, int] = field(default_factory=dict)
+    rows: Counter[str] = field(default_factory=Counter)
     held_seconds: float = 0.0
 
 
@@ -97,21 +104,18 @@ class _Move:
             end_left(server, self.directory, user_id=self.user.pk)
         self._check()
         deadline = time.monotonic() + patience_seconds
+        lull = min(deadline, time.monotonic() + LULL_SECONDS)
         while True:
-            self._wait_for_replies(deadline)
+            self._is_quiet(lull)
             begun = time.monotonic()
             with self._hold():
                 time.sleep(settle_seconds)
-                if self._is_answering():  # somebody got in before
-                    continue
-                rows = self._carry()
-                for _attempt in range(3):  # what was written here by whoever knew the person before they were locked
-                    if not count(self.source, self.user.pk):
-                        break
-                    rows = {name: rows.get(name, 0) + number for name, number in self._carry().items()}
-            held = time.monotonic() - begun
-            logger.info("person.moved", user_id=self.user.pk, source=self.source.title, target=self.target.title)
-            return Moved(rows=rows, held_seconds=held)
+                if self._is_quiet(min(begun + DRAIN_SECONDS, max(deadline, begun))):
+                    rows = self._carry_all()
+                    return Moved(rows=rows, held_seconds=time.monotonic() - begun)
+            if time.monotonic() >= deadline:
+                raise Unavailable(f"{self.user.get_username()} was not moved: a reply is still being written.")
+            lull = deadline  # a long reply is waited for without holding anybody
 
     # Before
 
@@ -146,11 +150,13 @@ class _Move:
             raise Conflict(f"The servers embed with different models: {names}. Run reembed on one of them.")
         return {key: there[name][0] for name, (key, _state) in here.items() if name in there}
 
-    def _wait_for_replies(self, deadline: float) -> None:
+    def _is_quiet(self, deadline: float) -> bool:
+        """Wait until no reply to the person is being written; False if one still is at the deadline."""
         while self._is_answering():
             if time.monotonic() >= deadline:
-                raise Unavailable(f"{self.user.get_username()} was not moved: a reply is still being written.")
+                return False
             time.sleep(POLL_SECONDS)
+        return True
 
     def _is_answering(self) -> bool:
         statement = (
@@ -175,7 +181,16 @@ class _Move:
 
     # The move
 
-    def _carry(self) -> dict[str, int]:
+    def _carry_all(self) -> Counter[str]:
+        rows = self._carry()
+        for _attempt in range(3):  # what was written here by whoever knew the person before they were locked
+            if not count(self.source, self.user.pk):
+                break
+            rows += self._carry()
+        logger.info("person.moved", user_id=self.user.pk, source=self.source.title, target=self.target.title)
+        return rows
+
+    def _carry(self) -> Counter[str]:
         """Carry the person's rows over, in one transaction of all servers; returns how many of each table."""
         servers = list({server.name: server for server in (self.directory, self.source, self.target)}.values())
         self.prepared = Prepared(uuid4(), self.user.pk)
@@ -199,7 +214,7 @@ class _Move:
                 self._undo(servers)
                 raise
         self._finish()
-        return {name: number for name, number in rows.items() if number}
+        return +Counter(rows)
 
     def _lock(self) -> None:
         """Lock the account, as an erasure does: whoever writes for the person is waited for, or waits."""

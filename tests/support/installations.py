@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -267,23 +266,40 @@ class Installation:
         command = [sys.executable, "-m", "celery", "--quiet", "--app", "project", "beat", "--pidfile", ""]
         host.start("beat", command, environment=self.environment(host))
 
-    def start_proxy(self, host: Host, nginx: str) -> str:
-        """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address."""
+    @property
+    def web_addresses(self) -> list[tuple[str, int]]:
+        return [(web.address, number) for web, _name, number in self.webs]
+
+    def start_proxy(self, host: Host, nginx: str, *, shards: Mapping[str, Installation] | None = None) -> str:
+        """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address.
+
+        With `shards`, these are the directory's, which has the proxy pass requests on to them.
+        """
         port = self._choose_port(host, "nginx", 8080)
-        main = render_nginx(
-            host.folder, [(web.address, number) for web, _name, number in self.webs], host.address, port
-        )
+        webs = {name: shard.web_addresses for name, shard in (shards or {}).items()}
+        main = render_nginx(host.folder, self.web_addresses, host.address, port, shards=webs)
         command: Sequence[str | Path] = [nginx, "-c", main, "-p", host.folder, "-e", "stderr", "-g", "daemon off;"]
         host.start("nginx", command, environment={})
         return f"http://{host.address}:{port}"
 
 
-def render_nginx(folder: Path, webs: Sequence[tuple[str, int]], address: str, port: int) -> Path:
+def render_nginx(
+    folder: Path,
+    webs: Sequence[tuple[str, int]],
+    address: str,
+    port: int,
+    *,
+    shards: Mapping[str, Sequence[tuple[str, int]]] | None = None,
+) -> Path:
     """Write ``deploy/nginx``'s files for other places and addresses, and one that nginx is started with."""
     source = DEPLOY / "nginx"
-    shutil.copy(source / "locations.conf", folder)
-    servers = "".join(f"    server {web}:{number} max_fails=1 fail_timeout=2s;\n" for web, number in webs)
-    upstream = re.sub(r"(    server .*;\n)+", lambda _match: servers, (source / "upstream.conf").read_text())
+    locations = (source / "locations.conf").read_text()
+    upstream = _name_servers((source / "upstream.conf").read_text(), webs)
+    for name, servers in (shards or {}).items():
+        locations += (source / "shards.conf").read_text().replace("shard_b", f"shard_{name}")
+        of_shard = (source / "upstream.shards.conf").read_text().replace("shard_b", f"shard_{name}")
+        upstream += _name_servers(of_shard, servers)
+    (folder / "locations.conf").write_text(locations)
     (folder / "upstream.conf").write_text(upstream)
     site = (
         (source / "jiyi.conf")
@@ -302,3 +318,8 @@ def render_nginx(folder: Path, webs: Sequence[tuple[str, int]], address: str, po
         f"http {{\n{temporary}    include {folder}/jiyi.conf;\n}}\n"
     )
     return main
+
+
+def _name_servers(upstream: str, webs: Sequence[tuple[str, int]]) -> str:
+    servers = "".join(f"    server {web}:{number} max_fails=1 fail_timeout=2s;\n" for web, number in webs)
+    return re.sub(r"(    server .*;\n)+", lambda _match: servers, upstream)

@@ -37,6 +37,9 @@ class Person:
     name: str
     streams: bool = False
     patience: float = 90.0
+    pause: float = 0.0
+    """Seconds between an answer and the next message."""
+
     answered: list[Answered] = field(default_factory=list)
     problems: Counter[str] = field(default_factory=Counter)
     error: BaseException | None = None
@@ -51,6 +54,7 @@ class Person:
                     if stopping.is_set() or (messages is not None and number >= messages):
                         return
                     self.answered.append(self._say(client, f"{self.name}: message {number}"))
+                    stopping.wait(self.pause)
         except BaseException as error:
             self.error = error
 
