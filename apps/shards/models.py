@@ -12,7 +12,7 @@ from django.utils import timezone
 class PersonMove(models.Model):
     """A move that has happened: written in the transaction that made the target the person's server.
 
-    So it decides what becomes of the transactions that the other two servers have prepared (`apps.shards.recovering`).
+    So it decides how the transactions end that the other two servers have prepared (`apps.shards.two_phase`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

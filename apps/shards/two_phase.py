@@ -1,4 +1,4 @@
-"""What becomes of transactions that servers have prepared for a move: the directory's own transaction of it decides.
+"""How transactions end that servers have prepared for a move: the directory's own transaction of it decides.
 
 Whoever moves a person holds a lock at the directory, as long as they live. Whoever gets that lock later may end what
 they left: by then their transaction at the directory has ended, and `person_move` tells how.
