@@ -40,7 +40,7 @@ HAVING count(*) >= %(many)s AND NOT bool_and(in_index) OR count(*) < %(many)s / 
 _MOVE = """
 UPDATE {table} SET in_index = %(into)s
 WHERE id IN (
-    SELECT id FROM {table} WHERE user_id = %(user)s AND model_id = %(model)s AND in_index <> %(into)s
+    SELECT id FROM {table} WHERE user_id = %(user)s AND model_id = %(model)s AND in_index = NOT %(into)s
     LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 )
 """
