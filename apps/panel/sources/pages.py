@@ -21,7 +21,7 @@ from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemor
 from apps.memory.services import MOST_TOGETHER, set_aside, undo_together
 from apps.panel.answers import tell
 from apps.panel.changes.entries import MODELS, read_entry
-from apps.panel.labels import label_status
+from apps.panel.labels import label_action, label_status
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.sources.source import Source, find_source
@@ -159,7 +159,7 @@ def _show_change(change: Change, status: str) -> Item:
         name=entry.name or str(change.get_kind_display()),
         text=Truncator(_show_text(change.after or {})).chars(_TEXT),
         link=entry.link,
-        status=label_status(status) if status else _("undone") if change.undone_by else change.get_action_display(),
+        status=label_status(status) if status else _("undone") if change.undone_by else label_action(change.action),
         tone=status or ("violet" if change.undone_by else entry.tone),
         time=change.created_at,
     )
