@@ -125,5 +125,5 @@ def test_a_deletion_leaves_nothing_of_it_in_the_record(case: SharedContext) -> N
     kept = Change.objects.filter(kind="entry", before__isnull=False)
     assert [change.before["text"] for change in kept] == ["a"]  # type: ignore[index]
     forget_context(user=case.user, context_id=case.id, now=LATER)
-    assert not kept.exists()
+    assert not kept.all().exists()
     assert Change.objects.filter(kind="entry", action="delete").count() == 0

@@ -211,7 +211,7 @@ def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User,
             now=NOW - timedelta(days=0 if cause else 1),
         )
     asked = NAMES["session"](message)
-    assert browser.get(reverse("admin:sources"), asked).context["together"] == 6
+    assert browser.get(reverse("admin:sources"), asked).context["together"] == 7
     done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
     assert (show(mei), read_case(mei, case)) == (CLEAN, ["Rent is 900.", "No."])
     (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
@@ -329,13 +329,13 @@ def test_an_object_that_changed_twice_goes_back_to_before_both(mei: User) -> Non
 
 def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
     create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
+    case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
+    append_entry(user=mei, context_id=case.id, text="Mine.", now=NOW)
     headers = {"Authorization": f"Bearer {create_token(user=mei, name='Notes')}"}
     program = Client(headers=headers)
     stored = {"category": "fact", "key": "home", "value": "Evilville"}
     assert program.post("/memory/long-term", stored, content_type="application/json").status_code == 201
     started = program.post("/chat/sessions", {}, content_type="application/json").json()
-    case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
-    append_entry(user=mei, context_id=case.id, text="Mine.", now=NOW)
     added = program.post(f"/memory/contexts/{case.id}/entries", {"text": "Wire it."}, content_type="application/json")
     assert added.status_code == 201
     said = Message.objects.create(
