@@ -80,6 +80,7 @@ class SourcePage(PanelPage):
         if number := len(added) if len(added) < SHOWN else entries.count():
             figures.append(Figure(_("additions to shared contexts"), number))
         undoable = self._list_undoable(source).aggregate(count=Count("operation", distinct=True))["count"]
+        undoable += self._list_standing(source).count()
         return self.render(
             request,
             source=source,
@@ -108,7 +109,9 @@ class SourcePage(PanelPage):
         elif request.POST.get("action") == "undo":
             newest = self._list_undoable(source).values("operation").annotate(newest=Max("id")).order_by("-newest")
             operations = [row["operation"] for row in newest[:MOST_TOGETHER]]
-            undone = undo_together(user=self.owner, operations=operations, now=now)
+            entries = self._list_standing(source).order_by("-created_at", "-id")[: MOST_TOGETHER - len(operations)]
+            made = {str(Change.Kind.ENTRY): list(entries.values_list("id", flat=True))}
+            undone = undo_together(user=self.owner, operations=operations, made=made, now=now)
             operation, count, kept = undone.operation, undone.undone, undone.kept
             text = ngettext("%(count)s change undone.", "%(count)s changes undone.", count)
         else:
@@ -129,6 +132,10 @@ class SourcePage(PanelPage):
     def _list_undoable(self, source: Source) -> Any:
         changes = source.list_changes(self.owner).filter(undone_by=None, after__isnull=False)
         return changes.exclude(kind=Change.Kind.CONTEXT).order_by()
+
+    def _list_standing(self, source: Source) -> Any:
+        """The additions to shared contexts that can be withdrawn: their making has no record."""
+        return source.list_entries(self.owner).filter(withdrawn=False)
 
     def _name(self, changes: Any, kind: str) -> Any:
         return changes.filter(kind=kind).order_by().values("object_id")
@@ -184,7 +191,7 @@ def _show_entry(entry: ContextEntry) -> Item:
         name=entry.context.title,
         text=Truncator(f"{entry.author}: {entry.text}" if entry.author else entry.text).chars(_TEXT),
         link=reverse("admin:memory_sharedcontext_change", args=[entry.context_id]),
-        status="",
-        tone="grey",
+        status=_("undone") if entry.withdrawn else "",
+        tone="violet" if entry.withdrawn else "grey",
         time=entry.created_at,
     )
