@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.support.http_server",
     "tests.support.spec_report",
     "tests.support.static_files",
+    "tests.support.time_limits",
 ]
 
 # How long an example takes says how busy the machine is.
