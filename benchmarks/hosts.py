@@ -38,7 +38,6 @@ from benchmarks.plots import Chart, Line, save_plot
 from benchmarks.running import describe_machine, run_scripted_model
 from tests.support.installations import (
     MODEL_ANSWER,
-    REPLICATION_PASSWORD,
     Installation,
     Postgres,
     is_listening,
@@ -127,7 +126,7 @@ def run_site(*, hosts: int, namespaces: bool, durable: bool = True, console: Con
             first = installation.make_database("db1", durable=durable)
             second = installation.make_database("db2", durable=durable)
             first.make(other="0.0.0.0/0")
-            follow(second, first)
+            second.follow(first)
             installation.use_databases(first, second)
             queue, proxy = network.make_host("queue"), network.make_host("proxy")
             machines = [network.make_host(f"host{number}") for number in range(1, hosts + 1)]
@@ -142,29 +141,6 @@ def run_site(*, hosts: int, namespaces: bool, durable: bool = True, console: Con
             site.url = installation.start_proxy(proxy, nginx)
             site.wait_until_healthy()
             yield site
-
-
-def follow(standby: Postgres, primary: Postgres) -> None:
-    """Make a new standby of a primary, whose commits wait for it from now on."""
-    port, name = str(primary.port), standby.host.name
-    arguments = (primary.host.address, port, name, standby.data)
-    standby.script("make_standby.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
-    standby.start()
-    wait_for(standby, primary)
-
-
-def rejoin(former: Postgres, primary: Postgres) -> None:
-    """Make a former primary that was lost follow the new one, whose commits wait for it from now on."""
-    former.host.come_back()
-    arguments = (former.data, primary.host.address, str(primary.port), former.host.name)
-    former.script("rejoin.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
-    former.start()
-    wait_for(former, primary)
-
-
-def wait_for(standby: Postgres, primary: Postgres) -> None:
-    primary.script("wait_for_standbys.sh", standby.host.name)
-    wait_until(lambda: primary.count_standbys() == 1, seconds=60)
 
 
 # How much
@@ -248,7 +224,7 @@ def try_failures(*, people: int, namespaces: bool, console: Console) -> dict[str
             step("host2 is back", lambda: restart(site, site.hosts[1]))
             step("the queue is killed and started", lambda: restart_queue(site))
             step("the primary is lost, the standby promoted", lambda: fail_over(first, second))
-            step("the former primary follows", lambda: rejoin(first, second))
+            step("the former primary follows", lambda: first.rejoin(second))
             step("host3 is lost", site.hosts[2].lose)
             step("the new primary is lost, the former one promoted", lambda: fail_over(second, first))
         site.wait_until_worked_off()

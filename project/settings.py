@@ -92,6 +92,7 @@ MIDDLEWARE = [
     "apps.accounts.middleware.ShardMiddleware",
     "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
+    "apps.panel.middleware.PanelReplicaMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
@@ -166,6 +167,13 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
 }
 if SHARD:
     DATABASES["directory"] = _configure_database(DIRECTORY_DATABASE_URL or DATABASE_URL)
+REPLICA_DATABASE_URL = env.str("REPLICA_DATABASE_URL", default="")
+"""A standby that answers pages of the panel and exports, if it has everything that is committed (apps.core.replica)."""
+
+if REPLICA_DATABASE_URL:
+    DATABASES["replica"] = _configure_database(REPLICA_DATABASE_URL)
+    DATABASES["replica"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 2}
+    DATABASE_ROUTERS = ["apps.core.replica.ReplicaRouter"]
 for _name, _shard in SHARDS.items():
     DATABASES[f"shard_{_name}"] = _configure_database(_shard["database"])
 

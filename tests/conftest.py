@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import certifi
+import hypothesis
 import pytest
 from django.conf import settings
 from django.db import connections
@@ -25,7 +26,12 @@ pytest_plugins = [
     "tests.support.http_server",
     "tests.support.spec_report",
     "tests.support.static_files",
+    "tests.support.time_limits",
 ]
+
+# How long an example takes says how busy the machine is.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 _data_dir = pytest.StashKey[Path]()
 

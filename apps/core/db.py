@@ -22,10 +22,10 @@ def release_connections() -> None:
 
 
 def disconnect() -> None:
-    """Close the database and the pool behind it: this process is about to leave it to others, or to fork."""
-    database = cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
-    database.close()
-    database.close_pool()
+    """Close the databases and the pools behind them: this process is about to leave them to others, or to fork."""
+    for connection in connections.all():
+        connection.close()
+        cast(DatabaseWrapper, connection).close_pool()
 
 
 def fetch_rows(statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:

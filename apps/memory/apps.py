@@ -19,4 +19,5 @@ class MemoryConfig(AppConfig):
         register_kind(Change.Kind.LONG_TERM, long_term.KIND)
         register_kind(Change.Kind.ATOMIC, atomic.KIND)
         register_kind(Change.Kind.CONTEXT, shared_context.KIND)
+        register_kind(Change.Kind.ENTRY, shared_context.ENTRIES)
         register_copy_holder("context", copies.HOLDER)

@@ -27,7 +27,12 @@ from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
 from apps.memory.setting_aside import list_set_aside
-from apps.memory.shared_context.selectors import get_context, list_contexts, list_session_contexts
+from apps.memory.shared_context.selectors import (
+    get_context,
+    list_contexts,
+    list_entries_at,
+    list_session_contexts,
+)
 from apps.memory.shared_context.types import ContextSnapshot
 from apps.memory.timeline.lines import Line, Step
 from apps.memory.timeline.reading import (
@@ -88,6 +93,7 @@ __all__ = [
     "list_changes",
     "list_contexts",
     "list_copies",
+    "list_entries_at",
     "list_known_memories",
     "list_memories",
     "list_paraphrases",

@@ -116,7 +116,7 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         ids = [row.id for row in rows]
         own = SharedContext.objects.filter(id__in=ids).values_list("id", _byte_length("content"))
         content = dict(own)
-        added = ContextEntry.objects.filter(context__in=ids).order_by().values("context")
+        added = ContextEntry.objects.filter(context__in=ids, withdrawn=False).order_by().values("context")
         entries = {
             row["context"]: (row["count"], row["size"])
             for row in added.annotate(count=Count("id"), size=Sum(_byte_length("text")))
@@ -132,7 +132,7 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         ]
 
     def describe(self, request: HttpRequest, row: SharedContext) -> dict[str, Any]:
-        entries = ContextEntry.objects.filter(context=row)
+        entries = ContextEntry.objects.filter(context=row, withdrawn=False)
         told = entries.aggregate(count=Count("id"), size=Sum(_byte_length("text")))
         newest = list(entries.order_by("-position")[:ENTRIES])
         return {

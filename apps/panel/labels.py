@@ -58,6 +58,27 @@ _STATUSES = {
 }
 
 
+_ACTIONS = {
+    "create": pgettext_lazy("was", "added"),
+    "edit": pgettext_lazy("was", "changed"),
+    "refresh": pgettext_lazy("was", "said again"),
+    "accept": pgettext_lazy("was", "accepted"),
+    "reject": pgettext_lazy("was", "rejected"),
+    "supersede": pgettext_lazy("was", "replaced"),
+    "merge": pgettext_lazy("was", "merged"),
+    "import": pgettext_lazy("was", "imported"),
+    "evict": pgettext_lazy("was", "evicted"),
+    "mute": pgettext_lazy("was", "muted or unmuted"),
+    "undo": pgettext_lazy("was", "put back"),
+    "delete": pgettext_lazy("was", "deleted"),
+}
+
+
+def label_action(name: str) -> str:
+    """What a change has done to its object, as one word about that."""
+    return str(_ACTIONS.get(name, name))
+
+
 def label_status(name: str) -> str:
     """The words for a memory's status."""
     return str(_STATUSES.get(name, name))

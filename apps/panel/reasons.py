@@ -23,6 +23,7 @@ _REASONS = (
     gettext_noop("Deletions cannot be undone."),
     gettext_noop("The changed item has since been deleted."),
     gettext_noop("This change was already undone."),
+    gettext_noop("The shared context no longer has room for what would come back."),
     gettext_noop("Another active memory now uses this key."),
     gettext_noop("Another active memory now says this."),
     gettext_noop("The memory that replaced this one has since been deleted."),

@@ -486,7 +486,12 @@ export class Conversation extends EventTarget {
   /** Learn the session's title and last activity. Without them everything works, so a failure is let pass. */
   async #refreshSession() {
     try {
-      this.session = await api.getSession(this.id);
+      let known, read;
+      do {
+        known = this.session;
+        read = await api.getSession(this.id);
+      } while (this.session !== known); // it was renamed meanwhile, say: what was read may be older than that
+      this.session = read;
     } catch (error) {
       if (error instanceof ApiError || error instanceof NetworkError) return;
       throw error;

@@ -45,9 +45,9 @@ const sessions = new SessionList({
   actions: {
     onOpen: (id) => navigate(id),
     onChanged: (session) => {
-      if (session.id !== conversation.id) return;
-      conversation.session = session;
-      showHead();
+      const changed = session.id === conversation.id ? conversation : running.get(session.id);
+      if (changed) changed.session = session;
+      if (changed === conversation) showHead();
     },
     onDeleted: (id) => {
       if (id === conversation.id) navigate(null, { replace: true });

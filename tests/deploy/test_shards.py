@@ -8,7 +8,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from tests.support.talking import Crowd, Person
 from tests.support.tools import find_or_install
 
 NAMES = ("", "b", "c")
-PEOPLE = 3
+PEOPLE = 2
 HOST = {"Host": "memory.example.org"}
 PASSWORD = "correct horse 电池"
 
@@ -69,7 +69,7 @@ def run_site(nginx: str, reply: Path) -> Iterator[Site]:
         model = stack.enter_context(run_scripted_model(host="127.0.0.1", reply_file=reply))
         site, queue = Site(), network.make_host("queue")
         for number, name in enumerate(NAMES):
-            installation = site.installations[name] = Installation(network, model)
+            installation = site.installations[name] = Installation(network, model, more={"HTTPS": "false"})
             database = site.databases[name] = installation.make_database(f"db{name}", durable=False)
             database.make(other="0.0.0.0/0")
             address = f"{database.host.address}:{database.port}"
@@ -123,7 +123,7 @@ def kill_mover(site: Site, target: str, moves: int) -> str:
     decided = len(site.query("", "SELECT id FROM person_move"))
     host.start("mover", command, environment=site.installations[""].environment(host))
     process = host.processes["mover"]
-    wait_until(lambda: is_moving(site, decided + moves) or process.poll() is not None, seconds=60)
+    wait_until(lambda: is_moving(site, decided + moves) or process.poll() is not None, seconds=180)
     host.kill("mover")
     return site.manage("shards")
 
@@ -133,7 +133,7 @@ def is_moving(site: Site, moves: int) -> bool:
     if len(site.query("", "SELECT id FROM person_move")) < moves:
         return False
     return any(site.query(name, "SELECT gid FROM pg_prepared_xacts") for name in ("b", "c")) or bool(
-        site.query("", "SELECT FROM accounts_user WHERE moving_until IS NOT NULL")
+        site.query("", "SELECT id FROM accounts_user WHERE moving_until IS NOT NULL")
     )
 
 
@@ -150,23 +150,22 @@ def log_in(site: Site, name: str) -> httpx2.Client:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1500)
 def test_people_talk_while_they_are_moved_and_nothing_is_lost(tmp_path: Path) -> None:
     nginx = find_or_install("nginx", package="nginx-light")
     with run_site(nginx, tmp_path / "reply.json") as site:
-        people = [Person(site.url, site.token, f"person-{at}", streams=bool(at % 2), pause=0.3) for at in range(PEOPLE)]
+        people = [Person(site.url, site.token, f"person-{at}", streams=bool(at % 2), pause=1.0) for at in range(PEOPLE)]
         problems: Counter[str] = Counter()
         with Crowd(people) as crowd:
             wait_for_turns(crowd, 2 * PEOPLE)
             assert site.query("b", "SELECT count(DISTINCT user_id) FROM conversation") == [str(PEOPLE)]
-            for target in ("c", "directory", "b"):
+            for target in ("c", "directory"):
                 told = site.manage("move_person", "--all-of", "service", "--to", target)
                 assert len(told.splitlines()) == PEOPLE
                 wait_for_turns(crowd, PEOPLE)
-            for target in ("c", "b"):
-                for moves in range(3):
-                    assert "elsewhere" not in kill_mover(site, target, moves)
-                    wait_for_turns(crowd, PEOPLE)
+            for target, moves in (("b", 0), ("c", 1)):
+                assert "elsewhere" not in kill_mover(site, target, moves)
+                wait_for_turns(crowd, PEOPLE)
         site.wait_until_worked_off()
         faults = [fault for person in people for fault in person.find_faults()]
         assert faults == []
@@ -216,7 +215,7 @@ def follow_a_browser(site: Site) -> None:
     """A browser stays logged in while its person is moved; its account stays at the directory."""
     make = f"from apps.accounts.models import User; User.objects.create_user('mei', password={PASSWORD!r})"
     site.manage("shell", "--command", make)
-    with log_in(site, "mei") as browser:
+    with closing(log_in(site, "mei")) as browser:
         csrf = {"X-CSRFToken": browser.cookies["csrftoken"], "Referer": "http://memory.example.org/"}
         session = browser.post("/chat/sessions", json={}, headers=csrf).raise_for_status().json()["id"]
         for target in ("b", "c", "directory"):

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import APIResponse, Locator, Route, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
@@ -263,6 +263,41 @@ def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
     chat.draft.click()
     expect(link).to_have_text("离开即保存")
     expect(chat.draft).to_be_focused()
+
+
+def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: ChatPage) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held or route.request.method != "GET":
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    chat.page.route(re.compile(r"/chat/sessions/[0-9a-f-]{36}$"), hold)
+    chat.say("你好")
+    link = chat.sessions.get_by_role("link")
+    expect(link).to_have_count(1)
+    wait_until_in_page(chat, lambda: bool(held))
+    link.press("F2")
+    chat.page.keyboard.type("第一次聊天")
+    chat.page.keyboard.press("Enter")
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+    route, response = held[0]
+    assert response.json()["title"] == "你好"
+    with chat.page.expect_response(lambda later: later.url == route.request.url and later.json()["title"] != "你好"):
+        route.fulfill(response=response)
+    expect(link).to_have_text("第一次聊天")
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+
+
+def wait_until_in_page(chat: ChatPage, condition: Callable[[], bool]) -> None:
+    """Wait for what handlers of the page's requests have noted: they run while the page is waited for."""
+    for _attempt in range(200):
+        if condition():
+            return
+        chat.page.wait_for_timeout(50)
+    raise AssertionError("still not true after 10 s")
 
 
 @pytest.mark.long

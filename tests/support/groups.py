@@ -42,6 +42,8 @@ def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
     results = folder / f"{'long-' if long else ''}{group}.json"
     chosen = " and ".join([*marks, "long" if long else "not long"])
     test = [*python, "pytest", "-q", "-m", chosen, f"--spec-results={results}"]
+    if long:
+        test.append("--durations=25")  # against their time limits, which are for machines of half the speed
     # Reading the files of all tests takes fifteen seconds.
     test += [FOLDERS[group]] if group in FOLDERS else [f"--ignore={folder}" for folder in FOLDERS.values()]
     if group == "unit":

@@ -144,6 +144,26 @@ class Postgres:
         counted = "SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')"
         return int(self.execute("postgres", counted))
 
+    def follow(self, primary: Postgres) -> None:
+        """Become a new standby of a primary, whose commits wait for it from now on."""
+        arguments = (primary.host.address, str(primary.port), self.host.name, self.data)
+        self.script("make_standby.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
+        self.start()
+        primary.wait_for_commits_at(self)
+
+    def rejoin(self, primary: Postgres) -> None:
+        """Follow the new primary after having been lost as the former one; its commits wait for this one."""
+        self.host.come_back()
+        arguments = (self.data, primary.host.address, str(primary.port), self.host.name)
+        self.script("rejoin.sh", *arguments, PGPASSWORD=REPLICATION_PASSWORD)
+        self.start()
+        primary.wait_for_commits_at(self)
+
+    def wait_for_commits_at(self, standby: Postgres) -> None:
+        """Answer commits only once a standby has them."""
+        self.script("wait_for_standbys.sh", standby.host.name)
+        wait_until(lambda: self.count_standbys() == 1, seconds=60)
+
     def _check(self, *command: str | Path, **environment: str) -> str:
         status, output = self.host.run(list(command), environment={**self.environment, **environment})
         if status != 0:

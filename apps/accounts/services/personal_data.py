@@ -99,9 +99,13 @@ class PersonalTable:
             if field.name not in self.not_exported and field.name != self.owner
         ]
 
-    def rows(self, user: User) -> QuerySet[Any]:
-        """The person's rows, in the order they were made as far as their keys tell."""
-        return self.model._default_manager.using(self.database).filter(**{self.owner: user}).order_by("pk")
+    def rows(self, user: User, *, database: str = DEFAULT_DB_ALIAS) -> QuerySet[Any]:
+        """The person's rows, in the order they were made as far as their keys tell.
+
+        `database`: where from, if they are not with an account that is elsewhere.
+        """
+        chosen = database if self.database == DEFAULT_DB_ALIAS else self.database
+        return self.model._default_manager.using(chosen).filter(**{self.owner: user}).order_by("pk")
 
 
 _tables: dict[type[Model], PersonalTable] = {}

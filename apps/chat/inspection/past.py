@@ -36,6 +36,7 @@ from apps.memory.selectors import (
     get_atomic_memories_by_id,
     get_memories_by_id,
     list_contexts,
+    list_entries_at,
 )
 from apps.profile.selectors import find_profile_then_and_now
 from apps.profile.types import ProfileSnapshot
@@ -124,6 +125,7 @@ def read_cases(
 ) -> dict[str, Found[CaseNotes]]:
     """Return shared contexts, by ID, with the entries they had: as many as `entries` says, else those of before."""
     rows = {context.id: context for context in list_contexts(user).filter(id__in=list(ids))} if ids else {}
+    there = list_entries_at(user, rows, at=until) if rows else {}
     found = {}
     for key in ids:
         row = rows.get(key)
@@ -131,14 +133,16 @@ def read_cases(
             case = CaseNotes(id=str(key), title=DELETED, content="")
             found[str(key)] = Found(case, make_piece(CutKind.CONTEXT, str(key), then=None, now=None))
             continue
-        all_entries = list(row.entries.all())
-        earlier = [entry for entry in all_entries if entry.created_at <= until]
-        count = entries.get(str(key), len(earlier))
-        lines = [f"{entry.author}: {entry.text}" if entry.author else entry.text for entry in all_entries]
-        case = CaseNotes(id=str(key), title=row.title, content=row.content, entries=lines[:count])
-        then, now = ("\n".join([f"{row.title}: {row.content}", *part]) for part in (lines[:count], lines))
+        count = entries.get(str(key), sum(entry.created_at <= until for entry in there[key]))
+        given, lines = _read_out_entries(there[key][:count]), _read_out_entries(row.entries.all())
+        case = CaseNotes(id=str(key), title=row.title, content=row.content, entries=given)
+        then, now = ("\n".join([f"{row.title}: {row.content}", *part]) for part in (given, lines))
         found[str(key)] = Found(case, make_piece(CutKind.CONTEXT, str(key), then=then, now=now))
     return found
+
+
+def _read_out_entries(entries: Iterable[Any]) -> list[str]:
+    return [f"{entry.author}: {entry.text}" if entry.author else entry.text for entry in entries]
 
 
 def read_profile(user: User, version: int, *, until: datetime) -> Found[Profile]:

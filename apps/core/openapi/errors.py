@@ -24,7 +24,8 @@ ERROR_SCHEMA: dict[str, Any] = {
                     "type": "string",
                     "description": "Stable, for programs: `invalid`, `unauthenticated`, `forbidden`, `not_found`, "
                     "`conflict`, `too_large`, `unsupported_media_type`, `import_refused`, `throttled`, "
-                    "`model_unavailable`, `unavailable`, `storage_full`, `moved`. There may be more in future versions.",
+                    "`model_unavailable`, `unavailable`, `storage_full`, `moved`. "
+                    "There may be more in future versions.",
                 },
                 "message": {"type": "string", "description": "One sentence for people."},
                 "fields": {

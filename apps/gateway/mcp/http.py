@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
@@ -22,8 +21,8 @@ from rest_framework.request import Request
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope, allows
 from apps.core.apart import read_apart
+from apps.core.errors import TooLarge
 from apps.core.http import AsyncAPIView, error_body
-from apps.core.parsing import refuse_too_many_parts
 from apps.gateway.mcp.access import Access, read_access
 from apps.gateway.mcp.asgi import run_application
 from apps.gateway.mcp.catalog import OFFERED, READ
@@ -39,6 +38,10 @@ async def _find_access(ctx: Context) -> Access:
 
 
 _server = build_server(_find_access)
+
+MAX_BODY_BYTES = 512 * 1024
+"""The SDK parses on the event loop, where everybody waits for it, so a body has no more than a tool can need: the
+largest argument, 64 KiB of a shared context or 32,000 characters of a memory, each written as an escape."""
 
 
 class McpView(AsyncAPIView):
@@ -70,7 +73,8 @@ class McpView(AsyncAPIView):
     async def post(self, request: Request) -> HttpResponse:
         body: bytes = request._request.body
         access = read_access(get_user(request), request.auth)
-        refuse_too_many_parts(body)
+        if len(body) > MAX_BODY_BYTES:
+            raise TooLarge(f"The body has over {MAX_BODY_BYTES:,} bytes.")
         needed = await read_apart(lambda: _find_scope(body), size=len(body))
         if not allows(access.scopes, needed):
             raise InsufficientScope(request._request, needed=needed)
@@ -78,7 +82,7 @@ class McpView(AsyncAPIView):
             app=_server,
             json_response=True,
             stateless=True,
-            max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+            max_request_body_size=MAX_BODY_BYTES,
         )
         async with manager.run():
             return await run_application(manager.asgi_app, request._request, body=body, state={"access": access})

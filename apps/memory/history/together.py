@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict, NotFound
 from apps.memory.history.authorship import collect_operations, note_operations
 from apps.memory.history.kinds import get_kind
-from apps.memory.history.undo import undo_operation
+from apps.memory.history.undo import undo_making, undo_operation
 from apps.memory.models import Change
 
 MOST_TOGETHER = 500
@@ -24,7 +24,7 @@ MOST_TOGETHER = 500
 class UndoneTogether:
     """`operation`: by which all of it is undone again, None where nothing was. `kept`: what changed since, and stays.
 
-    Both count operations.
+    Both count operations, and each object that was undone without a record as one.
     """
 
     operation: UUID | None
@@ -33,15 +33,18 @@ class UndoneTogether:
 
 
 @transaction.atomic
-def undo_together(*, user: User, operations: Sequence[UUID], now: datetime) -> UndoneTogether:
+def undo_together(
+    *, user: User, operations: Sequence[UUID], now: datetime, made: Mapping[str, Sequence[UUID]] | None = None
+) -> UndoneTogether:
     """Undo operations, given newest first, as one operation: at most `MOST_TOGETHER` of them.
 
+    `made`: objects, by their kind, whose making has no record and is undone with the rest.
     One that cannot be undone (it is final, its object has changed since) stays and is counted; the others are undone.
     """
     undoing: list[UUID] = []
     wanted = list(dict.fromkeys(operations))[:MOST_TOGETHER]
-    kinds = Change.objects.filter(user=user, operation__in=wanted).order_by("kind").values_list("kind", flat=True)
-    for name in kinds.distinct():
+    kinds = Change.objects.filter(user=user, operation__in=wanted).order_by().values_list("kind", flat=True)
+    for name in sorted({*kinds.distinct(), *(made or ())}):
         get_kind(name).lock(user)  # all in the order in which each undo takes its own, or two could wait for each other
     with collect_operations():  # not to be offered one by one
         for operation in wanted:
@@ -49,10 +52,15 @@ def undo_together(*, user: User, operations: Sequence[UUID], now: datetime) -> U
                 undoing.append(undo_operation(user=user, operation=operation, now=now))
             except (Conflict, NotFound):
                 continue
+        undone, kept = len(undoing), len(wanted) - len(undoing)
+        for name, ids in (made or {}).items():
+            if done := undo_making(user=user, kind=name, object_ids=ids, now=now):
+                undoing.append(done.operation)
+                undone += done.count
     one = _make_one(user, undoing)
     if one is not None:
         note_operations([one])
-    return UndoneTogether(operation=one, undone=len(undoing), kept=len(wanted) - len(undoing))
+    return UndoneTogether(operation=one, undone=undone, kept=kept)
 
 
 def _make_one(user: User, operations: Sequence[UUID]) -> UUID | None:

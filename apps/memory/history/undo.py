@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -66,6 +67,42 @@ def undo_operation(*, user: User, operation: UUID, now: datetime, may_return: bo
     Change.objects.filter(user=user, undone_by=operation).update(undone_by=None)
     Change.objects.filter(user=user, operation=operation).update(undone_by=undoing)
     return undoing
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneMaking:
+    """The operation that undid the making of some objects, and of how many."""
+
+    operation: UUID
+    count: int
+
+
+@transaction.atomic
+def undo_making(*, user: User, kind: str, object_ids: Collection[UUID], now: datetime) -> UndoneMaking | None:
+    """Bring objects back to before they were made, where no record of that is kept: one operation, to be undone itself.
+
+    None where that changes nothing: another person's objects, and those of which it was undone already, stay.
+    """
+    tracked = get_kind(kind)
+    tracked.lock(user)
+    rows = list(tracked.read(user, object_ids).values())
+    earlier = {row.pk: tracked.snapshot(row) for row in rows}
+    tracked.restore(user=user, rows=[(row, None) for row in rows], now=now)
+    drafts = [
+        ChangeDraft(
+            kind=kind,
+            action=Change.Action.UNDO,
+            object_id=row.pk,
+            before=earlier[row.pk],
+            after=tracked.snapshot(row),
+        )
+        for row in rows
+    ]
+    changed = [draft for draft in drafts if draft.before != draft.after]
+    if not changed:
+        return None
+    (operation,) = record_changes(user=user, changes=changed, now=now).values()
+    return UndoneMaking(operation=operation, count=len(changed))
 
 
 def _refuse_final(changes: Sequence[Change]) -> None:

@@ -32,6 +32,7 @@ class Change(models.Model):
         PROPOSAL = "proposal", _("profile proposal")
         SUMMARY = "summary", _("session summary")
         CONTEXT = "context", _("shared context")
+        ENTRY = "entry", _("addition to a shared context")
 
     class Action(models.TextChoices):
         CREATE = "create", _("create")

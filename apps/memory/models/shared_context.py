@@ -62,7 +62,11 @@ class SharedContext(models.Model):
 
 
 class ContextEntry(models.Model):
-    """One addition to a shared context; entries are only ever appended (X3)."""
+    """One addition to a shared context; entries are only ever appended (X3).
+
+    `withdrawn`: its owner undid what it came from. It keeps its position and is shown to nobody, until that is undone.
+    `via`: the program that added it, as in `Change`.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     context = models.ForeignKey(
@@ -87,6 +91,8 @@ class ContextEntry(models.Model):
         related_name="context_entries",
     )
     position = models.PositiveIntegerField(_("position"))
+    withdrawn = models.BooleanField(_("withdrawn"), default=False, db_default=False)
+    via = models.CharField(_("through"), max_length=60, blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

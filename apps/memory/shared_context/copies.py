@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.core.text.traces import Traces
 from apps.memory.copies import CopyHolder, MemoryCopy
 from apps.memory.history.selectors import list_recorded
-from apps.memory.history.services import forget_history
+from apps.memory.history.services import empty_history, forget_history
 from apps.memory.models import Change, ContextEntry, SharedContext
 
 REMOVED = "…"
@@ -44,6 +44,8 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
             entry.text = cut.text or REMOVED
             entry.save(update_fields=["text"])
             changed.add(entry.context_id)
+    recorded = list_recorded(user=user, kind=Change.Kind.ENTRY, where=traces.stand_in)
+    empty_history(user=user, kind=Change.Kind.ENTRY, object_ids=recorded)
     changed |= list_recorded(user=user, kind=Change.Kind.CONTEXT, where=traces.stand_in)
     forget_history(user=user, kind=Change.Kind.CONTEXT, object_ids=changed, now=now)
 

@@ -6,18 +6,20 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Func, IntegerField, Max, Sum
+from django.db.models import Max, Q, Sum
 
 from apps.accounts.models import User
+from apps.accounts.services.programs import get_program
 from apps.conversations.selectors import get_session
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text, find_forbidden
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
-from apps.memory.history.services import forget_history, record_changes
+from apps.memory.history.services import empty_history, forget_history, record_changes
 from apps.memory.models import Change, ContextEntry, SharedContext
 from apps.memory.shared_context.audit import describe_creation
 from apps.memory.shared_context.selectors import get_context
+from apps.memory.shared_context.sizes import byte_length
 from apps.memory.shared_context.titles import names_same_case
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
 
@@ -65,7 +67,8 @@ def append_entry(
 ) -> SharedContext:
     """Add a text to a context and return it; nothing in it changes, and no addition is lost (X3).
 
-    `message_id`, `number`: as in `create_context`; what was added for a message already is not added again.
+    `message_id`, `number`: as in `create_context`; what was added for a message already is not added again, even where
+    it was withdrawn since.
     Raises `NotFound`; `InvalidInput`; `TooLarge` where content and entries would have over 64 KiB together.
     """
     text = _check_text("text", text)
@@ -85,8 +88,8 @@ def record_context(
     """Keep the background of a case that a message sets out, in background work (X1); once per message.
 
     Where its session has a context with a title that names the same case, the content is appended to that one instead,
-    unless it says so already. Returns the context it is in; None for what cannot be kept: no title or content, more
-    than there is room for, or text that reads as an instruction to the system.
+    unless an entry says so already, or said so and was withdrawn. Returns the context it is in; None for what cannot be
+    kept: no title or content, more than there is room for, or text that reads as an instruction to the system.
     """
     title = clean_text(title).strip()[:MAX_TITLE_CHARACTERS].strip()
     content = clean_text(content).strip()
@@ -122,9 +125,12 @@ def record_context(
 @transaction.atomic
 def forget_context(*, user: User, context_id: UUID, now: datetime) -> None:
     """Delete a context with its entries, for good. Raises `NotFound`."""
-    deleted, _by_model = SharedContext.objects.filter(user=user, id=context_id).delete()
-    if not deleted:
+    context = SharedContext.objects.select_for_update().filter(user=user, id=context_id).first()
+    if context is None:
         raise NotFound("This context does not exist.")
+    entries = list(context.entries.values_list("id", flat=True))
+    context.delete()
+    empty_history(user=user, kind=Change.Kind.ENTRY, object_ids=entries)
     forget_history(user=user, kind=Change.Kind.CONTEXT, object_ids=[context_id], now=now)
 
 
@@ -146,7 +152,7 @@ def _create(
 
 def _append(context: SharedContext, *, text: str, author: str, message_id: UUID | None, now: datetime) -> None:
     """Add an entry to a context whose row is locked."""
-    stored = context.entries.aggregate(last=Max("position"), size=Sum(_byte_length("text")))
+    stored = context.entries.aggregate(last=Max("position"), size=Sum(byte_length("text"), filter=Q(withdrawn=False)))
     size = len(context.content.encode()) + (stored["size"] or 0) + len(text.encode())
     _check_size("text", size)
     ContextEntry.objects.create(
@@ -156,6 +162,7 @@ def _append(context: SharedContext, *, text: str, author: str, message_id: UUID 
         text=text,
         message_id=message_id,
         position=(stored["last"] or 0) + 1,
+        via=get_program(),
         created_at=now,
     )
     context.updated_at = now
@@ -166,10 +173,6 @@ def _lock_contexts(session_id: UUID) -> None:
     """Make others who would record a case of this session wait: two of them could make two contexts of one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"shared_context:{session_id}"])
-
-
-def _byte_length(field: str) -> Func:
-    return Func(field, function="octet_length", output_field=IntegerField())
 
 
 def _check_text(name: str, text: str, *, limit: int | None = None, blank: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,7 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from apps.core.text.sentences import cut_at_sentence
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, SharedContext
 from apps.panel.field_words import show_time
 from apps.panel.sources.links import SourceLink, link_sources
 from apps.panel.values import show_value
@@ -29,6 +29,7 @@ MODELS: dict[str, type[Model]] = {
     Change.Kind.PROPOSAL: ProfileProposal,
     Change.Kind.SUMMARY: SessionSummary,
     Change.Kind.CONTEXT: SharedContext,
+    Change.Kind.ENTRY: ContextEntry,
 }
 _NAMING = ("key", "title", "content", "text")
 _TECHNICAL = frozenset({"normalized_key", "normalized_content", "superseded_by", "superseded_by_id", "updated_at"})
@@ -142,7 +143,7 @@ def read_entry(change: Change) -> Entry:
     """What an audit record says."""
     snapshot = change.after or change.before or {}
     name = next((show_value(snapshot[field]) for field in _NAMING if snapshot.get(field)), "")
-    link = _link(change) if snapshot else ""
+    link = _link(change, snapshot) if snapshot else ""
     return Entry(change=change, name=name[:120], link=link, lines=tuple(list_lines(change)))
 
 
@@ -174,7 +175,9 @@ def _cut_at(text: str, start: int) -> str:
     return ("…" if start else "") + text[start : start + _SHOWN] + ("…" if len(text) > start + _SHOWN else "")
 
 
-def _link(change: Change) -> str:
+def _link(change: Change, snapshot: Mapping[str, Any]) -> str:
+    if change.kind == Change.Kind.ENTRY:
+        return reverse("admin:memory_sharedcontext_change", args=[snapshot["context"]])
     options = MODELS[change.kind]._meta
     pk: Any = change.user_id if change.kind == Change.Kind.PROFILE else change.object_id
     return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[pk])

@@ -21,7 +21,7 @@ from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemor
 from apps.memory.services import MOST_TOGETHER, set_aside, undo_together
 from apps.panel.answers import tell
 from apps.panel.changes.entries import MODELS, read_entry
-from apps.panel.labels import label_status
+from apps.panel.labels import label_action, label_status
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.sources.source import Source, find_source
@@ -80,6 +80,7 @@ class SourcePage(PanelPage):
         if number := len(added) if len(added) < SHOWN else entries.count():
             figures.append(Figure(_("additions to shared contexts"), number))
         undoable = self._list_undoable(source).aggregate(count=Count("operation", distinct=True))["count"]
+        undoable += self._list_standing(source).count()
         return self.render(
             request,
             source=source,
@@ -108,7 +109,9 @@ class SourcePage(PanelPage):
         elif request.POST.get("action") == "undo":
             newest = self._list_undoable(source).values("operation").annotate(newest=Max("id")).order_by("-newest")
             operations = [row["operation"] for row in newest[:MOST_TOGETHER]]
-            undone = undo_together(user=self.owner, operations=operations, now=now)
+            entries = self._list_standing(source).order_by("-created_at", "-id")[: MOST_TOGETHER - len(operations)]
+            made = {str(Change.Kind.ENTRY): list(entries.values_list("id", flat=True))}
+            undone = undo_together(user=self.owner, operations=operations, made=made, now=now)
             operation, count, kept = undone.operation, undone.undone, undone.kept
             text = ngettext("%(count)s change undone.", "%(count)s changes undone.", count)
         else:
@@ -129,6 +132,10 @@ class SourcePage(PanelPage):
     def _list_undoable(self, source: Source) -> Any:
         changes = source.list_changes(self.owner).filter(undone_by=None, after__isnull=False)
         return changes.exclude(kind=Change.Kind.CONTEXT).order_by()
+
+    def _list_standing(self, source: Source) -> Any:
+        """The additions to shared contexts that can be withdrawn: their making has no record."""
+        return source.list_entries(self.owner).filter(withdrawn=False)
 
     def _name(self, changes: Any, kind: str) -> Any:
         return changes.filter(kind=kind).order_by().values("object_id")
@@ -159,7 +166,7 @@ def _show_change(change: Change, status: str) -> Item:
         name=entry.name or str(change.get_kind_display()),
         text=Truncator(_show_text(change.after or {})).chars(_TEXT),
         link=entry.link,
-        status=label_status(status) if status else _("undone") if change.undone_by else change.get_action_display(),
+        status=label_status(status) if status else _("undone") if change.undone_by else label_action(change.action),
         tone=status or ("violet" if change.undone_by else entry.tone),
         time=change.created_at,
     )
@@ -184,7 +191,7 @@ def _show_entry(entry: ContextEntry) -> Item:
         name=entry.context.title,
         text=Truncator(f"{entry.author}: {entry.text}" if entry.author else entry.text).chars(_TEXT),
         link=reverse("admin:memory_sharedcontext_change", args=[entry.context_id]),
-        status="",
-        tone="grey",
+        status=_("undone") if entry.withdrawn else "",
+        tone="violet" if entry.withdrawn else "grey",
         time=entry.created_at,
     )

@@ -126,10 +126,11 @@ def _find_program(owner: User, value: str) -> Source | None:
     if kind not in names:
         return None
     changes = Q(via=value) | Q(message__session__via=value) | Q(session__via=value)
+    entries = Q(via=value) | Q(message__session__via=value)
     if not (found := names[kind].first()) and not Change.objects.filter(changes, user=owner).exists():
         return None
     kinds = {"token": _("API token"), "app": _("connected app")}
-    return Source("program", value, kinds[kind], (found and found[0]) or key, changes, Q(message__session__via=value))
+    return Source("program", value, kinds[kind], (found and found[0]) or key, changes, entries)
 
 
 def _is_number(text: str) -> bool:

@@ -16,13 +16,15 @@ from apps.chat.models import Turn
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.conversations.services import delete_session
 from apps.memory.atomic.services import forget_atomic_memories, update_atomic_memory
-from apps.memory.models import LongTermMemory
+from apps.memory.models import Change, ContextEntry, LongTermMemory
 from apps.memory.services import (
     append_entry,
     create_memory,
     forget_context,
     forget_memories,
     forget_working_memory,
+    undo_operation,
+    undo_together,
     update_memory,
 )
 from apps.profile.services import forget_profile, update_profile
@@ -87,6 +89,30 @@ def test_later_turns_and_edits_leave_it_as_it_was_and_are_told(alice: ApiClient,
     assert pieces["long_term"].now == "喜欢的颜色: 绿色"
     assert pieces["context"].now.endswith("回函了")
     assert "回函了" not in pieces["context"].then
+
+
+def test_an_entry_withdrawn_since_is_in_the_prompt_of_then_and_one_withdrawn_before_is_not(
+    alice: ApiClient, everything: Everything
+) -> None:
+    user, now = alice.user, timezone.now()
+    append_entry(user=user, context_id=everything.context.id, text="回函了", now=now)
+    (sent, added) = ContextEntry.objects.filter(context=everything.context).order_by("position")
+    undo_together(user=user, operations=[], made={"entry": [sent.id]}, now=now)
+    prompt = rebuild(alice, everything.reply)
+    assert as_sent(prompt) == everything.sent
+    assert prompt.exact is True
+    (piece,) = (piece for layer in prompt.layers for piece in layer.pieces if piece.kind == "context")
+    assert "已发函" in piece.then
+    assert "已发函" not in piece.now
+    reply = alice.say(str(everything.session), "再说一句").raise_for_status().json()["assistant_message"]["id"]
+    undo_together(user=user, operations=[], made={"entry": [added.id]}, now=timezone.now())
+    (undoing,) = Change.objects.filter(object_id=sent.id).values_list("operation", flat=True)
+    undo_operation(user=user, operation=undoing, now=timezone.now())
+    assert rebuild(alice, reply).exact is True
+    (piece,) = (piece for layer in rebuild(alice, reply).layers for piece in layer.pieces if piece.kind == "context")
+    assert piece.then.endswith("回函了")
+    assert "已发函" not in piece.then
+    assert piece.now.endswith("已发函")
 
 
 def test_a_superseded_memory_reads_as_it_was(alice: ApiClient, everything: Everything) -> None:

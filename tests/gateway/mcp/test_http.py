@@ -107,6 +107,17 @@ def test_a_body_over_the_limit_is_refused(token: str, settings: Any) -> None:
     assert AtomicMemory.objects.count() == 1
 
 
+def test_no_argument_that_a_tool_accepts_is_too_long_however_it_is_written(caller: McpCaller) -> None:
+    assert caller.call("createContext", title="t" * 200, content="\x01" * 65_536)["id"]  # six bytes for each
+    assert caller.call("add_memory", content="😀" * 32_000, tags=["😀" * 50] * 50)["action"] == "created"  # twelve
+
+
+def test_a_message_longer_than_any_tool_needs_is_refused_before_it_is_parsed(caller: McpCaller) -> None:
+    answer = caller.send("tools/call", {"name": "add_memory", "arguments": {"content": "c", "tags": [0] * 200_000}})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+    assert "524,288 bytes" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("method", ["get", "delete", "put"])
 def test_there_are_no_streams_and_no_sessions(token: str, method: str) -> None:
     headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream"}

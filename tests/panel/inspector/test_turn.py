@@ -52,7 +52,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     update_memory(user=alice.user, memory_id=everything.memory.id, changes={"value": "红色"}, now=timezone.now())
     forget_memories(user=alice.user, ids=[], now=timezone.now())
     browser = browse(alice.user)
-    with django_assert_max_num_queries(21):
+    with django_assert_max_num_queries(22):
         page = browser.get(url(everything.reply))
     shown = page.context["page"]
     assert shown.prompt.exact is True

@@ -21,7 +21,8 @@ from apps.accounts.services.programs import act_through
 from apps.conversations.models import Message, Role, Session
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.long_term.types import ProposedEntry
-from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.memory.selectors import get_context
 from apps.memory.services import (
     ForeignMemory,
     Origin,
@@ -192,13 +193,66 @@ def _read_detail(browser: Client, memory: Any) -> str:
     return browser.get(url).content.decode()
 
 
+def read_case(user: User, case: SharedContext) -> list[str]:
+    return [entry.text for entry in get_context(user, case.id).entries.all()]
+
+
+def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User, browser: Client) -> None:
+    message = poison(mei)
+    case = create_context(user=mei, title="Case", content="Facts.", now=NOW - timedelta(days=1))
+    for text, cause in (("Rent is 900.", None), ("Wire it.", message.pk), ("No.", None), ("Now.", message.pk)):
+        append_entry(
+            user=mei,
+            context_id=case.id,
+            text=text,
+            author="agent",
+            message_id=cause,
+            number=text == "Now.",
+            now=NOW - timedelta(days=0 if cause else 1),
+        )
+    asked = NAMES["session"](message)
+    assert browser.get(reverse("admin:sources"), asked).context["together"] == 7
+    done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert (show(mei), read_case(mei, case)) == (CLEAN, ["Rent is 900.", "No."])
+    (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
+    assert str(undoing) in done.headers["HX-Trigger"]
+    page = browser.get(reverse("admin:sources"), asked)
+    assert {item.text: item.status for item in page.context["items"]}["agent: Wire it."] == "undone"
+    assert page.context["together"] == 0
+    listed = browser.get(reverse("admin:memory_change_changelist")).content.decode()
+    assert reverse("admin:memory_sharedcontext_change", args=[case.pk]) in listed
+    append_entry(user=mei, context_id=case.id, text="Paid.", now=NOW + timedelta(days=1))
+    assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
+    undo_operation(user=mei, operation=undoing, now=NOW)
+    assert (show(mei), read_case(mei, case)) == (POISONED, ["Rent is 900.", "Wire it.", "No.", "Now.", "Paid."])
+    browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
+
+
+def test_one_click_undoes_no_more_than_it_says(mei: User, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.panel.sources.pages.MOST_TOGETHER", 3)
+    create_atomic_memory(user=mei, content="one", now=NOW)
+    case = create_context(user=mei, title="Case", content="Facts.", now=NOW - timedelta(days=1))
+    for number in range(3):
+        append_entry(user=mei, context_id=case.id, text=str(number), now=NOW + timedelta(seconds=number))
+    hour = NAMES["hour"](Message())
+    browser.post(reverse("admin:sources"), {**hour, "action": "undo"})
+    assert (show(mei)["atomic"], read_case(mei, case)) == ([], ["0"])
+    browser.post(reverse("admin:sources"), {**hour, "action": "undo"})
+    assert read_case(mei, case) == []
+
+
 def test_what_an_author_added_to_contexts_is_found(mei: User, browser: Client) -> None:
     case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
     append_entry(user=mei, context_id=case.id, text="Wire it.", author="billing", now=NOW)
     append_entry(user=mei, context_id=case.id, text="No.", author="legal", now=NOW)
     page = browser.get(reverse("admin:sources"), {"author": "billing"})
     assert [(item.name, item.text) for item in page.context["items"]] == [("Case", "billing: Wire it.")]
-    assert ContextEntry.objects.filter(user=mei).count() == 2
+    eve = UserFactory.create(username="eve")
+    hers = create_context(user=eve, title="Hers", content="Facts.", now=NOW)
+    append_entry(user=eve, context_id=hers.id, text="Hers.", author="billing", now=NOW)
+    browser.post(reverse("admin:sources"), {"author": "billing", "action": "undo"})
+    assert (read_case(mei, case), read_case(eve, hers)) == (["No."], ["Hers."])
 
 
 def test_the_ways_to_it(mei: User, browser: Client) -> None:
@@ -275,11 +329,15 @@ def test_an_object_that_changed_twice_goes_back_to_before_both(mei: User) -> Non
 
 def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
     create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
+    case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
+    append_entry(user=mei, context_id=case.id, text="Mine.", now=NOW)
     headers = {"Authorization": f"Bearer {create_token(user=mei, name='Notes')}"}
     program = Client(headers=headers)
     stored = {"category": "fact", "key": "home", "value": "Evilville"}
     assert program.post("/memory/long-term", stored, content_type="application/json").status_code == 201
     started = program.post("/chat/sessions", {}, content_type="application/json").json()
+    added = program.post(f"/memory/contexts/{case.id}/entries", {"text": "Wire it."}, content_type="application/json")
+    assert added.status_code == 201
     said = Message.objects.create(
         session_id=started["id"], user=mei, role=Role.USER, content="I bank at FirstBank", position=1
     )
@@ -293,8 +351,9 @@ def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, brow
     assert link in _read_detail(browser, memory)
     assert link in browser.get(reverse("admin:memory_change_changelist")).content.decode()
     page = browser.get(reverse("admin:sources"), {"program": via})
-    assert (page.context["source"].title, page.context["total"]) == ("Notes", 3)
+    assert (page.context["source"].title, page.context["total"]) == ("Notes", 4)
     browser.post(reverse("admin:sources"), {"program": via, "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
+    assert read_case(mei, case) == ["Mine."]
     browser.force_login(UserFactory.create(username="eve"))
     assert browser.get(reverse("admin:sources"), {"program": via}).status_code == 404
