@@ -2,6 +2,7 @@
 
     python -m benchmarks.citus_map            # print the table
     python -m benchmarks.citus_map --write    # write it into docs/scale.md
+    python -m benchmarks.citus_map --sql      # what turns the keys of a database into those of the map
 
 Citus spreads the rows of a table by one column, and keeps rows of the same value on one server. It wants that column,
 never null, in the primary key, in every unique constraint, and in foreign keys between such tables. All of this is read
@@ -110,6 +111,47 @@ def render(places: Iterable[Place]) -> str:
     return "\n".join(lines)
 
 
+_UNIQUE_INDEXES = """
+SELECT indexed.relname, index.relname, pg_get_indexdef(index.oid), own.contype
+FROM pg_index JOIN pg_class AS index ON index.oid = indexrelid JOIN pg_class AS indexed ON indexed.oid = indrelid
+LEFT JOIN pg_constraint AS own ON own.conindid = indexrelid AND own.contype IN ('p', 'u')
+WHERE indisunique AND indexed.relname = ANY(%(tables)s) AND indexed.relnamespace = current_schema()::regnamespace
+    AND NOT EXISTS (
+        SELECT FROM pg_attribute WHERE attrelid = indrelid AND attname = %(column)s AND attnum = ANY(indkey)
+    )
+ORDER BY 1, 2
+"""
+
+_KEYS_TO_THE_DIRECTORY = """
+SELECT conrelid::regclass::text, conname FROM pg_constraint
+WHERE contype = 'f' AND conrelid = ANY(%(tables)s::regclass[]) AND confrelid = ANY(%(directory)s::regclass[])
+ORDER BY 1, 2
+"""
+
+
+def list_statements(places: Iterable[Place]) -> list[str]:
+    """Return the SQL that gives the tables of this database the keys of the map, in the order to run it.
+
+    Every primary key and unique index of a table that is spread gets the column in front, with its conditions kept.
+    Foreign keys to accounts go; those between such tables hold as they are, as they have the column already. A table
+    with rows that are nobody's has to be split first and is left out.
+    """
+    from django.db import connection
+
+    spread = [place.table for place in places if place.kind == "spread" and not place.nullable]
+    directory = [place.table for place in places if place.kind == "directory"]
+    with connection.cursor() as cursor:
+        cursor.execute(_KEYS_TO_THE_DIRECTORY, {"tables": spread, "directory": directory})
+        statements = [f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"' for table, name in cursor.fetchall()]
+        cursor.execute(_UNIQUE_INDEXES, {"tables": spread, "column": COLUMN})
+        for table, name, definition, constraint in cursor.fetchall():
+            kept = f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"' if constraint else f'DROP INDEX "{name}"'
+            statements += [kept, definition.replace("(", f"({COLUMN}, ", 1)]
+            if constraint == "p":
+                statements.append(f'ALTER TABLE "{table}" ADD PRIMARY KEY USING INDEX "{name}"')
+    return statements
+
+
 def read_document() -> str:
     """Return the map that docs/scale.md has."""
     return DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].strip()
@@ -126,12 +168,17 @@ def main() -> None:
     """Print the map, or write it into the document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write it into docs/scale.md")
+    parser.add_argument("--sql", action="store_true", help="print the SQL for the database that is configured")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     import django
 
     django.setup()
-    rendered = render(make_map())
+    places = make_map()
+    if options.sql:
+        print(*(f"{statement};" for statement in list_statements(places)), sep="\n")
+        return
+    rendered = render(places)
     if options.write:
         write_document(rendered)
     else:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from apps.conversations.models import Attachment, Session
 from benchmarks import citus_map, sums
+from tests.accounts.everything import fill_everything
+from tests.support.http_server import ApiClient
 
 
 def test_the_map_is_that_of_the_models() -> None:
@@ -22,6 +28,32 @@ def test_every_table_of_people_is_spread_by_them() -> None:
     assert places["forgotten_key"].unique == ()  # has the person in it
     assert places["accounts_apitoken"].kind == places["django_session"].kind == "directory"
     assert places["embedding_model"].kind == "reference"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_keys_of_the_map_hold_for_everything_that_is_remembered(alice: ApiClient, bob: ApiClient) -> None:
+    """Tables with rows of two people get these keys, and rows still cannot refer to somebody else's."""
+    fill_everything(alice)
+    bob.say(bob.new_session(), "Hello").raise_for_status()
+    places = citus_map.make_map()
+    spread = [place.table for place in places if place.kind == "spread" and not place.nullable]
+    with transaction.atomic(), connection.cursor() as cursor:
+        statements = citus_map.list_statements(places)
+        assert len(statements) > 2 * len(spread)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        for statement in statements:
+            cursor.execute(statement)
+        assert citus_map.list_statements(places) == []
+        cursor.execute(
+            "SELECT conrelid::regclass::text FROM pg_constraint WHERE contype = 'p' AND conrelid = ANY(%s::regclass[])"
+            " AND (SELECT attnum FROM pg_attribute WHERE attrelid = conrelid AND attname = 'user_id') = conkey[1]",
+            [spread],
+        )
+        assert {table for (table,) in cursor.fetchall()} == set(spread)
+        theirs = Session.objects.filter(user=bob.user).values_list("id", flat=True)[0]
+        with pytest.raises(IntegrityError, match="same_owner"), transaction.atomic():
+            Attachment.objects.filter(user=alice.user).update(session_id=theirs)
+        transaction.set_rollback(True)
 
 
 def test_the_sums_are_those_of_the_units() -> None:
