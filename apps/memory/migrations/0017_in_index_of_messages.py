@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 _FIRST = import_module("apps.memory.migrations.0003_match_conversations")
 
-# As before, but whose vectors are not all in the index gets all of theirs compared, however many: 0017 makes an index
+# As before, but whose vectors are not all in the index gets all of theirs compared, however many: 0018 makes an index
 # of large collections, which `apps.memory.embeddings.indexing` fills.
 CREATE = """
 CREATE OR REPLACE FUNCTION match_conversations(query_embedding vector, match_count integer, filter jsonb DEFAULT '{}')
@@ -113,7 +113,7 @@ USE_PGVECTOR = "SELECT '[1]'::vector"
 
 class Migration(migrations.Migration):
 
-    dependencies = [("memory", "0015_same_owner")]
+    dependencies = [("memory", "0016_withdrawn_entries")]
 
     operations = [
         migrations.AddField(

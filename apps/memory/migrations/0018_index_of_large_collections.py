@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("memory", "0016_in_index_of_messages")]
+    dependencies = [("memory", "0017_in_index_of_messages")]
 
     # Everybody goes on writing, and searching: without the index all vectors of a person are compared. Each is dropped
     # first, as an interrupted run may have left it incomplete.
