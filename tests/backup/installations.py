@@ -85,7 +85,7 @@ class Installation:
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=800,
         )
 
     def do(self, *arguments: str, **more: str) -> str:

@@ -96,7 +96,7 @@ def back_up_first(installation: Installation) -> subprocess.CompletedProcess[str
         capture_output=True,
         text=True,
         check=False,
-        timeout=280,
+        timeout=800,
     )
 
 

@@ -13,13 +13,12 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.long
-@pytest.mark.timeout(240)
 def test_streams_and_reads_at_once(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.load", "--streams", "6", "--reads", "5", "--seconds", "15"]
     done = subprocess.run(
         [*command, "--people", "3", "--json", str(file)],
-        cwd=PROJECT, capture_output=True, text=True, timeout=220, check=False,
+        cwd=PROJECT, capture_output=True, text=True, timeout=800, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(file.read_text())

@@ -59,11 +59,10 @@ def folder(tmp_path: Path) -> Path:
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks.pipeline", *map(str, arguments)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=170, check=False)
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=800, check=False)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)  # a whole system with its workers, on a machine that may do other things
 def test_it_replays_the_folder_and_judges_what_was_remembered(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = run(folder, "--turns", "20", "--clients", "2", "--show", "--json", file)

@@ -14,7 +14,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "benchmarks.turn_overhead", *arguments]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=800, check=False)
 
 
 @pytest.mark.long

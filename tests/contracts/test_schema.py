@@ -118,6 +118,7 @@ def test_the_examples_of_requests_work_whatever_headers_come_with_them(described
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1100)
 def test_the_engine_finds_nothing_in_a_longer_run(alice: ApiClient, tmp_path: Path):
     document = tmp_path / "openapi.json"
     document.write_text(json.dumps(get_document()))

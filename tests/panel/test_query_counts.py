@@ -20,7 +20,7 @@ from benchmarks.panel.pages import list_pages
 from benchmarks.panel.rows import Sizes, fill
 from tests.panel.test_access import list_addresses
 
-FEW, MANY, MOST_QUERIES = 50, 5_000, 20
+FEW, MANY, MOST_QUERIES = 50, 1_000, 20
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("M1", "M5")]
 
@@ -90,7 +90,6 @@ def test_no_page_takes_a_query_for_each_row(staff: User) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_the_number_of_queries_does_not_grow_with_the_rows(staff: User) -> None:
     owners = [give("owner of few", FEW), give("owner of many", MANY)]
     few, many = (count_pages(owner, owner=owner, staff=staff) for owner in owners)

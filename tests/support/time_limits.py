@@ -12,15 +12,16 @@ import pytest
 from django.db import connections
 from psycopg.pq import TransactionStatus
 
-_LONG_TEST_SECONDS = 600
+_LONG_TEST_SECONDS = 900
 _SESSION_FIXTURE_SECONDS = 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give long tests that do not say how long they may take more time than others."""
+    """Give long tests more time than others, unless they ask for even more."""
     for item in items:
-        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(_LONG_TEST_SECONDS))
+        own = item.get_closest_marker("timeout")
+        if item.get_closest_marker("long") and (own is None or own.args[0] < _LONG_TEST_SECONDS):
+            item.add_marker(pytest.mark.timeout(_LONG_TEST_SECONDS), append=False)  # the closest one
 
 
 @pytest.hookimpl(wrapper=True)

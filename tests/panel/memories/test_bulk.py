@@ -153,7 +153,7 @@ def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undon
 
 
 @pytest.mark.spec("M3", "L7")
-@pytest.mark.parametrize("count", [40, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
     log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
