@@ -46,7 +46,7 @@ def change_embedding_model() -> bool:
 
 @shared_task
 def index_large_collections() -> int:
-    """Put the vectors of people with many memories into the vector index (A4)."""
+    """Put the vectors of people with many memories or messages into the vector index (A4, V4)."""
     return put_into_index()
 
 

@@ -9,6 +9,8 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import connection
 from django.db.models import AutoField, Model
 
+from apps.memory.embeddings.indexing import index_large_collections
+
 
 def copy_rows(rows: Iterable[Model]) -> None:
     """Store new rows of one table. Their keys must be known before, where others are to refer to them."""
@@ -45,7 +47,8 @@ def drop_vector_indexes() -> list[str]:
 
 
 def build_indexes(definitions: Iterable[str]) -> None:
-    """Build dropped indexes, with room for all of one in memory."""
+    """Build dropped indexes, with room for all of one in memory; whoever has many vectors by then is in them."""
+    index_large_collections()  # as workers would
     with connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '1GB'")
         for definition in definitions:

@@ -66,5 +66,5 @@ def test_sums_grow_with_people_and_vectors_with_their_days() -> None:
     assert ten.storage == 10 * one.storage
     assert one.turns_per_second == 1_000_000 * 1_000 / (365 * 86_400) * 4
     shorter = sums.calculate(1_000_000, units=units, habits=replace(habits, vector_days=30))
-    assert round(one.vector_index / shorter.vector_index, 6) == 3
+    assert round(one.message_vectors / shorter.message_vectors, 6) == 3
     assert shorter.growth == one.growth  # the vectors of messages come and go

@@ -20,6 +20,7 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
+from apps.memory.embeddings.indexing import is_indexed_sql
 from apps.memory.embeddings.vectors import embed_whole, to_sql, with_embedder
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory
 from apps.memory.text import phrase_memory
@@ -44,11 +45,7 @@ SOURCES: dict[MemoryKind, type[LongTermMemory] | type[AtomicMemory]] = {
 STORE = """
 WITH in_use AS (SELECT id FROM embedding_model WHERE id = ANY(%(models)s) AND state <> 'retired' FOR SHARE)
 INSERT INTO {table} (user_id, memory_id, model_id, embedding, in_index)
-SELECT %(user)s, memory_id, model_id, embedding::halfvec,
-       EXISTS (
-           SELECT FROM {table} AS known
-           WHERE known.user_id = %(user)s AND known.model_id = new.model_id AND known.in_index
-       )
+SELECT %(user)s, memory_id, model_id, embedding::halfvec, {is_indexed}
 FROM unnest(%(memories)s::uuid[], %(models)s::bigint[], %(vectors)s::text[]) AS new (memory_id, model_id, embedding)
 WHERE model_id IN (SELECT id FROM in_use)
 ON CONFLICT (memory_id, model_id) DO UPDATE SET embedding = EXCLUDED.embedding
@@ -124,9 +121,10 @@ def store_memory_embeddings(
         ask_for_vectors()
     if found:
         memories, models, texts = zip(*found, strict=True)
+        table = EMBEDDINGS[kind]._meta.db_table
         with connection.cursor() as cursor:
             cursor.execute(
-                STORE.format(table=EMBEDDINGS[kind]._meta.db_table),
+                STORE.format(table=table, is_indexed=is_indexed_sql(table, user="%(user)s", model="new.model_id")),
                 {"user": user.pk, "memories": list(memories), "models": list(models), "vectors": list(texts)},
             )
 

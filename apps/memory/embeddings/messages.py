@@ -15,6 +15,7 @@ from apps.conversations.models import Message
 from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.embedding.types import Embedder, Vector
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
+from apps.memory.embeddings.indexing import list_indexed_messages
 from apps.memory.embeddings.vectors import with_embedder
 from apps.memory.models import ConversationEmbedding
 
@@ -110,6 +111,11 @@ def store_embeddings(prepared: PreparedEmbeddings) -> int:
     if not rows:
         raise ModelsChanged
     rows = [row for row in rows if row.message_id in existing]
+    if not rows:
+        return 0
+    indexed = list_indexed_messages({(row.user_id, row.model_id) for row in rows})
+    for row in rows:
+        row.in_index = (row.user_id, row.model_id) in indexed
     ConversationEmbedding.objects.bulk_create(rows, ignore_conflicts=True)
     return len(rows)
 

@@ -50,7 +50,20 @@ class EmbeddingModel(models.Model):
 _HNSW = {"m": 16, "ef_construction": 64}
 
 
-class ConversationEmbedding(models.Model):
+class IndexedVector(models.Model):
+    """A vector that may be in its table's vector index; `in_index`: whether it is.
+
+    That of people who have so few that all are compared is not: a row in it costs more to write than everything else of
+    it, and 4 KB of memory (`apps.memory.embeddings.indexing`).
+    """
+
+    in_index = models.BooleanField(default=False, db_default=False, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class ConversationEmbedding(IndexedVector):
     """The vector of a message or of one part of a long one (V1, V3). `created_at` is when the message was said.
 
     `digest` (SHA-256 of the text) finds the vector that the same text of this person got before: repeats cost nothing.
@@ -99,6 +112,7 @@ class ConversationEmbedding(models.Model):
         indexes = [
             models.Index(fields=["user", "model", "chat", "message_type"], name="conversation_embedding_user"),
             models.Index(fields=["user", "model", "digest"], name="conversation_embedding_digest"),
+            models.Index(fields=["user", "model", "in_index"], name="conversation_embedding_indexed"),
             # Rows are wide: what the panel lists them by is read from here alone.
             models.Index(
                 fields=["user", "-created_at", "-id"],
@@ -113,6 +127,7 @@ class ConversationEmbedding(models.Model):
             HnswIndex(
                 OpClass(Cast("embedding", HalfVectorField(dimensions=EMBEDDING_DIMENSIONS)), name="halfvec_cosine_ops"),
                 name="conversation_embedding_hnsw",
+                condition=models.Q(in_index=True),
                 **_HNSW,
             ),
         ]
@@ -121,18 +136,15 @@ class ConversationEmbedding(models.Model):
         return str(self.id)
 
 
-class MemoryEmbedding(models.Model):
+class MemoryEmbedding(IndexedVector):
     """What vectors of both kinds of memory have in common; one vector a memory and model.
 
-    Half precision: a table of half the size, and cosines that differ by less than 0.001. `in_index`: whether the vector
-    index has it. That of people who have so few that all are compared does not: a row in it costs more to write than
-    everything else of the memory (`apps.memory.embeddings.indexing`).
+    Half precision: a table of half the size, and cosines that differ by less than 0.001.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE)
     model = models.ForeignKey(EmbeddingModel, verbose_name=_("model"), on_delete=models.PROTECT)
     embedding = HalfVectorField(_("embedding"), dimensions=EMBEDDING_DIMENSIONS)
-    in_index = models.BooleanField(default=False, db_default=False, editable=False)
 
     class Meta:
         abstract = True

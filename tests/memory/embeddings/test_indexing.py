@@ -1,7 +1,11 @@
-"""The vector index has the vectors of people with many memories, and no search finds less meanwhile (A4)."""
+"""The vector indexes have the vectors of people with many memories (A4) or messages (V4), and of nobody else.
+
+No search finds less meanwhile; of messages, test_search.py shows that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -9,15 +13,18 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
+from apps.conversations.models import Session
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings import indexing
 from apps.memory.embeddings.queries import embed_query
-from apps.memory.models import AtomicEmbedding
+from apps.memory.models import AtomicEmbedding, ConversationEmbedding
 from apps.memory.retrieval import nearest
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
+from tests.memory.embeddings.conftest import Say
+from tests.support.factories import SessionFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
+pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -34,7 +41,7 @@ def count_indexed(user: User) -> int:
 @pytest.fixture
 def people(monkeypatch: pytest.MonkeyPatch) -> tuple[User, User]:
     """One with twelve memories, which are many here, and one with three."""
-    monkeypatch.setattr(indexing, "INDEX_FROM", 10)
+    monkeypatch.setitem(indexing.INDEX_FROM, AtomicEmbedding, 10)
     monkeypatch.setattr(indexing, "BATCH", 5)
     many, few = User.objects.create(username="many"), User.objects.create(username="few")
     remember(many, 12)
@@ -42,6 +49,7 @@ def people(monkeypatch: pytest.MonkeyPatch) -> tuple[User, User]:
     return many, few
 
 
+@pytest.mark.spec("A4")
 def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, User]) -> None:
     many, few = people
     assert (count_indexed(many), count_indexed(few)) == (0, 0)
@@ -52,6 +60,7 @@ def test_who_has_many_is_put_into_the_index_and_stays_there(people: tuple[User, 
     assert count_indexed(many) == 13
 
 
+@pytest.mark.spec("A4")
 def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeypatch: pytest.MonkeyPatch) -> None:
     many, _few = people
     monkeypatch.setattr(nearest, "EXACT_SCAN_LIMIT", 5)
@@ -74,8 +83,44 @@ def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeyp
     assert (count, "hnsw.iterative_scan" in statement) == (12, True)
 
 
-def test_the_index_holds_nobody_elses_rows() -> None:
+@pytest.mark.parametrize("table", ["atomic_embedding", "long_term_embedding", "conversation_embeddings"])
+def test_the_index_holds_nobody_elses_rows(table: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT indexdef FROM pg_indexes WHERE indexname = 'atomic_embedding_hnsw'")
+        cursor.execute(
+            "SELECT indexdef FROM pg_indexes WHERE tablename = %s AND indexdef LIKE %s", [table, "% USING hnsw %"]
+        )
         ((definition,),) = cursor.fetchall()
     assert definition.endswith("WHERE in_index")
+
+
+@pytest.mark.spec("V4")
+def test_messages_too_and_out_again_when_few_are_left(
+    say: Say, embed: Callable[..., int], session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(indexing.INDEX_FROM, ConversationEmbedding, 10)
+    monkeypatch.setattr(indexing, "BATCH", 5)
+    other = SessionFactory.create()
+
+    def count_messages() -> tuple[int, int]:
+        mine, theirs = (
+            ConversationEmbedding.objects.filter(user=owner, in_index=True).count()
+            for owner in (session.user, other.user)
+        )
+        return mine, theirs
+
+    embed(*[say(f"cup of tea number {number}") for number in range(12)], say("a cup of tea", to=other))
+    assert count_messages() == (0, 0)
+    assert indexing.index_large_collections() == 12
+    assert count_messages() == (12, 0)
+
+    embed(say("one more cup"), say("one more cup", to=other))  # whoever writes adds what is new
+    assert (count_messages(), indexing.index_large_collections()) == ((13, 0), 0)
+
+    rows = ConversationEmbedding.objects.filter(user=session.user)
+    rows.filter(id__in=rows.values("id")[5:]).delete()
+    assert (count_messages(), indexing.index_large_collections()) == ((5, 0), 0)  # half as many: neither in nor out
+
+    rows.filter(id=rows.values("id")[:1]).delete()
+    assert indexing.index_large_collections() == 4
+    embed(say("yet another cup"))
+    assert count_messages() == (0, 0)

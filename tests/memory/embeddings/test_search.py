@@ -46,7 +46,14 @@ def make_vectors(count: int, *, seed: int, dimensions: int = 24) -> Matrix:
     return numbers / np.linalg.norm(numbers, axis=1, keepdims=True)
 
 
-def copy_rows(session: Session, model: EmbeddingModel, vectors: Matrix, *, kinds: Sequence[str] = ("user",)) -> Stored:
+def copy_rows(
+    session: Session,
+    model: EmbeddingModel,
+    vectors: Matrix,
+    *,
+    kinds: Sequence[str] = ("user",),
+    in_index: bool = False,
+) -> Stored:
     """Store a message and its vector for each row of `vectors`; `kinds` are their types by turns."""
     ids = [uuid.uuid4() for _ in vectors]
     now = timezone.now()
@@ -64,14 +71,13 @@ def copy_rows(session: Session, model: EmbeddingModel, vectors: Matrix, *, kinds
                 )
         with cursor.copy(
             "COPY conversation_embeddings (id, chat_id, user_id, message_id, part, content, digest, message_type, "
-            "model_id, embedding, created_at) FROM STDIN"
+            "model_id, embedding, created_at, in_index) FROM STDIN"
         ) as copy:
             for index, message_id in enumerate(ids):
                 text = "[" + ",".join(f"{number:.6g}" for number in vectors[index]) + padding + "]"
                 kind = kinds[index % len(kinds)]
-                copy.write_row(
-                    (message_id, session.id, session.user_id, message_id, 0, "x", b"", kind, model.pk, text, now)
-                )
+                of = (message_id, session.id, session.user_id, message_id)
+                copy.write_row((*of, 0, "x", b"", kind, model.pk, text, now, in_index))
     return Stored(session=session, ids=ids, vectors=vectors)
 
 
@@ -95,6 +101,14 @@ def nearest(stored: Stored, vector: Matrix, count: int, *, among: Sequence[int] 
     chosen = list(range(len(stored.ids))) if among is None else list(among)
     order = np.argsort(-(stored.vectors[chosen] @ vector), kind="stable")[:count]
     return [stored.ids[chosen[index]] for index in order]
+
+
+def count_index_scans() -> int:
+    """How often this transaction has read the vector index."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_get_xact_numscans('conversation_embedding_hnsw'::regclass)")
+        (scans,) = cursor.fetchone() or (0,)
+    return int(scans)
 
 
 def measure_recall(queries: Matrix, found: Callable[[Matrix], list[uuid.UUID]], expected: Any) -> float:
@@ -127,9 +141,9 @@ def test_a_filtered_search_returns_what_an_exact_scan_does(
     """A person with few rows among 1,000 of others, and one with many under selective filters, by scan and by index."""
     crowd, small = SessionFactory.create(), SessionFactory.create()
     rare = Session.objects.create(user=crowd.user)
-    many = copy_rows(crowd, model, make_vectors(1_000, seed=1), kinds=("user", "assistant"))
+    many = copy_rows(crowd, model, make_vectors(1_000, seed=1), kinds=("user", "assistant"), in_index=True)
     few = copy_rows(small, model, make_vectors(40, seed=2))
-    part = copy_rows(rare, model, make_vectors(60, seed=3), kinds=("user", "user", "summary"))
+    part = copy_rows(rare, model, make_vectors(60, seed=3), kinds=("user", "user", "summary"), in_index=True)
     queries = make_vectors(20, seed=4)
     summaries = range(2, 60, 3)
     everything = Stored(crowd, [*many.ids, *part.ids], np.concatenate([many.vectors, part.vectors]))
@@ -154,7 +168,36 @@ def test_the_index_is_an_hnsw_index() -> None:
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'conversation_embeddings'")
         definitions = [definition for (definition,) in cursor.fetchall()]
 
-    assert [text for text in definitions if "USING hnsw" in text and "halfvec_cosine_ops" in text]
+    (hnsw,) = [text for text in definitions if "USING hnsw" in text]
+    assert "halfvec_cosine_ops" in hnsw
+    assert hnsw.endswith("WHERE in_index")
+
+
+@pytest.mark.spec("V5")
+def test_the_index_is_read_once_it_has_all_of_a_persons_vectors(
+    model: EmbeddingModel, scan_exactly_up_to: Callable[[int], None]
+) -> None:
+    session = SessionFactory.create()
+    vectors = make_vectors(60, seed=7)
+    inside = copy_rows(session, model, vectors[:50], in_index=True)
+    outside = copy_rows(session, model, vectors[50:])
+    scan_exactly_up_to(40)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_sort = off")  # of so few, comparing all is what the planner would prefer
+
+    def search() -> tuple[list[uuid.UUID], int]:
+        before = count_index_scans()
+        return match(vectors[55], 10, user_id=session.user_id), count_index_scans() - before
+
+    everything = Stored(session, [*inside.ids, *outside.ids], vectors)
+    assert search() == (nearest(everything, vectors[55], 10), 0)
+
+    ConversationEmbedding.objects.update(in_index=True)
+    found, scans = search()
+    assert (found[0], len(found), scans) == (outside.ids[5], 10, 1)
+
+    scan_exactly_up_to(10_000)
+    assert search() == (nearest(everything, vectors[55], 10), 0)
 
 
 @pytest.mark.spec("V4")
@@ -212,6 +255,7 @@ def test_a_long_message_counts_once_with_its_best_part(
     tea = "我喜欢喝绿茶，每天下午都泡一壶。" * 40
     cats = "我养了两只猫，一只叫咪咪。" * 60
     embed(say(tea + cats), say("I like green tea."), say("股票跌了。"))
+    ConversationEmbedding.objects.update(in_index=True)
 
     found = search_conversations(user=user, query="我喜欢喝绿茶", top_k=3, threshold=0.0)
     begins = sorted(item.content[:6] for item in found)
@@ -223,7 +267,7 @@ def test_a_long_message_counts_once_with_its_best_part(
 def test_the_similarity_is_the_cosine_of_the_full_vectors(model: EmbeddingModel) -> None:
     session = SessionFactory.create()
     vectors = make_vectors(30, seed=6)
-    stored = copy_rows(session, model, vectors)
+    stored = copy_rows(session, model, vectors, in_index=True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('jiyi.exact_rows', '1', true)")
         padded = np.zeros(1536, dtype=np.float32)
