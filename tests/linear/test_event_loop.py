@@ -1,8 +1,10 @@
 """What a long message costs is not done in the event loop, which serves everybody: no step of it takes long.
 
-Processor time of the loop's own thread is measured, so a busy machine makes no difference. In the quick test one
-message is answered by the offline model, which works in the web process; in the long ones texts of every kind are, and
-a connected model answers with what has to be repaired, and a client sends a body of many values.
+Processor time of the loop's own thread is measured, so it matters little how busy the machine is. Collecting garbage
+does matter, and comes when it comes; what takes long by itself does so each time, so once in three times is enough.
+
+In the quick test one message is answered by the offline model, which works in the web process; in the long ones texts
+of every kind are, and a connected model answers with what has to be repaired, and a client sends a body of many values.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import asyncio.events
 import io
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -32,6 +34,16 @@ class Steps:
 
     longest = 0.0
     callback = ""
+
+    def check(self, act: Callable[[], object]) -> None:
+        """Fail if `act` has a step that takes long, each time it is done."""
+        for _attempt in range(3):
+            self.longest = 0.0
+            act()
+            assert self.longest > 0
+            if self.longest < LONGEST_STEP:
+                return
+        pytest.fail(f"{self.longest:.3f} s of {self.callback}")
 
 
 @pytest.fixture
@@ -67,18 +79,14 @@ def say(client: ApiClient, text: str) -> None:
 
 def test_a_long_message_leaves_the_event_loop_free(alice: ApiClient, steps: Steps) -> None:
     say(alice, "你好")  # what is loaded at first use
-    steps.longest = 0.0
-    say(alice, "My name is " + repeat("中 a1, ", 8_000))
-    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+    steps.check(lambda: say(alice, "My name is " + repeat("中 a1, ", 8_000)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("unit", ["1", "a", "中", "我喜欢和", " a", "\n", ".,;:!?", "\"'“", "([{《", "and ", "12月3日"])
 def test_a_message_of_any_kind_leaves_the_event_loop_free(alice: ApiClient, steps: Steps, unit: str) -> None:
     say(alice, "你好")
-    steps.longest = 0.0
-    say(alice, "记住a" + repeat(unit, LENGTH - 4) + "a")
-    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+    steps.check(lambda: say(alice, "记住a" + repeat(unit, LENGTH - 4) + "a"))
 
 
 BROKEN = ('{"response": "' + repeat('a\\" ', 40_000), '{"a": ' + repeat("{[", 40_000), repeat('{"', 40_000))
@@ -88,20 +96,24 @@ BROKEN = ('{"response": "' + repeat('a\\" ', 40_000), '{"a": ' + repeat("{[", 40
 @pytest.mark.parametrize("body", BROKEN)
 def test_a_broken_answer_is_repaired_elsewhere(alice: ApiClient, model: ScriptedModel, steps: Steps, body: str) -> None:
     say(alice, "你好")
-    steps.longest = 0.0
-    model.script(body)
-    alice.say(alice.new_session(), "hello")
-    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+    def be_answered() -> None:
+        model.script(body)
+        alice.say(alice.new_session(), "hello")
+
+    steps.check(be_answered)
 
 
 @pytest.mark.long
 def test_a_large_body_is_read_elsewhere(alice: ApiClient, steps: Steps) -> None:
     say(alice, "你好")
-    steps.longest = 0.0
     session = alice.new_session()
     body = {"content": "hello", "attachments": ["a"] * 400_000}
-    assert alice.post(f"/chat/sessions/{session}/messages", json=body).status_code == 400
-    assert 0 < steps.longest < LONGEST_STEP, steps.callback
+
+    def be_refused() -> None:
+        assert alice.post(f"/chat/sessions/{session}/messages", json=body).status_code == 400
+
+    steps.check(be_refused)
 
 
 def test_a_body_of_millions_of_values_is_refused_before_it_is_read() -> None:
