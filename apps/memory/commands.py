@@ -39,7 +39,7 @@ from apps.memory.embeddings.memories import write_embeddings
 from apps.memory.history.authorship import changed_by
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft
-from apps.memory.judging.exact import digest_content, normalize_content
+from apps.memory.judging.exact import digest_content, digest_normalized, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.long_term import audit as long_term_audit
 from apps.memory.long_term.changes import list_items
@@ -194,9 +194,9 @@ def remember_statement(
     lock_memories(user)
     chunks = split_statement(text, limit=max_length)
     status = Status.PENDING if is_instruction(text) else Status.ACTIVE
-    digests = {chunk: digest_content(user, chunk) for chunk in chunks}
-    forgotten = find_forgotten(user, digests.values())
     normal = {chunk: normalize_content(chunk) for chunk in chunks}
+    digests = {chunk: digest_normalized(user, normal[chunk]) for chunk in chunks}
+    forgotten = find_forgotten(user, digests.values())
     rows = list(
         AtomicMemory.objects.filter(user=user, normalized_content__in=set(normal.values()))
         .defer("terms", "term_count")

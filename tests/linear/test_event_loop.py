@@ -22,7 +22,7 @@ from apps.accounts.models import User
 from apps.core.errors import TooLarge
 from apps.core.parsing import MAX_COMMAS, StrictJSONParser
 from tests.linear.hostile import LENGTH, repeat
-from tests.support.http_server import ApiClient, HttpServer
+from tests.support.http_server import SERVER_THREAD, ApiClient, HttpServer
 from tests.support.scripted_model import ScriptedModel
 
 LONGEST_STEP = 0.1
@@ -50,13 +50,12 @@ class Steps:
 def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
     found = Steps()
     run = asyncio.events.Handle._run
-    main = threading.main_thread()
 
     def run_measured(handle: Any) -> None:
         start = time.thread_time()
         run(handle)
         taken = time.thread_time() - start
-        if taken > found.longest and threading.current_thread() is not main:
+        if taken > found.longest and threading.current_thread().name == SERVER_THREAD:
             found.longest, found.callback = taken, repr(handle)[:300]
 
     monkeypatch.setattr(asyncio.events.Handle, "_run", run_measured)

@@ -20,6 +20,10 @@ from tests.support.sse import Event, read_events
 __all__ = ["ApiClient", "Event", "HttpServer", "read_events"]
 
 
+SERVER_THREAD = "http-server"
+"""The thread in which the event loop of `HttpServer` runs."""
+
+
 class HttpServer:
     """Uvicorn in a thread, on a free port of loopback. `headers` are added to every request; `loop`: uvicorn's name."""
 
@@ -35,7 +39,9 @@ class HttpServer:
             application, lifespan="off", log_level="warning", timeout_graceful_shutdown=5, loop=loop
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name=SERVER_THREAD, daemon=True
+        )
 
     def __enter__(self) -> HttpServer:
         self._thread.start()

@@ -471,10 +471,8 @@ def _keep(text: str, *, goes_on: bool = False, asks: bool = False) -> tuple[Comm
 def _read_forget(plain: str, text: str) -> tuple[Command, bool] | None:
     if _ALL_MINE.match(plain) or _ALL_MINE_ZH.match(plain):
         return Command(CommandKind.FORGET, everything=True), False
-    if is_instruction(plain):
-        return None
     command = _read_forget_english(plain, text) or _read_forget_chinese(plain, text)
-    return None if command is None else (command, False)
+    return None if command is None or is_instruction(plain) else (command, False)
 
 
 def _read_forget_english(plain: str, text: str) -> Command | None:

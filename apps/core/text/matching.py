@@ -34,12 +34,21 @@ def stem(word: str) -> str:
         return word
     stemmer: Any = getattr(_stemmers, "english", None)
     if stemmer is None:  # one per thread: a stemmer keeps the word it works on
-        from snowballstemmer import stemmer as create_stemmer
-
-        stemmer = _stemmers.english = create_stemmer("english")
+        stemmer = _stemmers.english = _create_stemmer()
     result: str = stemmer.stemWord(word)
     stemmer.set_current("")
     return result
+
+
+def warm_up() -> None:
+    """Load the stemmer now, so that the first search of a process does not wait for it."""
+    _create_stemmer()
+
+
+def _create_stemmer() -> Any:
+    from snowballstemmer import stemmer  # its thirty languages: only where a word is to be stemmed
+
+    return stemmer("english")
 
 
 def bigrams(word: str) -> list[str]:

@@ -33,7 +33,12 @@ def normalize_content(content: str) -> str:
 
 def digest_content(user: User, content: str) -> str:
     """Return the digest by which a deleted content is recognised (L6)."""
-    return digest_text(user, kind="atomic", text=normalize_content(content))
+    return digest_normalized(user, normalize_content(content))
+
+
+def digest_normalized(user: User, normalized: str) -> str:
+    """`digest_content` of a content in its normalized form."""
+    return digest_text(user, kind="atomic", text=normalized)
 
 
 def clean_statements(statements: Sequence[JudgedStatement], *, max_length: int) -> list[JudgedStatement]:
