@@ -146,10 +146,15 @@ def list_statements(places: Iterable[Place]) -> list[str]:
         cursor.execute(_UNIQUE_INDEXES, {"tables": spread, "column": COLUMN})
         for table, name, definition, constraint in cursor.fetchall():
             kept = f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"' if constraint else f'DROP INDEX "{name}"'
-            statements += [kept, definition.replace("(", f"({COLUMN}, ", 1)]
+            statements += [kept, lead_by_user(definition)]
             if constraint == "p":
                 statements.append(f'ALTER TABLE "{table}" ADD PRIMARY KEY USING INDEX "{name}"')
     return statements
+
+
+def lead_by_user(definition: str) -> str:
+    """Return the definition of an index (`pg_get_indexdef`) with the column in front of the others."""
+    return definition.replace("(", f"({COLUMN}, ", 1)
 
 
 def read_document() -> str:

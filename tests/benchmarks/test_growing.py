@@ -137,6 +137,19 @@ def test_one_database_grows_and_is_measured_at_each_size(tmp_path: Path) -> None
     assert "Search, milliseconds, p50 / p95" in done.stdout
 
 
+@pytest.mark.long
+def test_whole_tables_and_partitions_are_measured_by_turns(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    amounts = ["--memories", "200", "--users", "10", "--partitions", "3", "--questions", "2"]
+    done = run("partitions", *amounts, "--json", figures)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(figures.read_text())
+    for what in ("search", "store"):
+        for kind in ("whole", "partitions"):
+            assert 0 < report[what][kind]["p50"] <= report[what][kind]["p95"]
+    assert "200 memories of 10 people" in done.stdout
+
+
 def test_sizes_that_cannot_be_shared_are_refused() -> None:
     for arguments, message in (
         (["--sizes", "100", "--users", "60"], "the smallest size must be at least twice the number of users"),
