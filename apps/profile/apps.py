@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 class ProfileConfig(AppConfig):
     name = "apps.profile"
-    verbose_name = _("User profile")
+    verbose_name = _("Profile")
 
     def ready(self) -> None:
         from apps.memory.models import Change

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
+from apps.conversations.models import Session
 from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context
 from tests.support.factories import UserFactory
@@ -29,9 +30,9 @@ def tang(client: Client) -> User:
     return user
 
 
-def read_trail(client: Client, address: str) -> str:
+def read_trail(client: Client, address: str, **headers: Any) -> str:
     """Where the page says one is."""
-    page = client.get(address).content.decode()
+    page = client.get(address, **headers).content.decode()
     heading = re.search(r"<h1.*?</h1>", page, re.DOTALL)
     assert heading is not None
     words = re.sub(r"<span class=\"material-symbols-outlined.*?</span>", "›", heading[0], flags=re.DOTALL)
@@ -44,6 +45,33 @@ def test_a_row_is_named_by_its_name_and_never_by_its_id(client: Client, tang: Us
     assert read_trail(client, reverse("admin:accounts_user_change", args=[tang.pk])) == "Accounts › Users › tang"
     trail = read_trail(client, reverse("admin:memory_sharedcontext_change", args=[context.pk]))
     assert trail == "Memory › Shared contexts"
+
+
+def test_an_application_with_the_name_of_its_list_is_named_once(client: Client, tang: User) -> None:
+    session = Session.objects.create(user=tang, title="Berlin")
+    language = {"HTTP_ACCEPT_LANGUAGE": "zh-hans"}
+    for address, trail in {
+        reverse("admin:conversations_session_changelist"): "会话",
+        reverse("admin:conversations_message_changelist"): "会话 › 消息",
+        reverse("admin:conversations_session_change", args=[session.pk]): "会话",
+    }.items():
+        assert re.sub(r" \d+ 条结果.*", "", read_trail(client, address, **language)) == trail
+
+
+def test_the_title_of_a_list_is_what_is_in_it(client: Client, tang: User) -> None:
+    for name, title in {"accounts_user": "Users", "accounts_enduser": "Services", "chat_turn": "Turns"}.items():
+        page = client.get(reverse(f"admin:{name}_changelist")).content.decode()
+        assert re.findall(r"<title>\s*(.*?) \| Jiyi", page) == [title]
+
+
+def test_an_empty_list_says_whether_something_is_left_out(client: Client, tang: User) -> None:
+    address = reverse("admin:accounts_apitoken_changelist")
+    nothing = client.get(address).content.decode()
+    assert "Nothing here yet" in nothing
+    assert "No results" not in nothing
+    for found in (client.get(address, {"q": "sun"}), client.get(address, {"user__id__exact": tang.pk})):
+        assert "No results" in found.content.decode()
+        assert '<a href="?">Show all</a>' in found.content.decode()
 
 
 ENTRIES = {
