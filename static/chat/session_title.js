@@ -31,8 +31,7 @@ export function titleField(current, { onDone }) {
     finish(save ? field.value.trim() : null, true);
   });
   field.addEventListener("blur", () => {
-    // Taken out of the page for a moment while the list is set anew, it is not left.
-    if (field.isConnected && document.hasFocus()) finish(field.value.trim(), false);
+    if (document.hasFocus()) finish(field.value.trim(), false); // else the whole window was left
   });
   return field;
 }

@@ -133,6 +133,7 @@ export class SessionList {
 
   /** Turn the title of a session into a field, wherever it is listed. */
   async rename(session) {
+    if (this.#editor?.id === session.id) return; // the key was pressed again
     if (session.archived !== this.#archived) await this.showArchived(session.archived);
     if (!this.sessions.some(({ id }) => id === session.id)) this.put(session);
     const onDone = (title, { byKey }) => {
@@ -203,6 +204,8 @@ export class SessionList {
   // Elements
 
   #render() {
+    // A field that is moved loses the focus, and what an input method composes: the list waits until the title is given.
+    if (this.#editor?.field.isConnected) return;
     const groups = this.#group();
     // Elements are kept while they show the same: a second click of a double one has to meet that of the first.
     const state = [this.#archived, this.#editor?.id, this.#problem?.message, this.#reading !== null, this.#complete];
@@ -222,8 +225,7 @@ export class SessionList {
     if (!this.#reading && !this.#problem && !this.#complete) nodes.push(this.sentinel);
     if (this.#archived) nodes.unshift(this.#archiveHead());
     this.container.replaceChildren(...nodes);
-    if (focused === this.#editor?.field) focused.focus({ preventScroll: true });
-    else if (session && this.container !== focused) this.#linkOf(session)?.focus({ preventScroll: true });
+    if (session && this.container !== focused) this.#linkOf(session)?.focus({ preventScroll: true });
   }
 
   #group() {

@@ -291,6 +291,33 @@ def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: Ch
     expect(chat.page.locator("#title")).to_have_text("第一次聊天")
 
 
+def test_a_title_is_typed_to_its_end_while_the_list_changes(chat: ChatPage) -> None:
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if len(held) == 2 or route.request.method != "GET":
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))
+
+    chat.page.route(re.compile(r"/chat/sessions/[0-9a-f-]{36}$"), hold)
+    chat.say("你好")
+    wait_until_in_page(chat, lambda: len(held) == 2)  # at the reply's start, and at its end
+    link = chat.sessions.get_by_role("link")
+    link.press("F2")
+    chat.page.keyboard.type("第一次")
+    for route, response in held:
+        route.fulfill(response=response)
+    expect(chat.page.locator("#title")).to_have_text("你好")  # which the list shows as soon as the field is left
+    expect(chat.page.locator(".session-title")).to_be_focused()
+    chat.page.keyboard.press("F2")
+    chat.page.keyboard.type("聊天")
+    expect(chat.page.locator(".session-title")).to_have_value("第一次聊天")
+    chat.page.keyboard.press("Enter")
+    expect(link).to_have_text("第一次聊天")
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+
+
 def wait_until_in_page(chat: ChatPage, condition: Callable[[], bool]) -> None:
     """Wait for what handlers of the page's requests have noted: they run while the page is waited for."""
     for _attempt in range(200):
