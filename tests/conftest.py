@@ -17,6 +17,7 @@ from django.utils import translation
 from apps.embedded import urls
 from apps.embedded.layout import DataLayout
 from apps.embedded.servers import get_missing_servers
+from tests.support.prepared_cluster import copy_cluster
 from tests.support.query_threads import wait_for_queries
 from tests.support.servers import make_data_folder, remove_data_folder, run_servers
 
@@ -95,6 +96,8 @@ def data_dir(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def servers(data_dir: Path) -> Iterator[None]:
     """PostgreSQL and Valkey for this run. Tests of the database have them anyway; ask for it to use Valkey alone."""
+    if "postgres" in get_missing_servers():
+        copy_cluster(data_dir)
     with run_servers(data_dir):
         yield
 

@@ -110,6 +110,7 @@ def test_everything_goes_and_the_receipt_counts_it(alice: ApiClient) -> None:
     assert not any(count_rows(alice.user).values())
 
 
+@pytest.mark.long
 def test_the_account_and_its_tokens_stay_and_it_can_begin_anew(alice: ApiClient) -> None:
     fill_everything(alice)
     alice.post("/memory/erase", json={"confirm": "alice"}).raise_for_status()
@@ -147,6 +148,7 @@ def test_no_word_of_the_person_is_left_in_the_database_or_the_broker(
     assert [word for word in WORDS if word in after] == []
 
 
+@pytest.mark.long
 def test_rows_are_named_by_ids_in_the_log_of_the_admin(alice: ApiClient) -> None:
     """What the admin writes into its log of a row is the row as a string."""
     fill_everything(alice)
@@ -158,6 +160,7 @@ def test_rows_are_named_by_ids_in_the_log_of_the_admin(alice: ApiClient) -> None
 # The two doors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", [{}, {"confirm": ""}, {"confirm": "bob"}, {"confirm": "Alice"}, {"confirm": 1}, []])
 def test_a_wrong_confirmation_erases_nothing(alice: ApiClient, body: Any) -> None:
     build_world(alice)
@@ -167,6 +170,7 @@ def test_a_wrong_confirmation_erases_nothing(alice: ApiClient, body: Any) -> Non
     assert dump(alice.user) == before
 
 
+@pytest.mark.long
 @pytest.mark.spec("T4")
 @pytest.mark.parametrize("confirm", ["mei@example.com", "shop+mei@example.com"])
 def test_an_end_user_is_confirmed_by_either_name_and_nobody_else_goes(http_server: HttpServer, confirm: str) -> None:
@@ -269,6 +273,7 @@ def test_a_form_being_answered_stores_nothing(alice: ApiClient, model: ScriptedM
     assert not any(count_rows(alice.user).values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim_work", [claim_batch, claim_rounds])
 def test_work_that_was_claimed_before_writes_nothing(alice: ApiClient, claim_work: Any) -> None:
     fill_everything(alice)
@@ -345,6 +350,7 @@ def lock_waits() -> bool:
         return bool(cursor.fetchone()[0])
 
 
+@pytest.mark.long
 def test_many_writers_and_an_erasure_do_not_fail_each_other(alice: ApiClient) -> None:
     user, stop = alice.user, threading.Event()
     failures: list[BaseException] = []
@@ -401,6 +407,7 @@ def test_a_lock_that_is_never_given_back_ends_in_an_error(monkeypatch: pytest.Mo
     assert LongTermMemory.objects.count() == 1
 
 
+@pytest.mark.long
 def test_however_many_rows_there_are_each_table_takes_one_statement(
     alice: ApiClient, django_assert_max_num_queries: Any
 ) -> None:

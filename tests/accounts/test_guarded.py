@@ -35,6 +35,7 @@ def assert_refused(response: Any, *, status: int, code: str) -> str:
     return str(response.json()["error"]["message"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
     ("address", "host"), [("127.0.0.1", "localhost"), ("127.0.0.1", "127.0.0.1:8000"), ("::1", "[::1]:8000")]

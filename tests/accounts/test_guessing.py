@@ -103,6 +103,7 @@ def test_one_s_own_log_in_does_not_forgive_attempts_at_others(mei: User) -> None
     assert log_in("mei", "wrong").status_code == 429
 
 
+@pytest.mark.long
 def test_one_address_does_not_try_account_after_account() -> None:
     statuses = [log_in(f"person{number}", "spring2026").status_code for number in range(32)]
     assert statuses == [200] * 29 + [429] * 3

@@ -18,6 +18,7 @@ def log_in(username: str) -> bool:
     return "_auth_user_id" in client.session
 
 
+@pytest.mark.long
 @pytest.mark.spec("T4")
 def test_an_end_user_does_not_log_in_even_with_a_password():
     service = User.objects.create_user("shop", password="correct horse 9")

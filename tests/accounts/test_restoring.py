@@ -117,6 +117,7 @@ def test_after_an_erasure_everything_is_back_under_its_own_ids(alice: ApiClient,
     assert comparable(export(alice.user)) == comparable(document)
 
 
+@pytest.mark.long
 def test_restoring_again_does_nothing(alice: ApiClient, document: dict[str, Any]) -> None:
     before = comparable(document)
     again = restore(alice.user, document)
@@ -124,6 +125,7 @@ def test_restoring_again_does_nothing(alice: ApiClient, document: dict[str, Any]
     assert comparable(export(alice.user)) == before
 
 
+@pytest.mark.long
 def test_vectors_are_made_again_and_nothing_is_extracted_again(
     alice: ApiClient, document: dict[str, Any], sent: list[str]
 ) -> None:
@@ -139,6 +141,7 @@ def test_vectors_are_made_again_and_nothing_is_extracted_again(
     assert {"apps.pipeline.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
 
 
+@pytest.mark.long
 def test_in_another_account_ids_that_are_taken_are_others_and_all_links_follow(
     alice: ApiClient, bob: ApiClient, document: dict[str, Any]
 ) -> None:
@@ -161,6 +164,7 @@ def test_in_another_account_ids_that_are_taken_are_others_and_all_links_follow(
     assert again.restored == {}
 
 
+@pytest.mark.long
 def test_a_restored_change_can_be_undone(alice: ApiClient, bob: ApiClient, document: dict[str, Any]) -> None:
     restore(bob.user, document)
     new = LongTermMemory.objects.get(user=bob.user, key="city", status="active")
@@ -169,6 +173,7 @@ def test_a_restored_change_can_be_undone(alice: ApiClient, bob: ApiClient, docum
     assert LongTermMemory.objects.get(user=bob.user, key="city", status="active").value == "Leeds"
 
 
+@pytest.mark.long
 def test_a_summary_still_covers_what_it_covered(alice: ApiClient, scripted_model: ScriptedModel, settings: Any) -> None:
     settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL = "test", scripted_model.base_url
     everything = Everything(alice, scripted_model)
@@ -203,6 +208,7 @@ def test_a_pending_memory_still_ends_what_it_would_have_ended() -> None:
     assert AtomicMemory.objects.get(id=ended.id).status == Status.ACTIVE
 
 
+@pytest.mark.long
 def test_what_the_person_has_stays_and_what_clashes_is_left_out(alice: ApiClient, document: dict[str, Any]) -> None:
     other = UserFactory.create()
     create_memory(user=other, category="fact", key="city", value="Bath", now=NOW)
@@ -313,6 +319,7 @@ def test_tables_that_nobody_knows_and_broken_ids_are_passed_over() -> None:
     assert User.objects.count() == 1
 
 
+@pytest.mark.long
 def test_the_do_not_relearn_list_holds_for_the_same_account_only(alice: ApiClient, document: dict[str, Any]) -> None:
     other = UserFactory.create()
     restore(other, document)

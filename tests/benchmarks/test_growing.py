@@ -102,6 +102,7 @@ def test_an_interrupted_comparison_leaves_nothing_behind(folder: Path, temporary
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_what_cannot_be_compared_is_refused(folder: Path, tmp_path: Path) -> None:
     for arguments, message in (
         ([tmp_path / "none"], "corpus.jsonl: cannot be read: No such file or directory"),
@@ -150,6 +151,7 @@ def test_whole_tables_and_partitions_are_measured_by_turns(tmp_path: Path) -> No
     assert "200 memories of 10 people" in done.stdout
 
 
+@pytest.mark.long
 def test_sizes_that_cannot_be_shared_are_refused() -> None:
     for arguments, message in (
         (["--sizes", "100", "--users", "60"], "the smallest size must be at least twice the number of users"),

@@ -91,6 +91,7 @@ def test_it_replays_the_folder_and_judges_what_was_remembered(folder: Path, tmp_
     assert "20 turns, 2 at once" in done.stdout
 
 
+@pytest.mark.long
 def test_what_makes_no_sense_is_refused_before_anything_is_started(folder: Path, tmp_path: Path) -> None:
     for arguments, reason in (
         ((folder, "--turns", "7"), "--turns has to be at least 8"),

@@ -30,6 +30,7 @@ def test_every_table_of_people_is_spread_by_them() -> None:
     assert places["embedding_model"].kind == "reference"
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_the_keys_of_the_map_hold_for_everything_that_is_remembered(alice: ApiClient, bob: ApiClient) -> None:
     """Tables with rows of two people get these keys, and rows still cannot refer to somebody else's."""

@@ -34,6 +34,7 @@ def test_it_measures_turns_against_the_same_calls_without_us(tmp_path: Path, doo
     assert "Milliseconds, p50 / p95" in done.stdout
 
 
+@pytest.mark.long
 def test_what_makes_no_sense_is_refused() -> None:
     for arguments in (("--turns", "1"), ("--memories", "5", "5"), ("--memories", "-1")):
         done = run(*arguments)

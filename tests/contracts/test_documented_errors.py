@@ -463,7 +463,7 @@ def test_every_error_of_a_single_operation_is_provoked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("described", "status", "when"), take_one_in(4, OWN), ids=lambda value: getattr(value, "id", value)
+    ("described", "status", "when"), take_one_in(12, OWN), ids=lambda value: getattr(value, "id", value)
 )
 def test_an_error_of_a_single_operation_happens(
     described: Described, status: str, when: str, alice: ApiClient, settings: Any, scripted_model: ScriptedModel

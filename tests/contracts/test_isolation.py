@@ -87,7 +87,7 @@ def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
     return client.request(method, route.path(**world.values(route)), json=body, files=files)
 
 
-@pytest.mark.parametrize(("route", "method"), take_one_in(2, OBJECT_CALLS), ids=name_call)
+@pytest.mark.parametrize(("route", "method"), take_one_in(6, OBJECT_CALLS), ids=name_call)
 def test_an_object_is_there_for_its_owner_only(
     alice: ApiClient, bob: ApiClient, world: World, route: Route, method: str
 ):

@@ -43,6 +43,7 @@ def test_each_sees_exactly_their_own(services: Services):
     assert dump_all(services) == before
 
 
+@pytest.mark.long
 def test_a_service_that_names_nobody_sees_nothing_of_its_end_users(services: Services):
     for account in services.accounts:
         for look in LOOKS:
@@ -63,6 +64,7 @@ def test_the_ids_of_others_are_not_there(services: Services):
     assert dump_all(services) == before
 
 
+@pytest.mark.long
 def test_what_clears_everything_clears_the_callers_own(services: Services):
     person, *others = services.end_users
     before = [dump(other.user) for other in others]
@@ -81,6 +83,7 @@ def test_what_clears_everything_clears_the_callers_own(services: Services):
     assert others[2].client.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
 
 
+@pytest.mark.long
 def test_nothing_said_by_one_is_recalled_for_another(services: Services):
     asked = " ".join(person.secret for person in services.end_users)
     for person in services.end_users:

@@ -204,6 +204,7 @@ def test_none_and_more_than_a_thousand_are_refused(alice: ApiClient, session_bef
     assert record(alice, session_before, [CHAT[0]] * 1001).status_code == 400
 
 
+@pytest.mark.long
 @pytest.mark.spec("C9")
 def test_a_thousand_are_recorded_at_once(alice: ApiClient):
     session = alice.new_session()

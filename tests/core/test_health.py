@@ -64,6 +64,7 @@ async def test_one_broken_part_is_503_and_its_reason_stays_inside(
     assert response.json() == {"database": "ok", "queue": "failed", "backlog": NOTHING_LEFT}
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 async def test_database_and_queue_are_really_asked_and_a_missing_worker_is_told(async_client: AsyncClient) -> None:
     response = await async_client.get("/healthz")

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.workers import PROJECT
 
 BEGIN = """
@@ -19,6 +21,7 @@ print([receiver.__name__ for receiver, _answer in called])
 """
 
 
+@pytest.mark.long
 def test_nobody_is_called_when_a_request_begins():
     """In a process of its own: here Django's test client has connected `close_old_connections` again."""
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "project.settings"}

@@ -67,10 +67,12 @@ def test_compose_files_are_valid() -> None:
     run_tool(tool, "--builtin-schema", "vendor.compose-spec", *COMPOSE_FILES)
 
 
+@pytest.mark.long
 def test_kubernetes_files_are_valid() -> None:
     run_tool(find_tool("kubernetes-validate", reason=LOCKED), "--strict", *KUBERNETES_FILES)
 
 
+@pytest.mark.long
 def test_the_example_overlay_renders_and_what_it_renders_is_valid(tmp_path: Path) -> None:
     rendered = run_tool(find_tool("kubectl", reason="install kubectl"), "kustomize", DEPLOY / "kubernetes" / "example")
     (tmp_path / "all.yaml").write_text(rendered)

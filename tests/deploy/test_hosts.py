@@ -31,6 +31,7 @@ def test_hosts_and_primaries_are_lost_and_nothing_that_was_answered_is(tmp_path:
     assert found["namespaces"] == can_make_namespaces()
 
 
+@pytest.mark.long
 def test_hosts_have_users_and_networks_of_their_own_and_leave_nothing() -> None:
     if not can_make_namespaces():
         pytest.skip("network namespaces need root on Linux, and a container that permits them")

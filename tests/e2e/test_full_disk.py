@@ -13,6 +13,7 @@ from tests.e2e.conftest import PASSWORD
 from tests.support.full_disk import full_disk
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "title"),
     [

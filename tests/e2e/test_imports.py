@@ -119,6 +119,7 @@ def test_a_cancelled_import_keeps_what_it_brought(chat: ChatPage) -> None:
     expect(dialog.locator(".import-earlier")).to_be_empty()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "said"),
     [(b"hello", "不是有效的 JSON"), (b'{"a": 1}', "不是可以导入的格式"), (b"PK\x03\x04x", "压缩包已损坏")],

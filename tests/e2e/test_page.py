@@ -213,6 +213,7 @@ def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     assert not chat.has_sideways_scroll()
 
 
+@pytest.mark.long
 def test_a_reply_is_set_as_markdown(chat: ChatPage, model: ScriptedModel) -> None:
     text = (
         "# 标题\n\n第一段，*斜*、`code`。\n第二行 https://example.org/x。\n\n- 一\n- 二\n  1. 二点一\n\n> 引用\n\n"

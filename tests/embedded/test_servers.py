@@ -147,6 +147,7 @@ def test_many_at_once_start_one_server(tmp_path: Path) -> None:
     wait_until(lambda: are_gone(tmp_path, "valkey"))
 
 
+@pytest.mark.long
 def test_a_killed_holder_leaves_nothing_running_and_nothing_broken(cluster: Path) -> None:
     with hold_in_process(cluster, "postgres", "valkey") as holder:
         with psycopg.connect(database_url(cluster), autocommit=True) as connection:
@@ -207,6 +208,7 @@ def test_a_stale_process_id_that_now_belongs_to_somebody_else_does_no_harm(clust
         assert is_ready(cluster, "postgres")
 
 
+@pytest.mark.long
 def test_a_set_up_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     draft = tmp_path / "postgres.new"
     draft.mkdir()
@@ -255,6 +257,7 @@ def test_a_socket_folder_somebody_else_made_is_refused(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="root becomes nobody here; without root every other test is this one")
 def test_an_ordinary_user_owns_all_and_needs_no_other(tmp_path: Path) -> None:
     nobody = pwd.getpwnam("nobody")

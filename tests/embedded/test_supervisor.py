@@ -121,6 +121,7 @@ def test_signal_handlers_are_put_back() -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+@pytest.mark.long
 def test_a_program_that_ends_is_started_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
     counter = tmp_path / "starts"
     code = f"""
@@ -138,6 +139,7 @@ sys.exit(starts)
     ]
 
 
+@pytest.mark.long
 def test_a_killed_program_is_replaced_and_the_others_stay() -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
     with supervise(one=code, two=code) as supervisor:

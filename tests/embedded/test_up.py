@@ -270,6 +270,7 @@ def test_a_command_alone_starts_servers_and_stops_them(tmp_path: Path) -> None:
     assert find_processes(tmp_path) == {}
 
 
+@pytest.mark.long
 def test_a_command_on_files_alone_starts_nothing(tmp_path: Path) -> None:
     assert run_command(tmp_path, "help").returncode == 0
     assert not (tmp_path / "postgres").exists()

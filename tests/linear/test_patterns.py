@@ -56,6 +56,7 @@ def choose(found: Found, texts: Sequence[str], count: int) -> list[str]:
     return [texts[(first + number * 37) % len(texts)] for number in range(min(count, len(texts)))]
 
 
+@pytest.mark.long
 def test_patterns_are_linear() -> None:
     generic = list_generic(LENGTH // 2)
     slow: list[str] = []
@@ -91,6 +92,7 @@ def test_patterns_made_of_texts_are_linear(unit: str) -> None:
     assert measure(lambda: (holds(text, value + "x"), is_grounded(value, said=text)), limit=2) < 2
 
 
+@pytest.mark.long
 def test_what_is_quadratic_is_found() -> None:
     for source in (r"\s+x", r"(?:a|aa)+$", r"^.+?\s*,$"):
         quadratic = Found("here", re.compile(source), searches=True)

@@ -264,6 +264,7 @@ def test_only_what_is_plainly_meant_ends(user: User, session: Session, command: 
     assert (result.status == Outcome.FORGOTTEN) == bool(gone)
 
 
+@pytest.mark.long
 def test_everything_about_the_person_ends_on_their_word_and_comes_back(user: User, session: Session) -> None:
     remember_around(user)
     (result,) = obey(say(session, "Forget everything you know about me.", at=LATER))

@@ -89,6 +89,7 @@ def test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it(
     assert "Rome" not in model.chat_requests[-1].messages[0]["content"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("others", [0, 40], ids=["all are shown", "the nearest are searched"])
 def test_the_extraction_still_knows_it(alice: ApiClient, paths: list[str], others: int) -> None:
     for path in paths:

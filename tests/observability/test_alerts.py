@@ -62,6 +62,7 @@ def test_the_rules_are_complete() -> None:
     assert all(panel["title"] and panel["targets"] for panel in dashboard["panels"])
 
 
+@pytest.mark.long
 def test_turns_are_measured(alice: ApiClient, model: ScriptedModel) -> None:
     def read() -> dict[tuple[str, str], float]:
         text = Client().get("/metrics", headers={"host": "localhost"}).content.decode()

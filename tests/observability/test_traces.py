@@ -119,6 +119,7 @@ def test_a_log_line_names_its_span(traced: InMemorySpanExporter) -> None:
     assert add_trace(logging, "info", {"event": "x"}) == {"event": "x"}
 
 
+@pytest.mark.long
 def test_while_it_is_off_a_span_is_nothing_and_opentelemetry_is_imported_in_one_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -94,6 +94,7 @@ def test_what_was_done_is_said_however_short_the_reply_is_to_be() -> None:
     assert said == "我记住了：「我对虾过敏」。我忘掉了：「我喜欢吃虾」。"
 
 
+@pytest.mark.long
 @pytest.mark.spec("L9")
 @pytest.mark.parametrize("table", ["kept_en", "kept_zh", "left_en", "left_zh"])
 def test_nothing_is_called_stored_or_forgotten_where_nothing_was_done(table: str) -> None:

@@ -244,6 +244,7 @@ def test_actions_reach_nothing_that_is_somebody_elses(mei: Person, lin: Person) 
     assert {table for table in before if before[table] != after[table]} == set()
 
 
+@pytest.mark.long
 def test_who_is_not_logged_in_or_no_longer_active_gets_to_the_log_in_page(mei: Person, client: Client) -> None:
     gone = Client()
     gone.force_login(mei.user)
@@ -258,6 +259,7 @@ def test_who_is_not_logged_in_or_no_longer_active_gets_to_the_log_in_page(mei: P
     assert inside == {}
 
 
+@pytest.mark.long
 def test_autocompletion_and_the_search_of_the_menu_tell_of_nobody_else(mei: Person, lin: Person, staff: Client) -> None:
     names = {"app_label": "memory", "model_name": "longtermmemory", "field_name": "user", "term": mei.user.username}
     assert lin.browser.get(f"{_ROOT}autocomplete/", names).status_code == 403

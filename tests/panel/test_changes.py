@@ -171,6 +171,7 @@ def test_what_was_done_together_is_shown_and_undone_together(client: Client, use
     ]
 
 
+@pytest.mark.long
 def test_a_list_cuts_long_texts_to_what_differs(client: Client, user: User) -> None:
     memory = create(user, "长" * 5_000 + "北京")
     update_memory(user=user, memory_id=memory.id, changes={"value": "长" * 5_000 + "上海"}, now=NOW)

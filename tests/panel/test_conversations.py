@@ -160,6 +160,7 @@ def make_long(mei: User, count: int) -> Session:
     return session
 
 
+@pytest.mark.long
 def test_a_long_conversation_opens_at_its_end_and_at_any_message(mei: User, own: Client) -> None:
     short, long = make_long(mei, 50), make_long(mei, 5_000)
     own.get(page_of(short))

@@ -118,6 +118,7 @@ def test_the_menu_has_eight_items_for_everybody(client: Client) -> None:
     assert len(items) == 8
 
 
+@pytest.mark.long
 def test_the_page_of_an_item_leads_to_what_belongs_to_it(client: Client) -> None:
     client.force_login(UserFactory.create())
     for name, entry in BELONGING.items():
@@ -125,6 +126,7 @@ def test_the_page_of_an_item_leads_to_what_belongs_to_it(client: Client) -> None
         assert reverse(f"admin:{entry}") in find_links(client, reverse(f"admin:{name}")), f"back from {name}"
 
 
+@pytest.mark.long
 def test_every_list_is_in_the_menu_or_belongs_to_an_item(client: Client, tang: User) -> None:
     lists = {
         f"{model._meta.app_label}_{model._meta.model_name}_changelist"
@@ -152,6 +154,7 @@ def test_technical_tables_are_folded_and_only_for_staff(client: Client, tang: Us
     assert re.search(r'aria-expanded="false">\s*Technical tables', page)
 
 
+@pytest.mark.long
 def test_one_item_of_the_menu_is_the_current_one(client: Client, tang: User) -> None:
     pages = {reverse(f"admin:{name}"): reverse(f"admin:{name}") for name in ENTRIES}
     pages |= {reverse(f"admin:{name}"): reverse(f"admin:{entry}") for name, entry in BELONGING.items()}

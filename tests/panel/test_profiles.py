@@ -141,6 +141,7 @@ def test_the_place_of_one_that_was_decided_is_taken_by_the_next(
     assert first.status == "pending"
 
 
+@pytest.mark.long
 def test_the_timeline_grows_on_request_at_the_same_number_of_queries(
     own: Client, profile: UserProfile, django_assert_max_num_queries: Any
 ) -> None:

@@ -136,6 +136,7 @@ def test_what_a_message_says_waits_for_its_author(person: ApiClient, model: Scri
     check_prompt(person, session, texts)
 
 
+@pytest.mark.long
 def test_what_is_to_be_remembered_word_for_word_waits_too(person: ApiClient, model: ScriptedModel) -> None:
     texts = list_texts("remember")
     session = person.new_session()
@@ -147,6 +148,7 @@ def test_what_is_to_be_remembered_word_for_word_waits_too(person: ApiClient, mod
     check_prompt(person, session, texts)
 
 
+@pytest.mark.long
 def test_memories_and_conversations_of_other_systems_wait(person: ApiClient, model: ScriptedModel) -> None:
     texts = list_texts("import")
     memories = [{"id": f"m{number}", "memory": text, "user_id": "alice"} for number, text in enumerate(texts)]

@@ -105,6 +105,7 @@ def test_everything_goes_there_and_comes_back_as_it_was(alice: ApiClient, bob: A
     assert list_prepared(shard) == []
 
 
+@pytest.mark.long
 def test_vectors_find_their_model_there_whatever_its_id(alice: ApiClient, shard: Shard) -> None:
     fill_everything(alice)
     Message.objects.filter(status=MessageStatus.PENDING).update(status=MessageStatus.FAILED)
@@ -123,6 +124,7 @@ def test_vectors_find_their_model_there_whatever_its_id(alice: ApiClient, shard:
         move(alice.user, "")
 
 
+@pytest.mark.long
 def test_work_that_was_claimed_is_due_again_there(alice: ApiClient, shard: Shard) -> None:
     fill_everything(alice)
     Message.objects.filter(status=MessageStatus.PENDING).update(status=MessageStatus.FAILED)
@@ -140,6 +142,7 @@ def test_who_acted_is_known_there(mei: User, shard: Shard) -> None:
     assert shard.fetch(statement) == [("staff", mei.pk)]
 
 
+@pytest.mark.long
 def test_an_end_user_is_moved_with_a_copy_of_the_service(shard: Shard) -> None:
     service = UserFactory.create(username="service")
     create_token(user=service, is_service=True)
@@ -168,6 +171,7 @@ def die_at(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     monkeypatch.setattr(_Move, "_is_decided", die)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("moment", ["_copy_accounts", "_leave_source", "_decide"])
 def test_a_move_that_dies_before_it_is_decided_has_not_happened(
     mei: User, shard: Shard, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -184,6 +188,7 @@ def test_a_move_that_dies_before_it_is_decided_has_not_happened(
     assert read_there(shard, mei) == before
 
 
+@pytest.mark.long
 def test_a_move_that_dies_after_it_was_decided_is_completed(
     mei: User, shard: Shard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,6 +213,7 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)
 
 
+@pytest.mark.long
 def test_of_very_many_forgotten_the_prompt_lists_the_first_and_counts_the_rest(
     alice: ApiClient, model: ScriptedModel
 ) -> None:

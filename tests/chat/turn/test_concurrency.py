@@ -59,6 +59,7 @@ def test_what_two_turns_at_once_learned_is_merged(alice: ApiClient, model: Scrip
     assert working["context_variables"] == {"v1": 1, "v0": 0}
 
 
+@pytest.mark.long
 @pytest.mark.spec("L3", "L2")
 def test_the_same_thing_told_twice_at_once_is_one_memory(alice: ApiClient, model: ScriptedModel):
     entry = {"category": "preference", "key": "喜欢的颜色", "value": "蓝色"}

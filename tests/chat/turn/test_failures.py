@@ -66,6 +66,7 @@ def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     assert memory.access_count == 0
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 def test_a_model_that_is_not_there_is_503(alice: ApiClient, settings):
     with socket.create_server(("127.0.0.1", 0)) as unused:

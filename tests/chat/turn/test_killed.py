@@ -69,6 +69,7 @@ def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_m
     assert list(Message.objects.values_list("status", flat=True)) == ["failed"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6", "W3")
 @pytest.mark.django_db(transaction=True)
 def test_a_web_process_killed_before_the_reply_loses_nothing(scripted_model: ScriptedModel):

@@ -102,6 +102,7 @@ def test_what_is_pending_or_ended_is_not_listed(alice: ApiClient, model: Scripte
     assert "nurse" not in content
 
 
+@pytest.mark.long
 def test_of_a_long_list_the_newest_are_listed_and_the_rest_counted(alice: ApiClient, model: ScriptedModel) -> None:
     for number in range(53):
         create_atomic_memory(

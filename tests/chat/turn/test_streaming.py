@@ -79,6 +79,7 @@ def test_a_client_that_leaves_before_the_first_token_still_gets_the_reply_stored
     wait_until(lambda: Message.objects.filter(role="assistant", content="慢慢来").exists())
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("who", ["a token", "a logged-in session"])
 def test_a_stream_pins_no_connection(who: str, alice: ApiClient, model: ScriptedModel):

@@ -89,6 +89,7 @@ def test_a_server_that_is_not_there(run: Jiyi, monkeypatch: pytest.MonkeyPatch):
     assert "Is the server running?" in done.err
 
 
+@pytest.mark.long
 def test_a_url_that_is_none(run: Jiyi):
     done = run("stats", "--url", "http://[", "--token", "t")
     assert done.code == 5

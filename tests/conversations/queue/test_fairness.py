@@ -91,6 +91,7 @@ def claims(now: datetime = NOW, **options: Any) -> Iterator[list[ClaimedWork]]:
         take(claimed, "x")
 
 
+@pytest.mark.long
 def test_a_turn_during_an_import_of_3000_turns_is_claimed_next_in_every_kind(mei: User, ben: User):
     record(mei, sessions=30, turns=100)
     for _, claimed in zip(range(3), claims(), strict=False):
@@ -131,6 +132,7 @@ def test_the_imports_of_two_people_take_turns_message_by_message(mei: User, ben:
     assert set(served.values()) == {1_500}
 
 
+@pytest.mark.long
 def test_who_comes_later_waits_for_nobody_and_overtakes_nobody_for_long(mei: User, ben: User):
     """Neither behind all of the longer import, nor before it until it has caught up."""
     record(mei, sessions=20, turns=20)

@@ -343,6 +343,7 @@ async def test_settings_that_cannot_work_are_named(base_url: str, api_key: str, 
     assert ("OPENAI_API_KEY" if reason == "refused" else "OPENAI_BASE_URL") in error.message
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize(
     ("timeouts", "pieces"),
@@ -416,6 +417,7 @@ async def test_connections_are_used_again(scripted_model: ScriptedModel) -> None
     assert len({request.peer for request in scripted_model.requests}) == 1
 
 
+@pytest.mark.long
 async def test_two_hundred_calls_at_once_each_get_their_answer(scripted_model: ScriptedModel) -> None:
     scripted_model.default = lambda request: "for " + request.messages[0]["content"]
     model = make_model(scripted_model)

@@ -133,6 +133,7 @@ def test_an_object_nested_too_deep_is_none(depth: int, kept: bool) -> None:
     assert (result.value is not None, result.repaired) == (kept, False)
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5")
 @pytest.mark.parametrize(
     "junk",
@@ -175,6 +176,7 @@ def test_any_text_gives_an_object_that_can_be_stored_or_none(text: str) -> None:
     written.encode("utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5")
 @settings(deadline=None)
 @given(

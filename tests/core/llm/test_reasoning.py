@@ -113,6 +113,7 @@ def test_any_answer_comes_out_as_it_is_after_any_reasoning(thought: str, answer:
     assert "".join(run(answer)) == answer
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize("unit", ["<think></think>", "<think>", "</think>", " ", "</thin", "<thinking>a</think>"])
 @pytest.mark.parametrize("piece", [3, 1_000_000])

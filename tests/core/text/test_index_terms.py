@@ -16,6 +16,7 @@ def test_terms_are_search_words_stems_and_bigrams() -> None:
     }
 
 
+@pytest.mark.long
 def test_terms_stay_small() -> None:
     long_word = index_terms("x" * 3_000)
     assert long_word == ["x" * MAX_TERM_CHARACTERS]

@@ -72,6 +72,7 @@ def test_the_dictionary_is_loaded_once_whatever_the_number_of_threads(monkeypatc
     assert loads == [1]
 
 
+@pytest.mark.long
 def test_loading_is_silent_lazy_and_leaves_no_cache_file(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     program = (
         "import sys, apps.core.text.keywords as k; assert 'jieba' not in sys.modules and 'opencc' not in sys.modules\n"

@@ -100,6 +100,7 @@ def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., Non
     inspect(page, "superseded")
 
 
+@pytest.mark.long
 def test_merging_deleting_and_deciding(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

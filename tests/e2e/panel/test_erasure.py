@@ -39,6 +39,7 @@ def test_somebody_erases_everything_of_theirs(
     inspect(page, "receipt")
 
 
+@pytest.mark.long
 def test_erasing_for_somebody_in_the_dark_on_a_phone(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

@@ -33,6 +33,7 @@ def fill(user: User) -> None:
     remember(user, HARM, HARM)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_list_as_cards_and_as_table(
@@ -51,6 +52,7 @@ def test_the_list_as_cards_and_as_table(
     inspect(page, "table")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
 def test_atomic_memories(
@@ -147,6 +149,7 @@ def test_adding_selecting_deleting_and_clearing(
     inspect(page, "empty")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3", "L7")
 def test_what_was_done_with_several_at_once_is_undone_at_once(open_panel: Callable[..., Page], mei: User) -> None:
     AtomicMemory.objects.bulk_create(
@@ -181,6 +184,7 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
 
 
+@pytest.mark.long
 @pytest.mark.spec("L10")
 def test_a_memory_is_muted_from_its_row_and_found_by_the_filter(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User

@@ -101,6 +101,7 @@ def test_the_profile_is_read_edited_and_decided(
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
 
 
+@pytest.mark.long
 def test_of_many_proposals_the_next_comes_where_one_was_decided(
     open_panel: Callable[..., Page], mei: User, profile: UserProfile
 ) -> None:

@@ -81,6 +81,7 @@ def test_deciding_by_keyboard(
     page.keyboard.press("Escape")
 
 
+@pytest.mark.long
 def test_selected_ones_together_until_nothing_waits(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:

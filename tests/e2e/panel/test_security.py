@@ -29,6 +29,7 @@ def fill_login(page: Page, password: str) -> None:
     page.locator("#id_password").press("Enter")
 
 
+@pytest.mark.long
 def test_the_pages_before_one_is_logged_in(
     new_context: Callable[..., BrowserContext],
     inspect: Callable[..., None],
@@ -60,6 +61,7 @@ def test_the_pages_before_one_is_logged_in(
     inspect(page, "no mail")
 
 
+@pytest.mark.long
 def test_the_second_factor_is_set_up_and_asked_for(
     open_panel: Callable[..., Page],
     new_context: Callable[..., BrowserContext],

@@ -92,6 +92,7 @@ def test_staff_see_all_services(
     inspect(page, "users")
 
 
+@pytest.mark.long
 def test_a_token_is_revoked_once_that_was_confirmed(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User
 ) -> None:

@@ -40,6 +40,7 @@ def test_somebody_changes_their_settings(
     assert get_settings(mei).token_budget == 6000
 
 
+@pytest.mark.long
 def test_settings_on_a_phone(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     inspect(open_panel(mei, "/admin/settings/", size=(390, 844)))
 

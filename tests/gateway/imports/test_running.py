@@ -217,6 +217,7 @@ def test_a_memory_that_cannot_be_is_told_and_costs_no_other(user: User, bring: B
     assert done.counts["skipped"] == {"already_imported": 1}
 
 
+@pytest.mark.long
 def test_memories_of_one_import_are_one_operation(user: User, bring: Bring) -> None:
     done = bring(as_lines([{"memory": f"第 {number} 条"} for number in range(150)]))
     changes = Change.objects.filter(user=user)

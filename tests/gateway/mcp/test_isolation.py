@@ -89,6 +89,7 @@ def test_the_tables_above_name_every_tool_and_resource() -> None:
     assert [template.uri_template for template in TEMPLATES] == ["jiyi://memories/{id}"]
 
 
+@pytest.mark.long
 def test_everybody_reads_exactly_what_is_theirs(people: list[Person]) -> None:
     for person in people:
         caller, others = person.caller, set(WORDS.values()) - {person.word}
@@ -118,6 +119,7 @@ def test_nobody_reads_or_changes_what_is_somebody_elses(people: list[Person]) ->
     assert {person.user.pk: dump(person.user) for person in people} == before
 
 
+@pytest.mark.long
 def test_what_one_adds_is_ones_own(people: list[Person]) -> None:
     person, *others = people[::-1]
     before = {other.user.pk: dump(other.user) for other in others}
@@ -127,6 +129,7 @@ def test_what_one_adds_is_ones_own(people: list[Person]) -> None:
     assert "violet" in str(READS["search_memories"](person.caller))
 
 
+@pytest.mark.long
 def test_the_service_itself_is_yet_another_person(people: list[Person]) -> None:
     owner = McpCaller(people[0].caller.token)
     assert READS["search_memories"](owner) == {"results": []}

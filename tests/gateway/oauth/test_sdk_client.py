@@ -56,6 +56,7 @@ class Person:
         return AuthorizationCodeResult.model_validate(self.answer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_client_connects_by_itself_and_asks_for_more_when_it_needs_it(
     http_server: HttpServer, mode: str

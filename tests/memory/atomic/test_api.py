@@ -141,6 +141,7 @@ def test_a_bad_body_is_refused(client: APIClient, body: dict[str, Any], field: s
     assert not AtomicMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_too_long_a_content_is_413(client: APIClient) -> None:
     assert client.post(ATOMIC, {"content": "长" * 32_000}).status_code == 201
     assert client.post(ATOMIC, {"content": "长" * 32_001}).status_code == 413
@@ -178,6 +179,7 @@ def test_what_is_not_there_is_404(client: APIClient) -> None:
         assert client.delete(path).status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [5, 50])
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     client: APIClient, user: User, rows: int, django_assert_num_queries: Any

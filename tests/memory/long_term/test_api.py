@@ -306,6 +306,7 @@ def test_unknown_query_values_are_refused(client: APIClient, query: dict[str, st
     assert fields == {field} or (field == "search" and fields <= {field})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [5, 50])
 def test_the_number_of_queries_does_not_depend_on_the_number_of_rows(
     client: APIClient, user: User, rows: int, django_assert_num_queries: Any

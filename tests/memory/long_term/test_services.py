@@ -118,6 +118,7 @@ def test_bad_fields_are_named_and_nothing_is_stored(user: User, fields: dict[str
     assert not LongTermMemory.objects.exists()
 
 
+@pytest.mark.long
 def test_the_size_of_a_value_has_a_limit(user: User) -> None:
     create(user, "essay", "字" * 31_998)
     with pytest.raises(TooLarge):

@@ -61,6 +61,7 @@ def test_a_person_is_deleted_with_everything_once_the_name_is_typed(client: Clie
     assert list(LongTermMemory.objects.values_list("user", flat=True)) == [lin.pk]
 
 
+@pytest.mark.long
 def test_a_service_is_deleted_with_its_end_users(client: Client, root: User, mei: User) -> None:
     served = User.objects.create(username="mei:1", service=mei, external_id="customer 1")
     LongTermMemoryFactory.create(user=served)
@@ -88,6 +89,7 @@ def test_what_remained_after_erasing_keeps_the_account(
     assert not mei.is_active
 
 
+@pytest.mark.long
 def test_nobody_deletes_or_deactivates_themself_or_the_last_superuser(client: Client, root: User, mei: User) -> None:
     assert client.post(page_of(root, "delete"), {"confirm": "root"}).status_code == 403
     client.post(page_of(root, "active"), {"is_active": "no"})
@@ -125,6 +127,7 @@ def test_who_may_not_delete_is_offered_nothing(client: Client, mei: User) -> Non
     assert client.post(page_of(mei, "delete"), {"confirm": "mei"}).status_code == 403
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("may_change", [True, False])
 def test_no_page_shows_anything_of_a_password(client: Client, mei: User, may_change: bool) -> None:
     mei.set_password("correct horse 9")

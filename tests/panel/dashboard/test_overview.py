@@ -166,6 +166,7 @@ def test_what_failed_stands_out(client: Client, mei: User) -> None:
     assert work.link.endswith("?state__exact=failed")
 
 
+@pytest.mark.long
 def test_hostile_text_is_shown_as_text(client: Client, mei: User) -> None:
     hostile = "<script>alert(1)</script>{{ 7*7 }}]]>\u202e"
     memory = LongTermMemoryFactory.create(user=mei, key=hostile, value="x" * 31_000)
@@ -269,6 +270,7 @@ def test_only_what_can_be_undone_offers_it(client: Client, mei: User) -> None:
     assert (len(page.context["changed"]), offered) == (2, [kept.id])
 
 
+@pytest.mark.long
 def test_the_number_of_queries_is_the_same_for_every_size(client: Client, mei: User) -> None:
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:

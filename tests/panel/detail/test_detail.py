@@ -361,6 +361,7 @@ def test_looking_changes_nothing(client: Client, user: User, part: str) -> None:
     assert client.get(path(LongTermMemoryFactory(user=user), part)).status_code == 405
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 300])
 def test_many_uses_and_changes_take_no_more_queries(
     client: Client, user: User, count: int, django_assert_max_num_queries: Any

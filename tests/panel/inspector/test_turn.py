@@ -182,6 +182,7 @@ def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
     assert browse(alice.user).post(url(reply), {}).status_code == 403
 
 
+@pytest.mark.long
 def test_hostile_text_is_text(alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]) -> None:
     hostile = "<script>alert(1)</script>{{ 7 }}]]>\u202e" + "长" * 2000
     create_memory(user=alice.user, category="fact", key="颜色<b>", value=hostile, now=timezone.now())

@@ -61,6 +61,7 @@ def test_both_kinds_stand_in_one_order(log_in: LogIn, mei: User) -> None:
     assert names(client, sort="key") == names(client)  # only one kind has keys
 
 
+@pytest.mark.long
 def test_pages_are_cut_from_both_together(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
     texts = [f"key {number}: value" if number % 3 else f"Said {number}." for number in range(120)]
@@ -214,6 +215,7 @@ def test_news_are_of_both(log_in: LogIn, mei: User) -> None:
     assert news.context["gone"] == [city.pk]
 
 
+@pytest.mark.long
 def test_the_number_of_queries_is_the_same_for_every_size(
     log_in: LogIn, mei: User, django_assert_num_queries: Any
 ) -> None:

@@ -95,6 +95,7 @@ def test_copies_elsewhere_are_listed_and_removed_when_wanted(log_in: LogIn, mei:
     assert list(AtomicMemory.objects.values_list("content", flat=True)) == ["The user sells a xylophone."]
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3")
 def test_everything_that_matches_goes_on_every_page_and_nothing_else(
     log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
@@ -187,6 +188,7 @@ def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
     assert not AtomicMemory.objects.filter(user=other).exclude(status="rejected").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3", "L7")
 def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)

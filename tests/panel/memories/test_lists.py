@@ -133,6 +133,7 @@ def test_search_finds_chinese_and_parts_and_marks_them(log_in: LogIn, mei: User,
         assert '<mark class="found">颜色</mark>' in client.get(LIST, {"q": words}).content.decode()
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1")
 def test_pages_keep_filters_and_reach_the_end(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
@@ -265,6 +266,7 @@ def fill(user: User, count: int) -> None:
     AtomicMemory.objects.bulk_create(atomic, batch_size=1_000)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("staff", [False, True], ids=["own", "staff"])
 def test_the_queries_of_the_part_that_a_filter_changes(
@@ -281,6 +283,7 @@ def test_the_queries_of_the_part_that_a_filter_changes(
             assert len(shown(client.get(address, {"q": "tea"}))) == 50
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1")
 def test_long_values_are_cut_by_the_database(log_in: LogIn, mei: User) -> None:
     remember(mei, "essay", "茶" * 30_000)

@@ -195,6 +195,7 @@ def test_the_session_gives_the_topic_and_another_can_be_tried(mei: User, browser
     assert page.context["last"].layer == context.layers[3].content
 
 
+@pytest.mark.long
 def test_what_the_token_budget_cuts_and_a_temporary_session(mei: User, browser: Client) -> None:
     create_memory(user=mei, category="preference", key="颜色说明", value="很长" * 1_500, now=NOW)
     page = try_message(browser, "颜色，喜欢", token_budget="1000")
@@ -246,6 +247,7 @@ def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client
     assert [row.text for row in page.context["columns"][0].long_term] == ["颜色: 向日葵色"]
 
 
+@pytest.mark.long
 def test_hostile_text_is_text(mei: User, browser: Client) -> None:
     hostile = "<script>alert(1)</script> {{ 7|add:7 }} ]]> \u202e"
     create_memory(user=mei, category="fact", key=f"note {hostile}", value="x" * 20_000, now=NOW)
@@ -256,6 +258,7 @@ def test_hostile_text_is_text(mei: User, browser: Client) -> None:
     assert try_message(browser, "   ").context.get("columns") is None
 
 
+@pytest.mark.long
 def test_the_number_of_queries(mei: User, browser: Client, django_assert_max_num_queries: Any) -> None:
     LongTermMemory.objects.bulk_create(
         LongTermMemory(

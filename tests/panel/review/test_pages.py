@@ -353,6 +353,7 @@ def fill(user: User, count: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_number_of_queries_does_not_grow(
     mei: User, browser: Client, django_assert_max_num_queries: Any, django_assert_num_queries: Any
 ) -> None:

@@ -197,6 +197,7 @@ def read_case(user: User, case: SharedContext) -> list[str]:
     return [entry.text for entry in get_context(user, case.id).entries.all()]
 
 
+@pytest.mark.long
 def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User, browser: Client) -> None:
     message = poison(mei)
     case = create_context(user=mei, title="Case", content="Facts.", now=NOW - timedelta(days=1))
@@ -297,6 +298,7 @@ def test_what_is_no_source_is_not_there(browser: Client, asked: dict[str, str]) 
     assert browser.post(reverse("admin:sources"), {**asked, "action": "x"}).status_code == 404
 
 
+@pytest.mark.long
 def test_any_number_of_things_takes_the_same_queries(mei: User, browser: Client) -> None:
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:

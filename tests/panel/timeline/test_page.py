@@ -76,6 +76,7 @@ def test_the_last_change_is_undone(client: Client) -> None:
     assert LongTermMemory.objects.get(status="active").value == "Hamburg"
 
 
+@pytest.mark.long
 def test_filters_and_pages(client: Client, user: User) -> None:
     assert "Ann likes tea." not in show(client, kind="long_term")
     assert "Berlin" not in show(client, kind="atomic")

@@ -103,6 +103,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(JSON)
 def test_reading_never_raises(value: Any) -> None:
     read_answer(value if isinstance(value, dict) else {"memories": value, "entries": value, "context": value})

@@ -73,6 +73,7 @@ def test_threads_may_embed_at_once() -> None:
     assert found == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.long
 def test_a_process_that_embeds_nothing_does_not_load_the_model() -> None:
     script = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'\n"

@@ -51,6 +51,7 @@ def test_openais_models_are_asked_for_the_dimensions_that_are_stored(scripted_mo
     assert [request.body["dimensions"] for request in scripted_model.embedding_requests] == [1536, 1536]
 
 
+@pytest.mark.long
 @pytest.mark.spec("V3")
 def test_more_than_100_texts_go_in_several_requests(embedder: OpenAIEmbedder, scripted_model: ScriptedModel) -> None:
     texts = [f"text {number}" for number in range(250)]
@@ -72,6 +73,7 @@ def test_vectors_are_put_in_the_order_of_the_texts(embedder: OpenAIEmbedder, scr
     assert same(embedder.embed(["a", "b"]), ["a", "b"])
 
 
+@pytest.mark.long
 @pytest.mark.spec("V3")
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_one_bad_text_does_not_lose_the_batch(

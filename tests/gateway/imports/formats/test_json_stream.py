@@ -56,6 +56,7 @@ def without_empty(value: Any, depth: int = 0, name: str = "") -> Any:
     return value
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(value=VALUES, indent=st.sampled_from([None, 1]), size=st.integers(1, 40))
 def test_a_document_is_read_the_same_wherever_its_text_is_cut(value: Any, indent: int | None, size: int) -> None:

@@ -196,6 +196,7 @@ HOSTILE = st.text(max_size=40) | st.sampled_from(
 )
 
 
+@pytest.mark.long
 @given(query=HOSTILE)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_asked_gets_a_list(user: User, query: str) -> None:

@@ -1,0 +1,71 @@
+"""A cluster whose test database is migrated: made once, and copied for every run of the tests.
+
+Migrating takes twenty seconds, and each process of a run has a server of its own. Django migrates the copy again, which
+finds little to do, so that what is kept may be older than a migration, but never of another text of one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+
+from apps.embedded.layout import DataLayout
+from apps.embedded.postgres import Postgres
+from apps.embedded.servers import hold_servers
+from apps.embedded.urls import DATABASE_NAME, DATABASE_ROLE
+from tests.support.servers import make_data_folder, remove_data_folder
+
+PROJECT = Path(__file__).resolve().parents[2]
+KEPT = PROJECT / ".test-output" / "clusters"
+SOURCES = ("apps/*/migrations/*.py", "apps/core/*.py", "apps/embedded/postgres.py", "requirements/base.txt")
+"""What makes the database what it is: the migrations, what they import, and the server."""
+
+
+def copy_cluster(data_dir: Path) -> None:
+    """Put a copy of the prepared cluster into an empty data folder; the first one to come prepares it."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with (KEPT / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # others who come now want the same one
+        prepared = KEPT / _compute_digest()
+        if not prepared.exists():
+            _prepare(prepared)
+        _copy(prepared, DataLayout.at(data_dir).state(Postgres.name))
+
+
+def _compute_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in SOURCES for path in PROJECT.glob(pattern)):
+        digest.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _prepare(final: Path) -> None:
+    for older in KEPT.iterdir():
+        if older.is_dir():
+            shutil.rmtree(older)
+    data_dir = make_data_folder()
+    layout = DataLayout.at(data_dir)
+    try:
+        with hold_servers(data_dir, names=[Postgres.name], durable=False):
+            environment = os.environ | {"JIYI_DATA_DIR": str(data_dir)}
+            subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=PROJECT, env=environment, check=True)
+            server = f"host={layout.sockets} user={DATABASE_ROLE} dbname=postgres"
+            with psycopg.connect(server, autocommit=True) as connection:
+                connection.execute(f"ALTER DATABASE {DATABASE_NAME} RENAME TO test_{DATABASE_NAME}")
+                connection.execute(f"CREATE DATABASE {DATABASE_NAME}")
+        draft = final.with_suffix(".new")
+        _copy(layout.state(Postgres.name), draft)
+        draft.rename(final)
+    finally:
+        remove_data_folder(data_dir)
+
+
+def _copy(source: Path, target: Path) -> None:
+    subprocess.run(["cp", "-a", source, target], check=True)  # with its owner, which shutil does not copy
