@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 
+from apps.chat.page_modules import list_modules
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
 
@@ -38,6 +39,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             "models": [asdict(choice) for choice in models],
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]
         },
+        "modules": list_modules("chat/main.js"),
         "model": model,
         "offline": name == OFFLINE,
         "may_connect": user.has_perm("connections.change_modelserver"),

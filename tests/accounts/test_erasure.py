@@ -311,6 +311,7 @@ def test_what_a_model_is_still_asked_about_is_not_stored(
     assert not any(count_rows(alice.user).values())
 
 
+@pytest.mark.long
 def test_who_writes_at_the_same_time_is_waited_for_or_comes_after(alice: ApiClient) -> None:
     """Each takes locks in an order of its own; nobody fails, and nothing is left but what came after."""
     user = alice.user

@@ -136,6 +136,7 @@ def test_nobody_without_an_account(db: None) -> None:
     assert APIClient().patch(SETTINGS, {}).status_code == 401
 
 
+@pytest.mark.long
 def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> None:
     schema = client.get("/api/schema", headers={"host": "localhost"}).data
     body = schema["paths"]["/memory/settings"]["patch"]["requestBody"]["content"]["application/json"]["schema"]

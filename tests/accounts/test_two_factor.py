@@ -176,6 +176,7 @@ def test_another_s_sealed_secret_is_none(mei: User) -> None:
     assert switch_on(user=mei, sealed=setup.sealed, code=make_code(setup.secret)) is None
 
 
+@pytest.mark.long
 def test_superusers_remove_somebody_s_and_nobody_else_does(mei: User) -> None:
     set_up(mei)
     address = f"/admin/accounts/user/{mei.pk}/two_factor/"

@@ -36,6 +36,7 @@ def test_words_become_rare_as_in_real_text() -> None:
         assert counts["1"] / counts[str(rank)] == pytest.approx(rank, rel=0.15)
 
 
+@pytest.mark.long
 def test_terms_are_many_and_most_of_them_rare() -> None:
     frequencies = Counter(term for number in range(2_000) for term in set(bm25_terms(make_sentence(number))))
     assert len(frequencies) > 2_000

@@ -89,6 +89,7 @@ def test_openais_client_chooses_by_name(alice: ApiClient, client: openai.OpenAI,
     assert asked(connected) == ["two", "one", "elsewhere"]
 
 
+@pytest.mark.long
 @pytest.mark.spec("T3")
 def test_requests_that_are_passed_on_go_to_the_model_by_name(client: openai.OpenAI, connected: ScriptedModel):
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}

@@ -62,6 +62,7 @@ def test_yaml_is_tidy() -> None:
     run_tool(sys.executable, "-m", "yamllint", "--strict", "--config-data", YAMLLINT, *YAML_FILES)
 
 
+@pytest.mark.long
 def test_compose_files_are_valid() -> None:
     tool = find_tool("check-jsonschema", reason=LOCKED)
     run_tool(tool, "--builtin-schema", "vendor.compose-spec", *COMPOSE_FILES)

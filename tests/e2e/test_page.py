@@ -37,6 +37,18 @@ def test_logging_in_and_out(new_context: Callable[..., BrowserContext], mei: Use
     expect(page).to_have_url(re.compile("/login$"))
 
 
+def test_the_page_names_every_module_that_its_script_imports(chat: ChatPage) -> None:
+    """So that they come at once, and not one level after the other."""
+    expect(chat.sessions).to_have_count(0)
+    chat.page.wait_for_load_state("networkidle")
+    named = chat.page.locator("link[rel=modulepreload]").evaluate_all("links => links.map(link => link.href)")
+    resources = chat.page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")
+    loaded = [name for name in resources if re.search(r"/static/.*js$", name)]
+    classic = chat.page.locator("script[src]").evaluate_all("scripts => scripts.map(({ src }) => src)")
+    assert len(named) > 30
+    assert sorted(loaded) == sorted({*named, *(src for src in classic if "/static/" in src)})
+
+
 def test_an_expired_log_in_leads_to_the_log_in_page_and_back(chat: ChatPage) -> None:
     chat.say("你好")
     address = chat.page.url

@@ -95,6 +95,7 @@ def test_postgres_accepts_what_migrations_and_both_languages_need(cluster: Path)
         connection.execute("DROP DATABASE another")
 
 
+@pytest.mark.long
 def test_only_the_owner_may_open_the_sockets(cluster: Path) -> None:
     with hold_servers(cluster, names=["postgres"], durable=False):
         sockets = DataLayout.at(cluster).sockets
@@ -112,6 +113,7 @@ def test_valkey_keeps_what_was_queued_and_is_not_on_the_network(tmp_path: Path) 
         assert client.lrange("queue", 0, -1) == [b"work"]
 
 
+@pytest.mark.long
 def test_servers_stop_with_the_last_who_holds_them(tmp_path: Path) -> None:
     with hold_servers(tmp_path, names=["valkey"], durable=False):
         first = get_server_pid(tmp_path)
@@ -122,6 +124,7 @@ def test_servers_stop_with_the_last_who_holds_them(tmp_path: Path) -> None:
     assert find_processes(tmp_path) == {}
 
 
+@pytest.mark.long
 def test_whoever_started_them_may_leave_first(tmp_path: Path) -> None:
     with hold_in_process(tmp_path, "valkey") as starter:
         with hold_servers(tmp_path, names=["valkey"], durable=False):
@@ -132,6 +135,7 @@ def test_whoever_started_them_may_leave_first(tmp_path: Path) -> None:
         assert are_gone(tmp_path, "valkey")
 
 
+@pytest.mark.long
 def test_many_at_once_start_one_server(tmp_path: Path) -> None:
     barrier = Barrier(8)
 
@@ -164,6 +168,7 @@ def test_a_killed_holder_leaves_nothing_running_and_nothing_broken(cluster: Path
         connection.execute("DROP TABLE survivor")
 
 
+@pytest.mark.long
 def test_a_killed_keeper_takes_its_server_along_and_another_takes_over(cluster: Path) -> None:
     with hold_servers(cluster, names=["postgres"], durable=False):
         (keeper,) = [pid for pid, command in find_processes(cluster).items() if "embedded.keeper" in command]
@@ -174,6 +179,7 @@ def test_a_killed_keeper_takes_its_server_along_and_another_takes_over(cluster: 
     wait_until(lambda: are_gone(cluster, "postgres"))
 
 
+@pytest.mark.long
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     with hold_servers(tmp_path, names=["valkey"], durable=False):
         pid = get_server_pid(tmp_path)
@@ -201,6 +207,7 @@ def test_a_killed_keeper_is_replaced_where_somebody_revives_servers(tmp_path: Pa
     assert find_processes(tmp_path) == {}
 
 
+@pytest.mark.long
 def test_a_stale_process_id_that_now_belongs_to_somebody_else_does_no_harm(cluster: Path) -> None:
     stale = DataLayout.at(cluster).state("postgres") / "postmaster.pid"
     stale.write_text(f"{os.getpid()}\n{stale.parent}\n1\n5432\n{stale.parent}\n\n1 1\nready\n")

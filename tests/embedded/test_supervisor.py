@@ -85,6 +85,7 @@ def test_what_is_no_utf8_does_no_harm() -> None:
     assert run(("web", code + STOP)) == ["web | \ufffd\ufffd ok"]
 
 
+@pytest.mark.long
 def test_a_full_disk_under_the_log_loses_lines_and_stops_nothing(tmp_path: Path) -> None:
     later = tmp_path / "later"
     code = (
@@ -106,6 +107,7 @@ def test_a_line_too_long_is_passed_on_in_pieces() -> None:
     assert "".join(line.removeprefix("web | ") for line in lines) == "a" * 200_000
 
 
+@pytest.mark.long
 def test_colours_are_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     program = ("web", "import sys; print('hi')" + STOP)

@@ -76,6 +76,7 @@ def say(client: ApiClient, text: str) -> None:
     client.say(client.new_session(), text).raise_for_status()
 
 
+@pytest.mark.long
 def test_a_long_message_leaves_the_event_loop_free(alice: ApiClient, steps: Steps) -> None:
     say(alice, "你好")  # what is loaded at first use
     steps.check(lambda: say(alice, "My name is " + repeat("中 a1, ", 8_000)))

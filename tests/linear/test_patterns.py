@@ -83,6 +83,7 @@ def test_no_pattern_is_overlooked() -> None:
     assert unknown == set(MADE_AT_RUN_TIME)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["a", "中", "1,", "a-"])
 def test_patterns_made_of_texts_are_linear(unit: str) -> None:
     text, value = repeat(unit, 16_000), repeat(unit, 500)

@@ -80,6 +80,7 @@ def test_a_re_embedding_is_told_as_a_share(client: Client) -> None:
     assert [(model.name, model.total) for model in count_vectors(user=user)][1] == ("next", 1)
 
 
+@pytest.mark.long
 def test_the_list_shows_how_texts_begin_and_no_vector(client: Client, django_assert_max_num_queries: Any) -> None:
     user = UserFactory()
     say(user, *[f"第{number}句话" for number in range(30)])
@@ -122,6 +123,7 @@ def test_a_model_that_does_not_answer_is_told(client: Client, monkeypatch: pytes
     assert "is not responding" in page.text
 
 
+@pytest.mark.long
 def test_the_list_takes_as_many_queries_with_many_rows(client: Client, django_assert_max_num_queries: Any) -> None:
     user = UserFactory()
     session = say(user, "one")

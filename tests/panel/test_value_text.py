@@ -20,6 +20,7 @@ _LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan
 _VALUES = st.recursive(_LEAVES, lambda inner: st.lists(inner) | st.dictionaries(_TEXTS, inner), max_leaves=10)
 
 
+@pytest.mark.long
 @given(_VALUES)
 def test_what_is_written_is_read_as_the_same(value: Any) -> None:
     assert json.dumps(read_value(write_value(value))) == json.dumps(value)

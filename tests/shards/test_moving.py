@@ -270,6 +270,7 @@ def test_what_cannot_be_is_refused(mei: User, shard: Shard) -> None:
 # While others write
 
 
+@pytest.mark.long
 def test_a_reply_that_is_being_written_is_waited_for(alice: ApiClient, shard: Shard) -> None:
     alice.say(alice.new_session(), "你好").raise_for_status()
     pending = Message.objects.filter(user=alice.user, role="user")
@@ -350,6 +351,7 @@ def count_waiting() -> int:
 # Commands
 
 
+@pytest.mark.long
 def test_the_commands_move_people_and_tell_where_everybody_is(mei: User, shard: Shard) -> None:
     service = UserFactory.create(username="service")
     people = [get_or_create_end_user(service=service, external_id=str(number)) for number in range(2)]

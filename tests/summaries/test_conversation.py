@@ -190,6 +190,7 @@ def test_an_index_of_statutes_is_kept_as_far_as_it_is_of_use(session: Session, s
     assert max(estimate_tokens(get_prompt(request)) for request in model.chat_requests) < 6000
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3")
 def test_long_messages_are_read_in_parts_of_bounded_prompts(session: Session, say: Say, model: ScriptedModel):
     update_settings(user=session.user, changes={"memory.summary_threshold": 4, "memory.token_budget": 6000})

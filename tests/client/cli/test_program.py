@@ -130,6 +130,7 @@ def start(*arguments: str, alice: ApiClient, home: Path, **options) -> subproces
     return subprocess.Popen([sys.executable, "-m", "jiyi", *arguments], env=environment, **options)
 
 
+@pytest.mark.long
 def test_a_table_on_a_terminal_has_columns_as_wide_as_their_chinese(alice: ApiClient, home: Path):
     alice.post("/memory/long-term", json={"category": "fact", "key": "喜欢的颜色", "value": "蓝色，也喜欢绿色" * 5})
     alice.post("/memory/long-term", json={"category": "fact", "key": "home", "value": "York [bold]not markup[/bold]"})
@@ -157,6 +158,7 @@ def test_a_table_on_a_terminal_has_columns_as_wide_as_their_chinese(alice: ApiCl
     assert "[bold]not" in plain
 
 
+@pytest.mark.long
 def test_a_reader_that_has_seen_enough(alice: ApiClient, home: Path):
     for number in range(3):
         alice.post("/memory/atomic", json={"content": f"The user owns {number + 2} chairs. " + "x" * 400})

@@ -144,6 +144,7 @@ def test_who_comes_later_waits_for_nobody_and_overtakes_nobody_for_long(mei: Use
     assert {tuple(sorted(order[start : start + 2])) for start in range(1, 19, 2)} == {tuple(sorted([mei.id, ben.id]))}
 
 
+@pytest.mark.long
 def test_who_records_turn_by_turn_is_served_during_an_import(mei: User, ben: User):
     """As a client does that reports each turn of its own model (C9)."""
     record(mei, sessions=10, turns=50)

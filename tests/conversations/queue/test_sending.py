@@ -164,6 +164,7 @@ os.wait()
 """
 
 
+@pytest.mark.long
 def test_a_process_sends_that_was_forked_from_one_that_has_sent():
     done = subprocess.run([sys.executable, "-c", FORK], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["parent", "child"]

@@ -226,6 +226,7 @@ def test_a_change_that_cannot_be_made_is_told_in_a_sentence(agent: McpCaller) ->
     assert agent.fail("update_memory", id=NOWHERE, content="x") == "This memory does not exist."
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_a_deleted_memory_is_gone_and_its_copies_are_named_or_deleted(agent: McpCaller, mei: User) -> None:
     update_profile(user=mei, changes={"background": "Mei lives in Leeds."}, now=timezone.now())
@@ -241,6 +242,7 @@ def test_a_deleted_memory_is_gone_and_its_copies_are_named_or_deleted(agent: Mcp
     assert agent.call("get_profile")["background"] == ""
 
 
+@pytest.mark.long
 @pytest.mark.spec("L10")
 def test_a_muted_memory_is_kept_and_found_by_no_search(agent: McpCaller) -> None:
     for arguments in ({"content": "Mei plays the cello."}, {"content": "cello", "key": "instrument"}):

@@ -137,6 +137,7 @@ def test_a_worker_adds_what_is_missing_for_everybody(user: User, remote: Scripte
     assert fill_missing() == 0
 
 
+@pytest.mark.long
 def test_a_text_that_is_refused_holds_up_no_other(user: User, remote: ScriptedModel) -> None:
     def answer(texts: list[str]) -> Behaviour:
         return refuse_with(400) if "bad" in texts else embed_with(map(make_vector, texts))

@@ -182,6 +182,7 @@ def test_a_value_rejected_once_and_then_written_leaves_nothing_when_deleted(user
     assert not LongTermMemory.objects.exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("L6")
 def test_clearing_all_empties_every_record_and_costs_the_same_queries(
     user: User, django_assert_max_num_queries: Any

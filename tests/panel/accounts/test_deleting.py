@@ -71,6 +71,7 @@ def test_a_service_is_deleted_with_its_end_users(client: Client, root: User, mei
     assert list(User.objects.all()) == [root]
 
 
+@pytest.mark.long
 def test_an_end_user_is_deleted_by_the_external_id(client: Client, root: User, mei: User) -> None:
     served = User.objects.create(username="mei:1", service=mei, external_id="customer 1")
     page = client.get(reverse("admin:accounts_enduser_change", args=[served.pk])).content.decode()
@@ -79,6 +80,7 @@ def test_an_end_user_is_deleted_by_the_external_id(client: Client, root: User, m
     assert set(User.objects.all()) == {root, mei}
 
 
+@pytest.mark.long
 def test_what_remained_after_erasing_keeps_the_account(
     client: Client, root: User, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +107,7 @@ def test_nobody_deletes_or_deactivates_themself_or_the_last_superuser(client: Cl
     assert not User.objects.filter(username="other").exists()
 
 
+@pytest.mark.long
 def test_an_account_is_deactivated_and_activated_on_its_page(client: Client, root: User, mei: User) -> None:
     inside = Client()
     inside.force_login(mei)

@@ -109,6 +109,7 @@ def test_an_account_is_added(client: Client, staff: User) -> None:
     assert User.objects.get(username="lin").check_password("correct horse 9")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [10, 100])
 def test_the_list_takes_as_many_queries_for_many(
     client: Client, staff: User, number: int, django_assert_max_num_queries: Any

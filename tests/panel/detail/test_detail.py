@@ -94,6 +94,7 @@ def test_everything_is_told(client: Client, user: User) -> None:
     assert "Not from a conversation" in shown
 
 
+@pytest.mark.long
 def test_hostile_text_is_text(client: Client, user: User) -> None:
     session = SessionFactory(user=user, title=HOSTILE)
     (message,) = say(session, HOSTILE)
@@ -191,6 +192,7 @@ def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> No
     assert unchanged["Location"] == path(memory)
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_shown_and_nothing_changes(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
     LongTermMemoryFactory(user=user, key="taken")

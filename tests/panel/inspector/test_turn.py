@@ -45,6 +45,7 @@ def url(reply: str | uuid.UUID) -> str:
     return f"/admin/chat/turn/{reply}/change/"
 
 
+@pytest.mark.long
 def test_a_turn_with_everything_takes_few_queries_and_shows_it(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_max_num_queries: Any
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_turn_with_everything_takes_few_queries_and_shows_it(
         assert word in text, word
 
 
+@pytest.mark.long
 @pytest.mark.spec("A4")
 def test_the_parts_of_an_atomic_memorys_score_as_far_as_the_turn_kept_them(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
@@ -96,6 +98,7 @@ def test_the_parts_of_an_atomic_memorys_score_as_far_as_the_turn_kept_them(
     assert list(list_components()) == measures
 
 
+@pytest.mark.long
 def test_what_was_deleted_shows_as_deleted(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:
@@ -106,6 +109,7 @@ def test_what_was_deleted_shows_as_deleted(
     assert "蓝色" not in text
 
 
+@pytest.mark.long
 @pytest.mark.spec("E3")
 def test_the_mood_of_the_message_before_explains_the_strategy(
     alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]

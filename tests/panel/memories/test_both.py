@@ -50,6 +50,7 @@ def names(client: Client, **parameters: str) -> list[str]:
     return [name(memory) for memory in shown(client.get(LIST, parameters))]
 
 
+@pytest.mark.long
 def test_both_kinds_stand_in_one_order(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
     city, _walk, _pet, _tea = learn(mei, "city: Berlin", "The user walked.", "pet: cat", "The user drank tea.")
@@ -147,6 +148,7 @@ def test_a_row_is_edited_in_the_list_of_both(log_in: LogIn, mei: User) -> None:
     assert names(client) == ["The user ran.", "city"]
 
 
+@pytest.mark.long
 def test_a_selection_of_both_is_dealt_with_and_undone_at_once(
     log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

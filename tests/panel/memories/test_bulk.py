@@ -269,6 +269,7 @@ def test_unknown_actions_are_refused(log_in: LogIn, mei: User, action: str) -> N
     assert log_in(mei).get(f"{LIST}bulk/").status_code == 405
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("address", [LIST, ATOMIC])
 def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, address: str) -> None:

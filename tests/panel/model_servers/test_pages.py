@@ -43,6 +43,7 @@ def connect(client: Client, model: ScriptedModel, **changes: Any) -> ModelServer
     return ModelServer.objects.get(name=changes.get("name", "Here"))
 
 
+@pytest.mark.long
 def test_nobody_else_may(client: Client) -> None:
     for user in (UserFactory.create(), UserFactory.create(is_staff=True)):
         client.force_login(user)

@@ -224,6 +224,7 @@ def test_an_embedder_that_is_away_or_late_is_told(mei: User, browser: Client, mo
     assert try_message(browser, "颜色").context["embedding"] == "no_model"
 
 
+@pytest.mark.long
 @pytest.mark.spec("M7")
 def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client) -> None:
     ouyang = UserFactory(username="ouyang")

@@ -197,6 +197,7 @@ def test_accepting_supersedes_and_undoing_brings_both_back(mei: User, browser: C
     assert states == {before.id: "active", memory.id: "pending"}
 
 
+@pytest.mark.long
 def test_rejecting_says_that_it_is_not_proposed_again_and_can_be_undone(mei: User, browser: Client) -> None:
     rows = [
         wait_long_term(mei, "drink", "tea"),

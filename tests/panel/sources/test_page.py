@@ -173,6 +173,7 @@ def test_what_was_changed_again_stays(mei: User, browser: Client) -> None:
     assert "1 was changed again later and stays." in done.headers["HX-Trigger"]
 
 
+@pytest.mark.long
 def test_an_import_is_its_memories_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
     message = poison(mei)
     past = PastImport.objects.create(user=mei, format="mem0", file_name="mem0.json", size=1, digest=b"", state="done")
@@ -329,6 +330,7 @@ def test_an_object_that_changed_twice_goes_back_to_before_both(mei: User) -> Non
     assert (first.status, first.value) == ("active", "Leeds")
 
 
+@pytest.mark.long
 def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, browser: Client) -> None:
     create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
     case = create_context(user=mei, title="Case", content="Facts.", now=NOW)

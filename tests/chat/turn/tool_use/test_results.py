@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def test_one_text_that_is_too_long_is_cut_rather_than_lost():
 TEXTS = st.text(max_size=5).flatmap(lambda text: st.integers(0, 2_000).map(lambda times: text * times))
 
 
+@pytest.mark.long
 @given(content=TEXTS, texts=st.lists(TEXTS, max_size=8), name=st.sampled_from(["results", "entries"]))
 def test_nothing_takes_more_than_its_room(content: str, texts: list[str], name: str):
     fitted = fit_result({"id": "c", "content": content, name: [memory(text) for text in texts]})

@@ -287,6 +287,7 @@ def test_the_index_is_read_until_enough_is_the_users_own(user: User, monkeypatch
     assert set(list_ids(recall(user, "", asked(1)))) == {memory.id for memory in mine}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [10, 200])
 def test_one_statement_however_much_there_is(user: User, count: int) -> None:
     write_many(user, count=count)
