@@ -37,12 +37,13 @@ SELECT user_id, model_id, count(*) >= %(many)s FROM {table} GROUP BY user_id, mo
 HAVING count(*) >= %(many)s AND NOT bool_and(in_index) OR count(*) < %(many)s / 2 AND bool_or(in_index)
 """
 
+# Materialized: a plan that reads the portion again for each row would skip what it has locked, and take more.
 _MOVE = """
-UPDATE {table} SET in_index = %(into)s
-WHERE id IN (
+WITH portion AS MATERIALIZED (
     SELECT id FROM {table} WHERE user_id = %(user)s AND model_id = %(model)s AND in_index = NOT %(into)s
     LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 )
+UPDATE {table} SET in_index = %(into)s WHERE id IN (SELECT id FROM portion)
 """
 
 
