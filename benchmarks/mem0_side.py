@@ -39,7 +39,7 @@ PEOPLE = "people"
 ADDED = "somebody-who-adds"
 """The user whose memories are deleted again."""
 
-_STOP_SECONDS = 10
+_STOP_SECONDS = 60
 
 
 class Mem0Failed(Exception):

@@ -116,7 +116,7 @@ def measure(planned: Sequence[PlannedTurn], *, clients: int, console: Console) -
     with (
         run_in_new_data_folder() as data,
         run_product(data) as product,
-        httpx2.Client(base_url=product.address, timeout=60, limits=limits) as client,
+        httpx2.Client(base_url=product.address, timeout=120, limits=limits) as client,
         watch(product) as watched,
         show_progress(console, total=len(planned)) as display,
     ):

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import httpx2
+
 from apps.embedded.process import spawn
 from tests.support.processes import wait_until
 from tests.support.scripted_model import MODEL, PIECE_CHARS
 from tests.support.servers import make_data_folder, remove_data_folder
 
 _PROJECT = Path(__file__).resolve().parents[1]
-_START_SECONDS = 30
+_PATIENCE_SECONDS = 300
+"""How long a process may take to start, to answer and to stop: a busy machine needs a minute for what takes seconds."""
 _CLEARED = (
     *("DATABASE_URL", "REDIS_URL", "DEBUG", "THROTTLE_RATE"),
     *("OPENAI_API_KEY", "OPENAI_BASE_URL", "CHAT_MODEL", "EMBEDDING_MODEL", "EMBEDDING_BASE_URL"),
@@ -86,7 +89,10 @@ def run_scripted_model(
 
 @contextmanager
 def run_web(*, model_url: str) -> Iterator[str]:
-    """Run the web process as ``manage.py up`` does; yields its address. `model_url`: "" for the offline model."""
+    """Run the web process as ``manage.py up`` does; yields its address once it answers.
+
+    `model_url`: "" for the offline model.
+    """
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         # As in `up`: asyncio does not set it on the connections of a socket that came by file descriptor.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -97,6 +103,8 @@ def run_web(*, model_url: str) -> Iterator[str]:
         with _run(command, environment=environment, pass_fds=[listener.fileno()]) as process:
             address = f"http://127.0.0.1:{listener.getsockname()[1]}"
             _processes[address] = process.pid
+            # The socket takes connections at once, but nobody answers them before the dictionaries are read.
+            httpx2.get(f"{address}/readyz", timeout=_PATIENCE_SECONDS).raise_for_status()
             yield address
 
 
@@ -116,7 +124,7 @@ def run_product(folder: Path) -> Iterator[Product]:
     command = [sys.executable, "manage.py", "up", "--port", "0"]
     with log.open("wb") as output, _run(command, stdout=output, stderr=subprocess.STDOUT) as process:
         address = re.compile(r"Jiyi is running at (http://\S+?)/? ")
-        wait_until(lambda: address.search(log.read_text()) or process.poll() is not None, seconds=_START_SECONDS)
+        wait_until(lambda: address.search(log.read_text()) or process.poll() is not None, seconds=_PATIENCE_SECONDS)
         found = address.search(log.read_text())
         if found is None:
             raise RuntimeError(f"manage.py up did not start: {log.read_text()}")
@@ -145,6 +153,6 @@ def _run(
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=_START_SECONDS)
+        process.wait(timeout=_PATIENCE_SECONDS)
         if process.stdout is not None:
             process.stdout.close()

@@ -96,9 +96,9 @@ class Talker:
         self._session = create_session(user=self._user) if door == REST else None
         self._questions = questions
         self._web = httpx2.Client(
-            base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=30
+            base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=120
         )
-        self._model = httpx2.Client(base_url=model_url, timeout=30)
+        self._model = httpx2.Client(base_url=model_url, timeout=120)
 
     def ask(self) -> Pair:
         """Send the next question as a turn, then the call that it caused straight to the model."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.groups import FOLDERS, GROUPS, NAMED_GROUPS, Group, list_commands
+from tests.support.groups import AFTER, FOLDERS, GROUPS, NAMED_GROUPS, Group, list_commands
 
 
 @pytest.mark.parametrize("marks", [set(), {"e2e"}, {"llm"}, {"clients"}, {"long"}, {"e2e", "long"}, {"llm", "long"}])
@@ -49,6 +49,19 @@ def test_a_group_ends_with_its_first_command_that_fails(
     group.wait()
     assert group.status == status
     assert capfd.readouterr().out == "some | ran\n" * runs
+
+
+def test_a_group_waits_for_the_one_before_it_even_if_that_fails(capfd: pytest.CaptureFixture[str]) -> None:
+    first = Group("first", [[sys.executable, "-c", f"print('ran'); exit({status})"] for status in (0, 0, 1)])
+    second = Group("second", [[sys.executable, "-c", "print('ran')"]], after=first)
+    second.wait()
+    assert (first.status, second.status) == (1, 0)
+    assert capfd.readouterr().out == "first | ran\n" * 3 + "second | ran\n"
+
+
+def test_groups_begin_after_groups_that_begin_before_them() -> None:
+    for group, before in AFTER.items():
+        assert GROUPS.index(before) < GROUPS.index(group)
 
 
 @pytest.mark.parametrize(("status", "again"), [(0, ""), (1, "some | its last lines again:\nsome | FAILED here\n")])

@@ -261,7 +261,7 @@ def test_requests_at_the_same_time_make_one_end_user():
 
     def create(_number: int) -> int:
         try:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=200)
             return get_or_create_end_user(service=service, external_id="a b").pk
         finally:
             connection.close()

@@ -33,7 +33,7 @@ def run(command: str, server: HttpServer, token: str) -> Any:
     """Run a command as a shell does, against the server of this test; return the JSON that it printed."""
     environment = {**os.environ, "TOKEN": token, "NO_PROXY": "127.0.0.1"}
     command = command.replace(ADDRESS, server.url).replace("curl ", "curl --silent --show-error --fail-with-body ")
-    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 

@@ -93,9 +93,9 @@ def test_an_interrupted_comparison_leaves_nothing_behind(folder: Path, temporary
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        wait_until(lambda: "mem0_program" in " ".join(find_processes(temporary).values()), seconds=120)
+        wait_until(lambda: "mem0_program" in " ".join(find_processes(temporary).values()))
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=200)
     assert process.returncode == 130, output
     assert "Stopped. Processes were ended, temporary folders deleted." in output
     assert find_processes(temporary) == {}

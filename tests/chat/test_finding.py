@@ -173,7 +173,7 @@ def test_an_embedder_that_does_not_answer_delays_no_words(mei: User, monkeypatch
 
     def answer_late(_model: str, texts: list[str]) -> list[Any]:
         asked.append(texts)
-        release.wait(30)
+        release.wait(200)
         return [np.zeros(1536)]
 
     monkeypatch.setattr("apps.memory.embeddings.queries._embed", answer_late)

@@ -43,7 +43,7 @@ def run(command: list[str], code: str, *, alice: ApiClient, home: Path) -> str:
         "JIYI_URL": str(alice.base_url),
         "JIYI_TOKEN": get_token(alice),
     }
-    done = subprocess.run(command, input=code, cwd=home, env=environment, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, input=code, cwd=home, env=environment, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -28,7 +28,7 @@ def test_the_examples_do_what_they_say(alice: ApiClient, tmp_path: Path):
     environment = {"PATH": os.environ["PATH"], "JIYI": str(alice.base_url), "JIYI_TOKEN": token}
     shell = ["bash", "-e", "-u", "-o", "pipefail"]
     done = subprocess.run(
-        shell, input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100
+        shell, input=script, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
     printed = done.stdout.split(MARK)[:-1]

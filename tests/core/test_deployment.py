@@ -41,7 +41,7 @@ def test_behind_tls_cookies_are_for_https_only_and_browsers_keep_to_it(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=200,
     )
     assert result.stdout.strip() == expected
 
@@ -95,7 +95,7 @@ def test_the_command_says_the_same(tmp_path: Path, https: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=200,
     )
     assert result.returncode == (0 if https else 1)
     assert result.stdout.startswith("System check identified no issues") == bool(https)

@@ -56,7 +56,7 @@ def test_hosts_have_users_and_networks_of_their_own_and_leave_nothing() -> None:
 def run_script(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = f"{find_postgres_programs()}:/usr/bin:/bin"
     command = [FAILOVER / name, *arguments]
-    return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False, timeout=200)
 
 
 @pytest.mark.parametrize("name", ["make_standby.sh", "promote.sh", "rejoin.sh"])
@@ -94,7 +94,7 @@ def test_a_standby_is_not_promoted_while_the_primary_answers(tmp_path: Path) -> 
         program.chmod(0o755)
     command = [FAILOVER / "promote.sh", "folder", "db1", "5432"]
     environment = {"PATH": f"{programs}:/usr/bin:/bin"}
-    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
     assert refused.returncode == 1
     assert "db1 still answers on port 5432" in refused.stderr
     assert not (tmp_path / "promoted").exists()

@@ -43,10 +43,10 @@ def test_people_talk_through_a_pooler_that_is_restarted() -> None:
         wait_until(is_healthy, seconds=240)
         people = [Person(url, token, f"person-{at}", streams=bool(at % 2)) for at in range(6)]
         with Crowd(people) as crowd:
-            wait_until(lambda: crowd.count() >= 20, seconds=120)
+            wait_until(lambda: crowd.count() >= 20)
             pooler.kill("pgbouncer")
             installation.start_pooler(pooler, pgbouncer, database)
             said = crowd.count()
-            wait_until(lambda: crowd.count() >= said + 20, seconds=120)
+            wait_until(lambda: crowd.count() >= said + 20)
         assert [person.find_faults() for person in people] == [[]] * len(people)
-        wait_until(is_healthy, seconds=60)
+        wait_until(is_healthy)

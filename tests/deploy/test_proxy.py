@@ -56,7 +56,7 @@ class Upstream(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.wfile.write(b"5\r\none\n\n\r\n")
-        self.gate.wait(20)
+        self.gate.wait(200)
         self.wfile.write(b"5\r\ntwo\n\n\r\n0\r\n\r\n")
 
     def do_POST(self) -> None:

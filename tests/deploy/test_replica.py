@@ -77,11 +77,11 @@ def run_site() -> Iterator[Site]:
         installation.start_web(host)
         ((_host, _name, port),) = installation.webs
         url = f"http://{host.address}:{port}"
-        wait_until(lambda: is_ready(url), seconds=120)
+        wait_until(lambda: is_ready(url))
         authorized = {**HOST, "Authorization": f"Bearer {token}"}
         with (
-            httpx2.Client(base_url=url, headers=HOST, timeout=60) as browser,
-            httpx2.Client(base_url=url, headers=authorized, timeout=60) as client,
+            httpx2.Client(base_url=url, headers=HOST, timeout=200) as browser,
+            httpx2.Client(base_url=url, headers=authorized, timeout=200) as client,
         ):
             log_in(browser, url)
             yield Site(primary, standby, browser, client)
@@ -130,7 +130,7 @@ def test_the_panel_reads_from_a_standby_and_shows_what_was_written_before() -> N
         assert site.exports("alone")
         by_standby, _by_primary = site.count()
         site.standby.start()
-        wait_until(lambda: site.lists("alone") and site.count()[0] > by_standby, seconds=60)
+        wait_until(lambda: site.lists("alone") and site.count()[0] > by_standby)
         # It follows nobody any more: what it has may be of a primary that others have left.
         stop = "SELECT pg_terminate_backend(pid) FROM pg_stat_replication"
         site.primary.execute("postgres", "ALTER ROLE replicator NOLOGIN", stop)

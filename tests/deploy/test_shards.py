@@ -58,7 +58,7 @@ class Site:
             due = "SELECT count(*) FROM work WHERE kind <> 'summarize' AND state = 'due'"
             return all(self.query(name, due) == ["0"] for name in NAMES)
 
-        wait_until(done, seconds=120)
+        wait_until(done)
 
 
 @contextmanager
@@ -89,9 +89,9 @@ def run_site(nginx: str, reply: Path) -> Iterator[Site]:
         start(site, "")
         site.token = site.manage("create_token", "service", "--create", "--service")
         site.url = directory.start_proxy(network.make_host("proxy"), nginx, shards=shards)
-        wait_until(lambda: is_ready(site.url), seconds=120)
+        wait_until(lambda: is_ready(site.url))
         for url in urls.values():
-            wait_until(lambda url=url: is_ready(url), seconds=120)  # type: ignore[misc]
+            wait_until(lambda url=url: is_ready(url))  # type: ignore[misc]
         yield site
 
 
@@ -113,7 +113,7 @@ def is_ready(url: str) -> bool:
 
 def wait_for_turns(crowd: Crowd, number: int) -> None:
     wanted = crowd.count() + number
-    wait_until(lambda: crowd.count() >= wanted or any(person.error for person in crowd.people), seconds=120)
+    wait_until(lambda: crowd.count() >= wanted or any(person.error for person in crowd.people))
 
 
 def kill_mover(site: Site, target: str, moves: int) -> str:
@@ -139,7 +139,7 @@ def is_moving(site: Site, moves: int) -> bool:
 
 def log_in(site: Site, name: str) -> httpx2.Client:
     """A browser in which somebody has logged in."""
-    browser = httpx2.Client(base_url=site.url, headers=HOST, timeout=30, follow_redirects=False)
+    browser = httpx2.Client(base_url=site.url, headers=HOST, timeout=200, follow_redirects=False)
     page = browser.get("/login").raise_for_status().text
     match = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
     assert match
@@ -190,7 +190,7 @@ def erase_one(site: Site, person: Person) -> None:
     (place,) = (name for name, count in before.items() if count)
     headers = {"Authorization": f"Bearer {site.token}", "X-End-User": person.name, **HOST}
     body = {"confirm": person.name}
-    receipt = httpx2.post(f"{site.url}/memory/erase", json=body, headers=headers, timeout=60).raise_for_status().json()
+    receipt = httpx2.post(f"{site.url}/memory/erase", json=body, headers=headers, timeout=200).raise_for_status().json()
     assert receipt["verified"]
     assert sum(receipt["deleted"].values()) == before[place]
     assert site.count_rows(user_id) == dict.fromkeys(NAMES, 0)

@@ -76,7 +76,7 @@ class Person:
 
     def __init__(self, up: Up, token: str) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self.client = httpx2.Client(base_url=up.address, headers=headers, timeout=120)
+        self.client = httpx2.Client(base_url=up.address, headers=headers, timeout=200)
         self.answered: dict[str, str] = {}
         self.failed: dict[str, str] = {}
         self.outcomes: Counter[str] = Counter()
@@ -122,7 +122,7 @@ class Person:
 
 def see_pages(up: Up, wrong: list[str]) -> None:
     """Log-in pages while there is no space: whatever comes is a page or sends on to one."""
-    with httpx2.Client(base_url=up.address, timeout=60) as browser:
+    with httpx2.Client(base_url=up.address, timeout=200) as browser:
         form = browser.get("/login")
         token = form.text.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
         body = {"username": "mei", "password": "wrong", "csrfmiddlewaretoken": token}
@@ -179,7 +179,7 @@ def test_a_disk_that_runs_full_and_is_given_space_again(disk: Path) -> None:
         assert person.outcomes["answered"] >= 2, person.wrong
 
         # What was answered is stored with its reply; what failed can be sent again; nothing stays under way.
-        wait_until(lambda: all(one["status"] != "pending" for one in person.list_messages()), seconds=120)
+        wait_until(lambda: all(one["status"] != "pending" for one in person.list_messages()))
         stored = person.list_messages()
         for content, reply in person.answered.items():
             [at] = [number for number, one in enumerate(stored) if one["content"] == content]

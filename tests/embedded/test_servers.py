@@ -142,7 +142,7 @@ def test_many_at_once_start_one_server(tmp_path: Path) -> None:
     def hold() -> int:
         with hold_servers(tmp_path, names=["valkey"], durable=False):
             pid = get_server_pid(tmp_path)
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=200)
             return pid
 
     with ThreadPoolExecutor(8) as pool:

@@ -203,7 +203,7 @@ def test_it_stops_when_nobody_reads_its_output_any_more(tmp_path: Path) -> None:
         assert read_line(supervisor) == "talker | line"
         assert supervisor.stdout is not None
         supervisor.stdout.close()
-        supervisor.wait(timeout=20)
+        supervisor.wait(timeout=200)
     assert find_processes(tmp_path) == {}
 
 

@@ -51,7 +51,7 @@ class Up:
 
     def get(self, path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(self.address + path, timeout=60) as response:
+            with urllib.request.urlopen(self.address + path, timeout=200) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -60,7 +60,7 @@ class Up:
     def stop(self) -> None:
         """Tell it to stop; fail if anything is left."""
         self.process.terminate()
-        assert self.process.wait(timeout=60) == 0
+        assert self.process.wait(timeout=200) == 0
         assert self.output.endswith("Stopped.\n")
         assert find_processes(self.folder) == {}
 
@@ -93,7 +93,7 @@ def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=200,
     )
 
 
@@ -148,7 +148,7 @@ def test_it_serves_the_page_and_says_where(running: Up) -> None:
 
 @pytest.mark.long
 def test_all_parts_become_healthy(running: Up) -> None:
-    wait_until(lambda: running.get("healthz")[0] == 200, seconds=120)
+    wait_until(lambda: running.get("healthz")[0] == 200)
     health = json.loads(running.get("healthz")[1])
     assert health.pop("backlog").keys() == {"embed", "extract", "summarize"}
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
@@ -161,7 +161,7 @@ def test_beat_and_workers_say_who_they_are(running: Up) -> None:
         r"^worker-model \| .*worker-model@.* ready\.",
         r"^beat         \| .*beat: Starting",
     ):  # each steps back behind the tests, so on a busy machine they take their time
-        wait_until(lambda line=line: re.search(line, running.output, re.MULTILINE), seconds=110)  # type: ignore[misc]
+        wait_until(lambda line=line: re.search(line, running.output, re.MULTILINE))  # type: ignore[misc]
     assert "superuser privileges" not in running.output
 
 
@@ -181,7 +181,7 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
     assert result.returncode == 0, result.stderr
     token = result.stdout.strip()
     request = urllib.request.Request(running.address + "chat/sessions", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=60) as response:
+    with urllib.request.urlopen(request, timeout=200) as response:
         assert json.load(response)["count"] == 0
 
 
@@ -198,12 +198,10 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
 def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     pid = running.find_pid(words)
     os.kill(pid, signal.SIGKILL)
-    wait_until(
-        lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE), seconds=120
-    )
+    wait_until(lambda: re.search(rf"^{name} +\| ended with -9; starting it again", running.output, re.MULTILINE))
     # Requests wait for the new web process: its address is never without a listener.
     assert running.get("login")[0] == 200
-    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()), seconds=120)
+    wait_until(lambda: any(words in command for command in find_processes(running.folder).values()))
     assert running.find_pid(words) != pid
 
 
@@ -221,7 +219,7 @@ def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tm
 @pytest.mark.long
 def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
     with run_up(tmp_path) as up:
-        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2, seconds=120)
+        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2)
         # Each with its children: one for periodic work and embedding, two that wait for the model.
         commands = find_processes(tmp_path).values()
         assert sum(" worker@" in command for command in commands) == 1 + 1

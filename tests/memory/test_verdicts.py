@@ -522,7 +522,7 @@ def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     barrier = threading.Barrier(2)
 
     def work(message: Message) -> None:
-        barrier.wait(5)
+        barrier.wait(200)
         record(user, [state(message, "用户对虾过敏。")])
         connection.close()
 
@@ -530,5 +530,5 @@ def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(200)
     assert show(user) == [("active", "用户对虾过敏。")]

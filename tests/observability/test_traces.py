@@ -186,7 +186,7 @@ def test_one_trace_goes_from_the_web_process_to_the_worker(
         session = client.post("/chat/sessions", json={}).raise_for_status().json()["id"]
         body = {"content": f"I have a {SECRET}"}
         client.post(f"/chat/sessions/{session}/messages?q={SECRET}", json=body).raise_for_status()
-        wait_until(lambda: receiver.find("job embed") and receiver.find("turn"), seconds=60)
+        wait_until(lambda: receiver.find("job embed") and receiver.find("turn"))
     turn, job = receiver.find("turn"), receiver.find("job embed")
     assert turn is not None
     assert job is not None

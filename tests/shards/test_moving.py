@@ -288,17 +288,17 @@ def test_who_writes_is_waited_for(mei: User, shard: Shard) -> None:
         with transaction.atomic():
             update_settings(user=mei, changes={"memory.timezone": "Asia/Shanghai"})
             writing.set()
-            told.wait(20)
+            told.wait(200)
         connection.close()
 
     threads = [threading.Thread(target=write), in_thread(lambda: move_person(user=mei, target="b", settle_seconds=0))]
     threads[0].start()
-    assert writing.wait(20)
+    assert writing.wait(200)
     threads[1].start()
     wait_until(lambda: count_waiting() == 1)
     told.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(200)
     assert shard.fetch("SELECT value FROM accounts_setting") == [("Asia/Shanghai",)]
     assert not mei.settings.exists()
 
@@ -324,7 +324,7 @@ def test_who_writes_while_the_person_is_carried_is_told_that_they_have_gone(
 
     monkeypatch.setattr(_Move, "_copy_accounts", be_disturbed)
     move(mei)
-    writer.join(30)
+    writer.join(200)
     assert outcome == [Moved]
     assert shard.fetch("SELECT count(*) FROM accounts_setting") == [(0,)]
     assert not mei.settings.exists()

@@ -63,7 +63,7 @@ def run_beside(first: Callable[[], Any], second: Callable[[], Any], *, after: Ev
 
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(run, first)
-        assert after.wait(10)
+        assert after.wait(200)
         return [job.exception() for job in (running, pool.submit(run, second))]
 
 

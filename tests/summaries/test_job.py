@@ -62,7 +62,7 @@ def test_a_turn_leaves_the_work_and_the_worker_does_it(
 ):
     say(session, ["说说租房的合同"] * 11)
     assert len(list_work("summarize")) == 11
-    run_worker(worker).result(30)
+    run_worker(worker).result(200)
     assert list_work("summarize") == []
     summary = session.messages.get(role=Role.SUMMARY)
     assert summary.content == "用户谈了租房的事。"
@@ -82,7 +82,7 @@ def test_turns_go_on_while_the_model_writes(
     gate.wait_reached()
     say(session, ["现在说说别的"])
     gate.open()
-    running.result(30)
+    running.result(200)
     summary = session.messages.get(role=Role.SUMMARY)
     said = list(session.messages.exclude(role=Role.SUMMARY).order_by("position"))
     assert [message.summarized_by_id for message in said] == [summary.id] * 18 + [None] * 6
@@ -102,7 +102,7 @@ def test_a_session_deleted_while_the_model_writes_stays_deleted(
     gate.wait_reached()
     delete_session(user=session.user, session_id=session.id)
     gate.open()
-    running.result(30)
+    running.result(200)
     assert (Message.objects.count(), SessionSummary.objects.count(), Work.objects.count()) == (0, 0, 0)
     with pytest.raises(NotFound):
         get_session(session.user, session.id)
@@ -119,7 +119,7 @@ def test_nothing_is_written_for_a_person_whose_data_was_erased_meanwhile(
     gate.wait_reached()
     erase_user(user=session.user)
     gate.open()
-    running.result(30)
+    running.result(200)
     assert set(count_rows(session.user).values()) == {0}
 
 
@@ -129,11 +129,11 @@ def test_a_bad_answer_is_tried_again_and_nothing_is_lost(
 ):
     say(session, ["说说租房的合同"])
     model.script("这不是 JSON")
-    run_worker(worker).result(30)
+    run_worker(worker).result(200)
     (work,) = list_work("summarize")
     assert (work.state, work.attempts, work.claim) == ("due", 1, None)
     assert "bad_answer" in work.error
     Work.objects.update(due_at=timezone.now())
-    run_worker(worker).result(30)
+    run_worker(worker).result(200)
     assert list_work("summarize") == []
     assert SessionSummary.objects.get().snippet == "谈了租房。"

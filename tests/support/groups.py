@@ -1,7 +1,8 @@
 """Run the groups of the suite beside each other: ``python -m tests.support.groups [--long] [--group NAME]``.
 
 Each group is a pytest run of its own, as the browser's driver and the model server leave an event loop or threads that
-disturb other tests. Beside each other they use the time in which one of them waits; a browser is installed meanwhile.
+disturb other tests. Beside the unit tests run the others, one after the other: so they use the time in which one of
+them waits, a browser is installed meanwhile, and no test waits for more neighbours than it must.
 The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
 group's name before them; what a group that failed printed of its failures is repeated at the end, where a reader and a
 log that keeps only its end find it. The exit status is 1 if any group failed.
@@ -25,6 +26,9 @@ FOLDERS = {"e2e": "tests/e2e", "llm": "tests/llm", "clients": "tests/clients"}
 
 GROUPS = ("e2e", "llm", "unit")
 """The groups that run by default."""
+
+AFTER = {"llm": "e2e"}
+"""Groups that begin when another has ended: its tests keep a processor busy, and unit tests take longest anyway."""
 
 NAMED_GROUPS = (*GROUPS, "clients")
 """All groups: also the one whose tests install other people's programs."""
@@ -54,14 +58,15 @@ def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
 
 
 class Group:
-    """A group under way, in a thread of its own."""
+    """A group under way, in a thread of its own; it begins when the one that it comes after has ended."""
 
-    def __init__(self, name: str, commands: list[list[str]]) -> None:
+    def __init__(self, name: str, commands: list[list[str]], *, after: Group | None = None) -> None:
         self.name = name
         self.status = 1
         self.seconds = 0.0
         self.last_lines: deque[str] = deque(maxlen=REPEATED_LINES)
         self._commands = commands
+        self._after = after
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -77,6 +82,8 @@ class Group:
                 print(f"{self.name:>4} | {line}", end="")
 
     def _run(self) -> None:
+        if self._after is not None:
+            self._after.wait()
         started = time.monotonic()
         for command in self._commands:
             self.status = self._run_command(command)
@@ -100,7 +107,11 @@ def main() -> None:
     parser.add_argument("--workers", default="auto", help="processes of the unit tests (default: one for each core)")
     options = parser.parse_args()
     names = [options.group] if options.group else list(GROUPS)
-    groups = [Group(name, list_commands(name, long=options.long, workers=options.workers)) for name in names]
+    started: dict[str, Group] = {}
+    for name in names:
+        commands = list_commands(name, long=options.long, workers=options.workers)
+        started[name] = Group(name, commands, after=started.get(AFTER.get(name, "")))
+    groups = list(started.values())
     for group in groups:
         group.wait()
     if len(groups) > 1:

@@ -55,7 +55,7 @@ class HttpServer:
 
     def __exit__(self, *exc: object) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=200)
         self._socket.close()
 
 
@@ -66,7 +66,7 @@ class ApiClient(httpx2.Client):
         headers = {"Authorization": f"Bearer {token or create_token(user=user)}"}
         if token and user.service_id:
             headers["X-End-User"] = user.external_id
-        super().__init__(base_url=server.url, headers=headers, timeout=30)
+        super().__init__(base_url=server.url, headers=headers, timeout=200)
         self.user = user
 
     def new_session(self, **body: Any) -> str:

@@ -162,7 +162,7 @@ class Postgres:
     def wait_for_commits_at(self, standby: Postgres) -> None:
         """Answer commits only once a standby has them."""
         self.script("wait_for_standbys.sh", standby.host.name)
-        wait_until(lambda: self.count_standbys() == 1, seconds=60)
+        wait_until(lambda: self.count_standbys() == 1)
 
     def _check(self, *command: str | Path, **environment: str) -> str:
         status, output = self.host.run(list(command), environment={**self.environment, **environment})

@@ -97,7 +97,7 @@ class Host:
         """Tell a process to stop, and wait until it has."""
         process = self.processes.pop(name)
         process.send_signal(number)
-        process.wait(timeout=60)
+        process.wait(timeout=200)
 
     def lose(self) -> None:
         """The power goes: its network first, so that nobody is told, then all that ran."""

@@ -25,7 +25,7 @@ def make_browser(base_url: str, user: User) -> httpx2.Client:
     session = Client()
     session.force_login(user)
     cookie = session.cookies[settings.SESSION_COOKIE_NAME].value
-    return httpx2.Client(base_url=base_url, cookies={settings.SESSION_COOKIE_NAME: cookie}, timeout=30)
+    return httpx2.Client(base_url=base_url, cookies={settings.SESSION_COOKIE_NAME: cookie}, timeout=200)
 
 
 @dataclass

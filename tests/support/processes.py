@@ -26,7 +26,7 @@ def find_processes(marker: str | Path) -> dict[int, str]:
     return found
 
 
-def wait_until(condition: Callable[[], object], *, seconds: float = 60.0) -> None:
+def wait_until(condition: Callable[[], object], *, seconds: float = 200.0) -> None:
     """Return as soon as ``condition()`` is true; fail when it is not within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -53,11 +53,11 @@ class Gate:
         if not self._opened.done():
             self._opened.set_result(None)
 
-    def wait_reached(self, timeout: float = 10) -> None:
+    def wait_reached(self, timeout: float = 200) -> None:
         """Block until the server stands here; TimeoutError after `timeout` seconds."""
         self._reached.result(timeout)
 
-    async def reached(self, timeout: float = 10) -> None:  # noqa: ASYNC109 - the same contract as above
+    async def reached(self, timeout: float = 200) -> None:  # noqa: ASYNC109 - the same contract as above
         """Wait until the server stands here; TimeoutError after `timeout` seconds."""
         await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(self._reached)), timeout)
 
@@ -238,8 +238,8 @@ class ScriptedModel:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._stop.result(10)()
-        self._thread.join(10)
+        self._stop.result(200)()
+        self._thread.join(200)
         self._socket.close()
 
     async def _serve(self) -> None:

@@ -48,7 +48,7 @@ def find_or_install(name: str, *, package: str) -> str:
         pytest.skip(str(error))
 
 
-def run_tool(*command: str | Path, cwd: Path | None = None, timeout: float = 100) -> str:
+def run_tool(*command: str | Path, cwd: Path | None = None, timeout: float = 200) -> str:
     """Run a program and return all it printed; fail with that unless it ended well."""
     done = subprocess.run(
         command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=timeout

@@ -36,6 +36,6 @@ def test_a_web_process_has_loaded_what_its_first_turn_takes() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
+        timeout=200,
     )
     assert done.stdout.split("\n")[:2] == ["not sent", "[]"]

@@ -48,7 +48,7 @@ def web_process(*, model: ScriptedModel, lease_seconds: int) -> Iterator[tuple[s
 
 def connect(url: str, user: User) -> httpx2.Client:
     """A client of that process that speaks for the user."""
-    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=60)
+    return httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {create_token(user=user)}"}, timeout=200)
 
 
 @pytest.mark.long
@@ -64,7 +64,7 @@ def test_a_web_process_that_is_stopped_leaves_no_message_to_its_lease(scripted_m
         with client.stream("POST", f"/chat/sessions/{session}/messages", json=body):
             gate.wait_reached()
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=200)
     gate.open()
     assert list(Message.objects.values_list("status", flat=True)) == ["failed"]
 

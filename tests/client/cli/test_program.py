@@ -136,7 +136,7 @@ def test_a_table_on_a_terminal_has_columns_as_wide_as_their_chinese(alice: ApiCl
     alice.post("/memory/long-term", json={"category": "fact", "key": "home", "value": "York [bold]not markup[/bold]"})
     ours, theirs = pty.openpty()
     with start("list", "long-term", alice=alice, home=home, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        process.wait(timeout=30)
+        process.wait(timeout=200)
         os.close(theirs)
         shown = b""
         while True:
@@ -166,7 +166,7 @@ def test_a_reader_that_has_seen_enough(alice: ApiClient, home: Path):
     os.close(reading)
     with start("list", "--json", alice=alice, home=home, stdout=writing, stderr=subprocess.PIPE) as process:
         os.close(writing)
-        _out, err = process.communicate(timeout=30)
+        _out, err = process.communicate(timeout=200)
     assert (process.returncode, err) == (1, b"")
 
 

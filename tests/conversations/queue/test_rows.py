@@ -274,7 +274,7 @@ def test_deleting_a_session_waits_for_the_result_that_is_being_written(session: 
                         break
             assert not deleting.done()
             Message.objects.filter(session=session).update(is_collected=True)  # a result of the run
-        assert deleting.result(10) == 1
+        assert deleting.result(200) == 1
     assert not Work.objects.exists()
 
 

@@ -127,18 +127,18 @@ def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: sending._Sender,
     class App:
         def send_task(self, name: str, **_options: Any) -> None:
             first_is_being_sent.set()
-            assert go_on.wait(10)
+            assert go_on.wait(200)
             sent.append(name)
             if name == "end":
                 done.set()
 
     monkeypatch.setattr(sending, "current_app", App())
     sending.send_task(NAME)
-    assert first_is_being_sent.wait(10)
+    assert first_is_being_sent.wait(200)
     for name in (NAME, NAME, "end", NAME):
         sending.send_task(name)
     go_on.set()
-    assert done.wait(10)
+    assert done.wait(200)
     assert sent == [NAME, NAME, "end"]
 
 
@@ -155,11 +155,11 @@ class App:
 
 sending.current_app = App()
 sending.send_task("parent")
-assert App.sent.wait(10)
+assert App.sent.wait(200)
 App.sent.clear()
 if os.fork() == 0:
     sending.send_task("child")
-    os._exit(not App.sent.wait(10))
+    os._exit(not App.sent.wait(200))
 os.wait()
 """
 

@@ -58,7 +58,7 @@ def callback() -> Iterator[Callback]:
 @pytest.fixture
 def app(http_server: HttpServer, callback: Callback) -> Iterator[App]:
     """An application that has registered."""
-    with httpx2.Client(base_url=http_server.url, timeout=30) as client:
+    with httpx2.Client(base_url=http_server.url, timeout=200) as client:
         app = App(client)
         app.register(client_name="Claude Code", redirect_uris=[callback.address]).raise_for_status()
         yield app

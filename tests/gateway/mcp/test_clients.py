@@ -50,7 +50,7 @@ def stdio_environment(**own: str) -> dict[str, str]:
 async def over_http(server: HttpServer, token: str, mode: str) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"}
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        httpx2.AsyncClient(headers=headers, timeout=200) as http,
         Client(streamable_http_client(f"{server.url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
@@ -151,7 +151,7 @@ def test_the_example_of_the_documentation_does_what_it_says(http_server: HttpSer
         input=example.replace("http://127.0.0.1:8000", http_server.url),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
     )
     assert done.stdout == "Anna is allergic to shrimp.\n", done.stderr

@@ -31,7 +31,7 @@ def window(http_server: HttpServer, mei: User) -> Iterator[httpx2.Client]:
 @pytest.fixture
 def app(http_server: HttpServer) -> Iterator[App]:
     """An application that has registered."""
-    with httpx2.Client(base_url=http_server.url, timeout=30) as client:
+    with httpx2.Client(base_url=http_server.url, timeout=200) as client:
         app = App(client)
         app.register().raise_for_status()
         yield app

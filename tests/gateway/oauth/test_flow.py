@@ -28,7 +28,7 @@ def call(url: str, token: str, method: str = "tools/list", **params: Any) -> htt
     """Send a request of 2025-11-25 to the live server."""
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return httpx2.post(f"{url}/mcp", json=body, headers=headers, timeout=30)
+    return httpx2.post(f"{url}/mcp", json=body, headers=headers, timeout=200)
 
 
 def list_tools(url: str, token: str) -> set[str]:
@@ -157,7 +157,7 @@ def test_a_token_counts_for_the_resource_that_was_asked_for(
 def test_on_rest_a_token_has_its_scopes_and_nothing_else(
     app: App, window: httpx2.Client, http_server: HttpServer
 ) -> None:
-    with httpx2.Client(base_url=http_server.url, timeout=30) as http:
+    with httpx2.Client(base_url=http_server.url, timeout=200) as http:
         http.headers["Authorization"] = f"Bearer {app.connect(window, resource=None, scope='read')['access_token']}"
         assert http.get("/memory/long-term").status_code == 200
         memory = {"category": "fact", "key": "k", "value": "v"}

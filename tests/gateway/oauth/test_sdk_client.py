@@ -69,7 +69,7 @@ async def test_a_client_connects_by_itself_and_asks_for_more_when_it_needs_it(
     provider = OAuthClientProvider(url, metadata, storage, person.open, person.hand_over)
     with window:
         async with (
-            httpx2.AsyncClient(auth=provider, timeout=30) as http,
+            httpx2.AsyncClient(auth=provider, timeout=200) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             assert len(person.asked) == 1

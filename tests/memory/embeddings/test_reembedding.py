@@ -270,7 +270,7 @@ def elsewhere(transactional_db: None) -> Callable[[Callable[[], object]], list[E
 
         thread = threading.Thread(target=target)
         thread.start()
-        thread.join(30)
+        thread.join(200)
         return raised
 
     return call

@@ -153,7 +153,7 @@ def test_different_people_do_not_wait_for_each_other() -> None:
             finally:
                 release_connections()
 
-        (update,) = pool.submit(write).result(timeout=30)
+        (update,) = pool.submit(write).result(timeout=200)
     assert update.action is Action.CREATED
 
 

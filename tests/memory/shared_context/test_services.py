@@ -368,7 +368,7 @@ def test_two_runs_of_one_message_make_one_context() -> None:
     message_id, barrier = say(session), Barrier(WRITERS)
 
     def make(number: int) -> UUID:
-        barrier.wait(10)
+        barrier.wait(200)
         try:
             return create_context(
                 user=session.user, title=f"t{number}", content="c", session_id=session.id, message_id=message_id,
