@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,11 +70,11 @@ _CHINESE = [
 ]
 
 
-def read_texts(patterns: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield ``(path, text)`` of each file that matches one of the patterns."""
-    for pattern in patterns:
-        for path in sorted(ROOT.glob(pattern)):
-            yield path.relative_to(ROOT).as_posix(), path.read_text()
+@cache
+def read_texts(patterns: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return ``(path, text)`` of each file that matches one of the patterns."""
+    paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+    return [(path.relative_to(ROOT).as_posix(), path.read_text()) for path in paths]
 
 
 def find(phrase: str, patterns: tuple[str, ...]) -> list[str]:

@@ -122,6 +122,7 @@ def test_the_account_and_its_tokens_stay_and_it_can_begin_anew(alice: ApiClient)
     assert alice.post("/memory/erase", json={"confirm": "alice"}).json()["deleted"]["conversation"] == 2
 
 
+@pytest.mark.long
 def test_nothing_of_anybody_else_goes(alice: ApiClient, bob: ApiClient) -> None:
     fill_everything(alice)
     build_world(bob)

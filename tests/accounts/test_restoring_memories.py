@@ -80,6 +80,7 @@ def restore(user: User, document: dict[str, Any]) -> None:
         restore_person(user=user, read=read, now=NOW)
 
 
+@pytest.mark.long
 @settings(
     max_examples=25,
     deadline=None,

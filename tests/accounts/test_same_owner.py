@@ -81,6 +81,7 @@ def give_away(model: type[Model], field: Any, name: str, *, from_user: User, to_
         cursor.execute(f'SET CONSTRAINTS "{name}" IMMEDIATE')
 
 
+@pytest.mark.long
 def test_a_form_is_told_too(db: None) -> None:
     memory = LongTermMemoryFactory()
     [constraint] = [

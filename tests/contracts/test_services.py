@@ -32,6 +32,7 @@ def assert_silent(text: str, others: list[Person], asked: str) -> None:
     assert told == [], asked
 
 
+@pytest.mark.long
 def test_each_sees_exactly_their_own(services: Services):
     before = dump_all(services)
     for person in services.end_users:

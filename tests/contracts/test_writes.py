@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 APPS = Path(__file__).parents[2] / "apps"
 WRITES = {
     "bulk_create", "bulk_update", "create", "delete", "get_or_create", "save", "update", "update_or_create",
@@ -31,6 +33,7 @@ def list_foreign_writes(source: str, *, app: str) -> Iterator[str]:
                 yield ast.unparse(node.func)
 
 
+@pytest.mark.long
 def test_no_app_writes_the_tables_of_another() -> None:
     sources = [path for path in APPS.rglob("*.py") if "migrations" not in path.parts]
     assert len(sources) > 300

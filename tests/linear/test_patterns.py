@@ -75,6 +75,7 @@ def test_patterns_are_linear_whatever_they_read() -> None:
     assert slow == []
 
 
+@pytest.mark.long
 def test_no_pattern_is_overlooked() -> None:
     found = {one.place.partition("(")[0] for one in list_patterns()}
     assert {"apps.core.text.commands._FORGET_ZH", "apps.core.text.time_expressions._rules"} <= found

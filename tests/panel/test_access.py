@@ -147,6 +147,7 @@ def holds(text: str, person: Person) -> bool:
     return any(word in text for word in [*person.secret.split(), person.user.username])
 
 
+@pytest.mark.long
 def test_every_list_has_exactly_the_rows_of_who_looks(mei: Person, lin: Person, staff: Client) -> None:
     wrong = {}
     for model, page in admin.site._registry.items():

@@ -180,6 +180,7 @@ def test_a_long_conversation_opens_at_its_end_and_at_any_message(mei: User, own:
         assert own.get(page_of(long), wrong).status_code == 200
 
 
+@pytest.mark.long
 def test_the_lists_take_as_many_queries_however_long_they_are(mei: User, own: Client) -> None:
     counts: dict[str, list[int]] = {}
     for size in (60, 2_000):

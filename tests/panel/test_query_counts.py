@@ -98,6 +98,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(staff: User) -> None:
     assert len(many) > 200
 
 
+@pytest.mark.long
 def test_every_list_and_search_is_counted(staff: User) -> None:
     counted = {page.view for page in list_pages(owner=give("owner", 20), who=staff)}
     tables = {f"{model._meta.app_label}_{model._meta.model_name}" for model in admin.site._registry}

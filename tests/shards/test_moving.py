@@ -79,6 +79,7 @@ def list_prepared(shard: Shard) -> list[Any]:
 # All of it
 
 
+@pytest.mark.long
 def test_everything_goes_there_and_comes_back_as_it_was(alice: ApiClient, bob: ApiClient, shard: Shard) -> None:
     fill_everything(alice)
     LongTermMemoryFactory.create(user=bob.user)

@@ -15,7 +15,7 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel, reply_with
 
 
 @pytest.mark.spec("W3", "C1")
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.long)])
 def test_concurrent_messages_are_all_counted_and_answered(alice: ApiClient, model: ScriptedModel, count: int):
     from django.utils import timezone
 

@@ -95,6 +95,7 @@ def has_arguments(given: ast.arguments) -> bool:
     return any([*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg])
 
 
+@pytest.mark.long
 def test_no_function_keeps_a_text_where_nobody_can_clear_it():
     """Another one? `cache_texts` keeps results until they are cleared. Only what is nobody's text stays for good."""
     found = set(list_kept_for_good())

@@ -104,6 +104,7 @@ def test_everybody_reads_exactly_what_is_theirs(people: list[Person]) -> None:
         assert not [word for word in others if word in str(results)]
 
 
+@pytest.mark.long
 def test_nobody_reads_or_changes_what_is_somebody_elses(people: list[Person]) -> None:
     before = {person.user.pk: dump(person.user) for person in people}
     for person in people:

@@ -32,7 +32,6 @@ from apps.memory.services import (
     undo_operation,
 )
 from tests.support.factories import UserFactory
-from tests.support.spreading import take_one_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
 
@@ -140,8 +139,9 @@ class Life:
         (forget_memories if self.is_long_term else forget_atomic_memories)(user=self.user, ids=[row.id], now=self.now)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
-@pytest.mark.parametrize(("path", "model"), take_one_in(2, [(LONG_TERM, LongTermMemory), (ATOMIC, AtomicMemory)]))
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("path", "model"), [(LONG_TERM, LongTermMemory), (ATOMIC, AtomicMemory)])
 def test_as_of_is_the_list_that_was_there(client: APIClient, user: User, path: str, model: Any, seed: int) -> None:
     life = Life(user, model, seed)
     then: list[tuple[datetime, list[dict[str, Any]], list[dict[str, Any]]]] = []

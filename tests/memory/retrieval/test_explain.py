@@ -80,7 +80,7 @@ def memories(user: User) -> None:
 
 @pytest.mark.usefixtures("memories")
 @pytest.mark.parametrize(
-    "message", take_one_in(3, ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
+    "message", take_one_in(6, ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
 )
 @pytest.mark.parametrize("has_vector", [True, False])
 @pytest.mark.parametrize(

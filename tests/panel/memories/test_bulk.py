@@ -153,13 +153,13 @@ def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undon
     assert toast(response)["text"] == "None of these memories is waiting for review."
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3", "L7")
-@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
-    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch, count: int
+    log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "SECONDS", -1.0)
-    client = log_in(mei)
+    client, count = log_in(mei), 200
 
     def wait(owner: User, *, many: int) -> list[AtomicMemory]:
         texts = [f"The user has {number} cats." for number in range(many)]
