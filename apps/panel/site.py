@@ -15,6 +15,7 @@ from django.shortcuts import resolve_url
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.functional import SimpleLazyObject
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language
 from django.views.decorators.http import condition
@@ -70,6 +71,10 @@ class PanelSite(UnfoldAdminSite):
 
         context: dict[str, Any] = super().each_context(request)
         return {**context, "list_tabs": partial(list_tabs, request), "list_more": partial(list_more, request)}
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
+        """Made where it is read: every page has it in its context, and none shows it (`apps.panel.navigation`)."""
+        return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def extra_urls(self) -> list[URLPattern | URLResolver]:
         """The pages that are not about one table, before the site's own."""
