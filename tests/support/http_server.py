@@ -55,7 +55,7 @@ class HttpServer:
 
     def __exit__(self, *exc: object) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=200)
+        self._thread.join(timeout=10)
         self._socket.close()
 
 

@@ -239,7 +239,7 @@ class ScriptedModel:
 
     def __exit__(self, *exc_info: object) -> None:
         self._stop.result(200)()
-        self._thread.join(200)
+        self._thread.join(10)
         self._socket.close()
 
     async def _serve(self) -> None:
