@@ -26,9 +26,9 @@ def empty_database() -> None:
         filled = "SELECT '{0}', EXISTS (SELECT FROM {0} OFFSET 1000) WHERE EXISTS (SELECT FROM {0})"
         cursor.execute(" UNION ALL ".join(filled.format(table) for table in tables))
         found = cursor.fetchall()
-        # A foreign key is checked for each deleted row, by a plan that is kept. One made while the table was empty reads
-        # all of it each time; so does one made without statistics, which takes any index that begins with the user.
-        # 20,000 messages took minutes.
+        # A foreign key is checked for each deleted row, by a plan that is kept. One made while the table was empty
+        # reads all of it each time; so does one made without statistics, which takes any index that begins with the
+        # user. 20,000 messages took minutes.
         for table, is_large in found:
             if is_large:
                 cursor.execute(f"ANALYZE {table}")
