@@ -4,13 +4,15 @@ Each group is a pytest run of its own, as the browser's driver and the model ser
 disturb other tests. Beside the unit tests run the others, one after the other: so they use the time in which one of
 them waits, a browser is installed meanwhile, and no test waits for more neighbours than it must.
 The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
-group's name before them; what a group that failed printed of its failures is repeated at the end, where a reader and a
-log that keeps only its end find it. The exit status is 1 if any group failed.
+group's name before them; what a group that failed printed of its failures is repeated at the end, and the names of the
+tests that failed once more, last of all: where a reader and a log that keeps only its end find them. The exit status is
+1 if any group failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import threading
@@ -36,6 +38,9 @@ NAMED_GROUPS = (*GROUPS, "clients")
 
 REPEATED_LINES = 150
 """How much of the end of a group that failed is printed again; pytest's list of failures stands last in it."""
+
+FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+::.*?(?= - |$)")
+"""A line of pytest's list of failures, up to the reason, which may be pages long."""
 
 
 def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
@@ -65,6 +70,7 @@ class Group:
         self.status = 1
         self.seconds = 0.0
         self.last_lines: deque[str] = deque(maxlen=REPEATED_LINES)
+        self.failed: list[str] = []
         self._commands = commands
         self._after = after
         self._thread = threading.Thread(target=self._run)
@@ -96,6 +102,8 @@ class Group:
         with subprocess.Popen(command, text=True, errors="replace", **pipes) as process:  # type: ignore[call-overload]
             for line in process.stdout:
                 self.last_lines.append(line)
+                if found := FAILED_TEST.match(line):
+                    self.failed.append(found[0])
                 print(f"{self.name:>4} | {line}", end="", flush=True)
         return process.returncode
 
@@ -120,6 +128,9 @@ def main() -> None:
     for group in groups:
         outcome = "passed" if group.status == 0 else "FAILED"
         print(f"{group.name:>4} | {outcome} in {group.seconds:.0f} s")
+    for group in groups:
+        for test in group.failed:
+            print(f"{group.name:>4} | {test}")
     sys.exit(1 if any(group.status for group in groups) else 0)
 
 

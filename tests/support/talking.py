@@ -139,6 +139,8 @@ class Person:
         if response.is_success:
             return response.json(), ""
         self.problems[f"status {response.status_code}"] += 1
+        if response.status_code == 409:  # it has been answered, or is being: sent again, it says which
+            return None, ""
         try:
             fields = response.json()["error"].get("fields") or {}
         except (ValueError, KeyError, TypeError, AttributeError):  # the proxy's own page

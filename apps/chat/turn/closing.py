@@ -31,7 +31,7 @@ from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
 from apps.conversations.services.client_histories import await_tools, close_client_round
-from apps.core.errors import ModelUnavailable
+from apps.core.errors import ModelUnavailable, NotFound
 from apps.core.text.grounding import read_questions
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import MemoryUpdate
@@ -53,6 +53,7 @@ FAILED = "The model could not answer this message. It is kept and can be retried
 def close_turn(
     turn: OpenTurn,
     *,
+    reply_id: uuid.UUID,
     reply: str,
     analysis: Analysis | None,
     model: str,
@@ -65,10 +66,12 @@ def close_turn(
 
     `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. `stopped`:
     the person stopped the reply. Returns the turn on the wire. Raises `Conflict` when the message was deleted or taken
-    up by another run meanwhile; then nothing is stored.
+    up by another run meanwhile, and either that or `IntegrityError` when a reply of this ID is there; then nothing is
+    stored.
     """
     emotion = analysis.emotion if analysis and turn.round else None
-    message = _store_reply(turn, reply=reply, emotion=emotion.primary if emotion else None, stopped=stopped, now=now)
+    steering = emotion.primary if emotion else None
+    message = _store_reply(turn, reply_id=reply_id, reply=reply, emotion=steering, stopped=stopped, now=now)
     # Memories before working memory in every turn, or two turns could wait for each other.
     commands = _forget_as_named(turn, analysis=analysis, now=now)
     updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
@@ -185,7 +188,17 @@ def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict
     return result
 
 
-def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, stopped: bool, now: datetime) -> Message:
+def find_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any] | None:
+    """Return what `get_stored_turn` does, or None without such a turn."""
+    try:
+        return get_stored_turn(user, message_id, now=now)
+    except NotFound:
+        return None
+
+
+def _store_reply(
+    turn: OpenTurn, *, reply_id: uuid.UUID, reply: str, emotion: str | None, stopped: bool, now: datetime
+) -> Message:
     if turn.round is not None and turn.round.alternates:
         relayed = turn.client is not None and turn.client.relayed is not None
         # The old reply's turn goes: a message has one.
@@ -197,16 +210,26 @@ def _store_reply(turn: OpenTurn, *, reply: str, emotion: str | None, stopped: bo
             now=now,
             remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
             recorded=relayed,
-            reply_id=turn.client.reply_id if turn.client else None,
+            reply_id=reply_id,
             stopped=stopped,
         )
         if replaced:
             forget_embeddings(message_ids=replaced)
         return message
     if turn.round is None:
-        return record_assistant_message(user=turn.user, session_id=turn.session_id, content=reply, now=now)
+        return record_assistant_message(
+            user=turn.user, session_id=turn.session_id, content=reply, now=now, message_id=reply_id
+        )
     remembers = turn.remembers and turn.strategy is not None and _says_something(turn)
-    return close_round(opened=turn.round, reply=reply, emotion=emotion, now=now, remembers=remembers, stopped=stopped)
+    return close_round(
+        opened=turn.round,
+        reply=reply,
+        emotion=emotion,
+        now=now,
+        remembers=remembers,
+        reply_id=reply_id,
+        stopped=stopped,
+    )
 
 
 def _says_something(turn: OpenTurn) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,13 +17,20 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
 from apps.chat.answer import NO_ANALYSIS, Analysis, read_analysis
 from apps.chat.metrics import FIRST_TOKEN_SECONDS, TURN_FAILURES, TURN_SECONDS
 from apps.chat.prompts import get_turn_format
-from apps.chat.turn.closing import FAILED, close_turn, describe_unstored, keep_for_tools, user_message_to_wire
+from apps.chat.turn.closing import (
+    FAILED,
+    close_turn,
+    describe_unstored,
+    find_stored_turn,
+    keep_for_tools,
+    user_message_to_wire,
+)
 from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
 from apps.chat.turn.relaying import RelayedAnswer, add_layers
@@ -36,7 +44,7 @@ from apps.conversations.services import fail_round
 from apps.conversations.services.client_histories import ClientHistory
 from apps.core.apart import read_apart
 from apps.core.db import in_database
-from apps.core.errors import JiyiError, ModelUnavailable
+from apps.core.errors import Conflict, JiyiError, ModelUnavailable
 from apps.core.llm.relaying import relay
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.streaming_text import TextStream
@@ -174,12 +182,14 @@ class TurnRun:
         if turn.client is not None and not turn.client.stored:
             emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
             return describe_unstored(turn, emotion=emotion, runs=answer.runs)
+        reply_id = (turn.client.reply_id if turn.client else None) or uuid.uuid4()
         for attempt in range(1, STORE_ATTEMPTS + 1):
             try:
                 with span("store turn"):
                     return await in_database(
                         close_turn,
                         turn,
+                        reply_id=reply_id,
                         reply=answer.reply,
                         analysis=analysis,
                         model=answer.model,
@@ -192,6 +202,14 @@ class TurnRun:
                 if attempt == STORE_ATTEMPTS:
                     raise
                 await asyncio.sleep(0.05 * 4**attempt)
+            except (Conflict, IntegrityError):
+                # A connection that is lost during the commit leaves open whether it was one: then the reply is there.
+                stored = None
+                if attempt > 1:
+                    stored = await in_database(find_stored_turn, turn.user, reply_id, now=timezone.now())
+                if stored is None:
+                    raise
+                return stored
         raise AssertionError("the last attempt returns or raises")
 
     async def _relay(self, turn: OpenTurn, body: Mapping[str, Any], *, timings: dict[str, float]) -> Any:

@@ -375,14 +375,20 @@ def fail_abandoned_rounds(*, now: datetime) -> int:
     )
 
 
-def record_assistant_message(*, user: User, session_id: uuid.UUID, content: str, now: datetime) -> Message:
-    """Store a message of the assistant that answers no message of the user, at the end of the session (H1)."""
+def record_assistant_message(
+    *, user: User, session_id: uuid.UUID, content: str, now: datetime, message_id: uuid.UUID | None = None
+) -> Message:
+    """Store a message of the assistant that answers no message of the user, at the end of the session (H1).
+
+    `message_id`: a new one if None. Raises `IntegrityError` where a message has it already.
+    """
     with transaction.atomic():
         session = lock_session(user=user, session_id=session_id)
         session.last_position += 1
         session.last_active_at = max(session.last_active_at, now)
         session.save(update_fields=["last_position", "last_active_at"])
         message = Message.objects.create(
+            id=message_id or uuid.uuid4(),
             session=session,
             user=user,
             role=Role.ASSISTANT,
