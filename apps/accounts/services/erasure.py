@@ -21,6 +21,7 @@ from apps.accounts.services.ledger import record_person
 from apps.accounts.services.personal_data import list_tables
 from apps.accounts.services.placement import is_here, keep_here
 from apps.core.cache_invalidation import mark_erasure
+from apps.core.postgresql.statistics import refresh_statistics
 
 logger = structlog.get_logger(__name__)
 
@@ -55,6 +56,7 @@ def erase_user(*, user: User, again: bool = False) -> Receipt:
     if not is_here(user):
         # What this server's backup brought back is not theirs: it went to the other server, or was erased before.
         return Receipt(deleted={}, verified=True) if again else Receipt(**erase_elsewhere(user))
+    refresh_statistics([table.name for table in list_tables() if not table.with_account])
     for attempt in range(ATTEMPTS):
         try:
             deleted = _delete_rows(user, record=not again)

@@ -124,7 +124,7 @@ def test_the_work_grows_linearly_with_the_length(unit: str, piece: int) -> None:
     run(*(text[at : at + piece] for at in range(0, len(text), piece)))
     remove_reasoning_before_object(text)
 
-    assert time.process_time() - started < 3  # 0.3 s here; quadratic would be minutes
+    assert time.process_time() - started < 30  # 0.3 s on a quick machine; quadratic would be minutes
 
 
 @pytest.mark.spec("E5")

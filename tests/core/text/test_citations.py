@@ -139,6 +139,6 @@ def test_any_text_is_read_in_spans_that_do_not_overlap(text: str) -> None:
 )
 def test_a_hostile_message_of_full_length_is_read_in_a_moment(piece: str) -> None:
     text = (piece * 32_000)[:32_000]
-    begun = time.perf_counter()
+    begun = time.process_time()
     find_citation_spans(text)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 5  # 0.06 s on a quick machine
