@@ -36,7 +36,7 @@ class Person:
     token: str
     name: str
     streams: bool = False
-    patience: float = 90.0
+    patience: float = 200.0
     pause: float = 0.0
     """Seconds between an answer and the next message."""
 
