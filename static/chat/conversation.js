@@ -12,6 +12,7 @@
 
 import { ApiError, NetworkError, api, newKey } from "./api.js";
 import { gettext } from "./i18n.js";
+import { changeSession, createSession, knownSession, readSession } from "./session_store.js";
 
 const PAGE = 50;
 const ALL = 200;
@@ -36,20 +37,21 @@ export class Conversation extends EventTarget {
   #choosing = null; // the choice of a model on its way to the server
   #knowsAllTurns = false; // whether a reply that has no figures has no turn
 
-  /** `session`: as the API gives it, or null for one that is created with its first message. */
-  constructor({ session = null, temporary = false, model = "" } = {}) {
+  /** `id`: of the session, or null for one that is created with its first message. */
+  constructor({ id = null, temporary = false, model = "" } = {}) {
     super();
-    this.session = session;
-    this.model = session?.model ?? model;
-    this.temporary = session?.temporary ?? temporary;
+    this.id = id;
+    this.model = model;
+    this.temporary = temporary;
   }
 
   get busy() {
     return this.#underWay > 0;
   }
 
-  get id() {
-    return this.session?.id ?? null;
+  /** The session as it is known, or null. */
+  get session() {
+    return this.id && knownSession(this.id);
   }
 
   /** The files that wait for a message. */
@@ -67,18 +69,17 @@ export class Conversation extends EventTarget {
     this.#setState("loading");
     try {
       const [session, edits, turns, files] = await Promise.all([
-        api.getSession(this.id),
+        readSession(this.id),
         api.listEdits(this.id),
         api.listTurns(this.id),
         api.listAttachments(this.id),
       ]);
       this.#files = groupByMessage(files.results);
-      this.session = session;
       this.#figures = new Map(turns.results.map((turn) => [turn.message_id, turn]));
       this.#knowsAllTurns = turns.results.length === turns.count;
       this.#edited = new Set(edits.results.map((edit) => edit.message_id));
-      this.temporary = this.session.temporary;
-      this.model = this.session.model;
+      this.temporary = session.temporary;
+      this.model = session.model;
       await this.#loadNewest({ isFirst: true });
       this.#setState("ready");
       this.#emit("session");
@@ -210,7 +211,7 @@ export class Conversation extends EventTarget {
 
   async #storeModel(name) {
     await this.#creating; // with the model before
-    if (this.session) this.session = await api.updateSession(this.id, { model: name });
+    if (this.id) await changeSession(this.id, { model: name });
   }
 
   /** Whether this is the newest reply, and nothing is on its way. */
@@ -349,10 +350,10 @@ export class Conversation extends EventTarget {
 
   /** Create the session, unless there is one; return its ID. */
   async ensureSession() {
-    if (!this.session) {
-      this.#creating ??= api.createSession({ temporary: this.temporary, model: this.model });
+    if (!this.id) {
+      this.#creating ??= createSession({ temporary: this.temporary, model: this.model });
       try {
-        this.session = await this.#creating;
+        this.id = (await this.#creating).id;
       } finally {
         this.#creating = null;
       }
@@ -381,7 +382,7 @@ export class Conversation extends EventTarget {
       else this.#fail(row, error);
     }
     this.#setBusy(false);
-    if (this.session) await this.#refreshSession();
+    if (this.id) await this.#refreshSession();
   }
 
   /** The server is further than we knew: the message is there already, or answered. What it has counts. */
@@ -400,7 +401,7 @@ export class Conversation extends EventTarget {
           started = true;
           assignMessage(row, data.user_message);
           this.#emit("row", row);
-          if (!this.session.title) this.#refreshSession(); // the first message gives the session its title
+          if (!this.session?.title) this.#refreshSession(); // the first message gives the session its title
         } else if (name === "delta") {
           reply.content += data.text;
           this.#emit("delta", reply);
@@ -486,12 +487,7 @@ export class Conversation extends EventTarget {
   /** Learn the session's title and last activity. Without them everything works, so a failure is let pass. */
   async #refreshSession() {
     try {
-      let known, read;
-      do {
-        known = this.session;
-        read = await api.getSession(this.id);
-      } while (this.session !== known); // it was renamed meanwhile, say: what was read may be older than that
-      this.session = read;
+      await readSession(this.id);
     } catch (error) {
       if (error instanceof ApiError || error instanceof NetworkError) return;
       throw error;

@@ -44,10 +44,8 @@ const sessions = new SessionList({
   switcher: byId("show-archived"),
   actions: {
     onOpen: (id) => navigate(id),
-    onChanged: (session) => {
-      const changed = session.id === conversation.id ? conversation : running.get(session.id);
-      if (changed) changed.session = session;
-      if (changed === conversation) showHead();
+    onChanged: (id) => {
+      if (id === conversation.id) showHead();
     },
     onDeleted: (id) => {
       if (id === conversation.id) navigate(null, { replace: true });
@@ -61,7 +59,7 @@ const imports = new ImportDialog({
   onOther: (files) => attachments.add(files),
 });
 const palette = new Palette({
-  getCommands: () => listCommands({ session: conversation.session?.title === undefined ? null : conversation.session, actions: commandActions }),
+  getCommands: () => listCommands({ session: conversation.session, actions: commandActions }),
   getRecent: () => sessions.sessions,
   onOpen: (id, messageId) => navigate(id, { messageId }),
 });
@@ -109,7 +107,7 @@ function open(id, { temporary = false, model = "", messageId = null } = {}) {
   listening?.abort();
   listening = new AbortController();
   const { signal } = listening;
-  conversation = running.get(id) ?? adopt(new Conversation({ session: id ? { id } : null, temporary, model }));
+  conversation = running.get(id) ?? adopt(new Conversation({ id, temporary, model }));
   const opened = conversation;
   const on = (name, listener) => opened.addEventListener(name, listener, { signal });
   on("state", showState);
@@ -295,7 +293,7 @@ function setUpKeys() {
     rename: () => {
       const focused = document.activeElement.closest("[data-session]")?.dataset.session ?? conversation.id;
       const session = sessions.sessions.find(({ id }) => id === focused) ?? conversation.session;
-      if (session?.title === undefined) return false;
+      if (!session) return false;
       commandActions.onRename(session);
     },
     shortcuts: openShortcuts,

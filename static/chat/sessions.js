@@ -1,18 +1,18 @@
 // The list of sessions: pinned ones first, then by day, loaded page by page, moved through with the arrow keys; and, in
 // its place, that of archived ones.
 
-import { api } from "./api.js";
 import { confirm, showProblem, toast } from "./dialogs.js";
 import { el, icon, iconButton, smallButton } from "./dom.js";
 import { formatSessionGroup, gettext, interpolate } from "./i18n.js";
 import { skeleton } from "./loading.js";
 import { SessionMenu, moveAmong } from "./session_menu.js";
+import { changeSession, deleteSession, listSessions } from "./session_store.js";
 import { titleField } from "./session_title.js";
 
 const PAGE = 40;
 const ALL = 200;
 
-/** `actions`: {onOpen(id), onChanged(session), onDeleted(id), onListed()}, the last when the list shows something else. */
+/** `actions`: {onOpen(id), onChanged(id), onDeleted(id), onListed()}, the last when the list shows something else. */
 export class SessionList {
   sessions = []; // of this view, newest activity first
   #archived = false;
@@ -65,14 +65,16 @@ export class SessionList {
   /** Return the next page, and with the first one all that are pinned. */
   #readPages() {
     const narrowed = this.#archived ? { archived: true } : { archived: false, pinned: false };
-    const next = api.listSessions({ ...narrowed, limit: PAGE, offset: this.#countLoaded() });
+    const next = listSessions({ ...narrowed, limit: PAGE, offset: this.#countLoaded() });
     const first = this.#reached === null && !this.#archived;
-    return Promise.all([next, first ? api.listSessions({ archived: false, pinned: true, limit: ALL }) : null]);
+    return Promise.all([next, first ? listSessions({ archived: false, pinned: true, limit: ALL }) : null]);
   }
 
   #take([page, pinned]) {
     const known = new Set(this.sessions.map(({ id }) => id));
-    const come = [...(pinned?.results ?? []), ...page.results].filter(({ id }) => !known.has(id));
+    const come = [...(pinned?.results ?? []), ...page.results].filter(
+      ({ id, archived }) => !known.has(id) && archived === this.#archived,
+    );
     this.sessions = [...this.sessions, ...come].sort((one, other) => timeOf(other) - timeOf(one));
     this.#reached = page.results.length ? timeOf(page.results.at(-1)) : (this.#reached ?? Infinity);
     this.#complete = !page.results.length || this.#countLoaded() >= page.count;
@@ -171,9 +173,9 @@ export class SessionList {
 
   async #change(session, changes) {
     try {
-      const changed = await api.updateSession(session.id, changes);
+      const changed = await changeSession(session.id, changes);
       this.put(changed);
-      this.actions.onChanged(changed);
+      this.actions.onChanged(session.id);
       return true;
     } catch (error) {
       showProblem(error);
@@ -189,7 +191,7 @@ export class SessionList {
     });
     if (!sure) return;
     try {
-      await api.deleteSession(session.id);
+      await deleteSession(session.id);
       this.remove(session.id);
       this.actions.onDeleted(session.id);
     } catch (error) {

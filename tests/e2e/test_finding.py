@@ -298,6 +298,29 @@ def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: Ch
     expect(chat.page.locator("#title")).to_have_text("第一次聊天")
 
 
+@pytest.mark.long
+def test_a_title_stays_that_was_given_while_its_conversation_was_loading(chat: ChatPage) -> None:
+    held: list[Route] = []
+    chat.say("你好")
+    link = chat.sessions.get_by_role("link")
+    expect(link).to_have_text("你好")
+    chat.page.route(re.compile(r"/edits\?"), lambda route: held.append(route))
+    with chat.page.expect_response(re.compile(r"/chat/sessions/[0-9a-f-]{36}$")):
+        link.dblclick()  # its clicks open the conversation anew
+    expect(chat.page.locator(".session-title")).to_be_focused()
+    wait_until_in_page(chat, lambda: len(held) == 2)
+    chat.page.keyboard.type("第一次聊天")
+    chat.page.keyboard.press("Enter")
+    expect(link).to_have_text("第一次聊天")
+    for route in held:
+        with chat.page.expect_response(re.compile(r"/messages\?")) as loaded:
+            route.continue_()
+        loaded.value.finished()
+    expect(chat.messages).to_have_count(2)
+    expect(link).to_have_text("第一次聊天")
+    expect(chat.page.locator("#title")).to_have_text("第一次聊天")
+
+
 def test_a_title_is_typed_to_its_end_while_the_list_changes(chat: ChatPage) -> None:
     held: list[tuple[Route, APIResponse]] = []
 
