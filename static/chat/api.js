@@ -53,6 +53,10 @@ function csrfToken() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1] ?? "";
 }
 
+// What is on its way while somebody logs out is refused, and must not lead them back to where they were.
+let loggingOut = false;
+document.querySelector('form[action="/logout"]')?.addEventListener("submit", () => (loggingOut = true));
+
 async function request(method, path, { body, form, query, key, accept = "application/json" } = {}) {
   const headers = { Accept: accept, "X-CSRFToken": csrfToken() };
   if (body !== undefined) headers["Content-Type"] = "application/json";
@@ -65,7 +69,7 @@ async function request(method, path, { body, form, query, key, accept = "applica
     throw new NetworkError();
   }
   if (response.status === 401) {
-    location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
+    if (!loggingOut) location.assign(`/login?next=${encodeURIComponent(location.pathname)}`);
     throw new ApiError(401, { code: "unauthenticated" });
   }
   if (!response.ok) {

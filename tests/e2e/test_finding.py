@@ -243,6 +243,7 @@ def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
     chat.say("你好")
     link = chat.sessions.get_by_role("link")
     field = chat.page.locator(".session-title")
+    expect(link).to_have_text("你好")
     link.dblclick()
     expect(field).to_be_focused()
     expect(field).to_have_value("你好")

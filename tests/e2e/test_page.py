@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.sessions.models import Session as LogIn
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message
@@ -35,6 +35,27 @@ def test_logging_in_and_out(new_context: Callable[..., BrowserContext], mei: Use
     page.locator("#account").click()
     page.get_by_role("button", name="退出登录").click()
     expect(page).to_have_url(re.compile("/login$"))
+
+
+@pytest.mark.long
+def test_a_request_that_logging_out_overtakes_does_not_lead_back(chat: ChatPage) -> None:
+    held: list[Route] = []
+    chat.page.wait_for_load_state("networkidle")
+    chat.page.route(re.compile(r"/chat/sessions\?archived=true"), lambda route: held.append(route))
+    with chat.page.expect_request(re.compile(r"/chat/sessions\?archived=true")):
+        chat.page.locator("#show-archived").click()
+
+    def refuse_what_is_held(route: Route) -> None:
+        response = route.fetch(max_redirects=0)
+        with chat.page.expect_response(re.compile(r"/chat/sessions\?archived=true")) as refused:
+            held[0].continue_()
+        assert refused.value.status == 401
+        route.fulfill(response=response)
+
+    chat.page.route(re.compile("/logout$"), refuse_what_is_held)
+    chat.page.locator("#account").click()
+    chat.page.get_by_role("button", name="退出登录").click()
+    expect(chat.page).to_have_url(re.compile("/login$"))
 
 
 def test_the_page_names_every_module_that_its_script_imports(chat: ChatPage) -> None:
