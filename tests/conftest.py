@@ -46,6 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest-django has loaded the settings by now, and nobody has used them yet.
     settings.DATA_DIR = data_dir
     settings.TOKEN_FAILURES_PER_MINUTE = 100_000
+    # The hash of a password takes half a second or more, on purpose; in tests nobody guesses.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher", *settings.PASSWORD_HASHERS]
     settings.STATIC_ROOT = data_dir / "static"
     settings.CELERY_BEAT_SCHEDULE_FILENAME = str(data_dir / "celerybeat-schedule")
     missing = get_missing_servers()

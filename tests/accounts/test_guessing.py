@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db
 RIGHT = "correct horse 9"
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def mei() -> User:
     return User.objects.create_user("mei", password=RIGHT)

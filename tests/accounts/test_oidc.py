@@ -29,7 +29,6 @@ def _provider() -> Iterator[OidcProvider]:
 
 @pytest.fixture
 def provider(_provider: OidcProvider, settings: Any) -> OidcProvider:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.OIDC_ISSUER, settings.OIDC_NAME = _provider.issuer, "Example"
     settings.OIDC_CLIENT_ID, settings.OIDC_CLIENT_SECRET = CLIENT_ID, CLIENT_SECRET
     settings.OIDC_AUTO_CREATE = True

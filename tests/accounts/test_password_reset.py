@@ -30,7 +30,6 @@ class Inline:
 
 @pytest.fixture(autouse=True)
 def _mail(settings: Any, monkeypatch: pytest.MonkeyPatch, servers: None) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.SENDS_MAIL = True
     monkeypatch.setattr(passwords, "_senders", Inline())
     cache.clear()

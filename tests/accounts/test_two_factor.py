@@ -23,11 +23,6 @@ RIGHT = "correct horse 9"
 SECURITY = "/admin/security/"
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings: Any) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def mei() -> User:
     return User.objects.create_user("mei", password=RIGHT)
