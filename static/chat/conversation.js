@@ -185,8 +185,25 @@ export class Conversation extends EventTarget {
 
   /** Stop the replies under way; what has come of them is kept. */
   async stop() {
-    const waiting = this.rows.filter((row) => row.role === "user" && row.id && row.status === "pending");
-    await Promise.all(waiting.map((row) => api.stopReply(row.id)));
+    const waiting = this.rows.filter((row) => row.role === "user" && ["sending", "pending"].includes(row.status));
+    await Promise.all(waiting.map((row) => this.#stopReplyTo(row)));
+  }
+
+  async #stopReplyTo(row) {
+    if (row.status === "sending") await this.#sent(row); // until then there is nothing to stop
+    if (row.status === "pending") await api.stopReply(row.id);
+  }
+
+  /** Wait until the server has taken a message, or it turns out that it has not. */
+  #sent(row) {
+    return new Promise((resolve) => {
+      const onRow = ({ detail }) => {
+        if (detail !== row || row.status === "sending") return;
+        this.removeEventListener("row", onRow);
+        resolve();
+      };
+      this.addEventListener("row", onRow);
+    });
   }
 
   /** Have another model answer from now on; "" is the default one. What the server refuses leaves it as it was. */

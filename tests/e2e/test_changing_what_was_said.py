@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from apps.conversations.models import Message
 from apps.memory.models import LongTermMemory
@@ -51,6 +51,21 @@ def test_a_reply_stopped_before_its_first_word_can_be_asked_for_again(chat: Chat
     failure = chat.said.last.get_by_role("alert")
     expect(failure).to_contain_text("你在回复开始之前停止了它")
     failure.get_by_role("button", name="重试").click()
+    expect(chat.replies.locator(".markdown")).to_have_text("好的")
+
+
+@pytest.mark.long
+def test_a_reply_is_stopped_while_its_message_is_on_its_way(chat: ChatPage, model: ScriptedModel) -> None:
+    held: list[Route] = []
+    model.script(Reply((Gate(), POEM)), turn_answer("好的"))
+    chat.page.route(re.compile("/messages$"), lambda route: held.append(route))
+    with chat.page.expect_request(re.compile("/messages$")):
+        chat.send("背一首诗")
+    chat.page.get_by_role("button", name="停止").click()
+    held[0].continue_()
+    failure = chat.said.last.get_by_role("alert")
+    expect(failure).to_contain_text("你在回复开始之前停止了它")
+    failure.get_by_role("button", name="重试").click()  # which stops nothing
     expect(chat.replies.locator(".markdown")).to_have_text("好的")
 
 

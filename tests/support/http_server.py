@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import random
 import socket
 import threading
 import time
@@ -23,6 +26,10 @@ __all__ = ["ApiClient", "Event", "HttpServer", "read_events"]
 SERVER_THREAD = "http-server"
 """The thread in which the event loop of `HttpServer` runs."""
 
+SLOWNESS = float(os.environ.get("SLOW_ANSWERS", "0"))
+"""The seconds that a request, and then its answer, are held at most. Most are held briefly and some for long, so that
+answers overtake one another: what a page takes for granted shows."""
+
 
 class HttpServer:
     """Uvicorn in a thread, on a free port of loopback. `headers` are added to every request; `loop`: uvicorn's name."""
@@ -31,6 +38,9 @@ class HttpServer:
         from project.asgi import application as product
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
+            if SLOWNESS and not scope["path"].startswith("/static/"):
+                await _hold()
+                send = _hold_answer(send)
             await product({**scope, "headers": [*scope["headers"], *headers]}, receive, send)
 
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -57,6 +67,19 @@ class HttpServer:
         self._server.should_exit = True
         self._thread.join(timeout=10)
         self._socket.close()
+
+
+def _hold_answer(send: Any) -> Any:
+    async def send_late(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            await _hold()
+        await send(message)
+
+    return send_late
+
+
+async def _hold() -> None:
+    await asyncio.sleep(SLOWNESS * random.random() ** 3)
 
 
 class ApiClient(httpx2.Client):
