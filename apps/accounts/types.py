@@ -61,6 +61,7 @@ class MemorySettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rag_top_n: int = _whole(5, 1, 50, _("Number of atomic memories included in the prompt."))
+    rounds_top_n: int = _whole(2, 0, 10, _("Number of past messages with their replies included in the prompt."))
     enable_agentic_search: StrictBool = Field(False, description=_("Lets the chat model search memories on its own."))
     enable_user_profile: StrictBool = Field(True, description=_("Includes the profile in every prompt."))
     atomic_content_max_length: int = _whole(500, 50, 5000, _("Maximum length of an atomic memory, in characters."))

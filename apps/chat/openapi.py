@@ -58,6 +58,8 @@ MESSAGE_ID = "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11"
 REPLY_ID = "c9b3d7e4-1f52-4d0c-a6a1-7e2b8f4c5d90"
 MEMORY_ID = "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13"
 ATOMIC_ID = "b72ee391-ef08-4753-8e80-6bd21f8837be"
+PAST_MESSAGE_ID = "5c9b0f5e-9d0c-4a57-9b6e-0f7c2d1e8a43"
+PAST_SESSION_ID = "e1a7c6d2-4f3b-4c8e-a5d9-7b2f60c1d384"
 OPERATION_ID = "7a32a1e3-9e83-53e8-be5b-34045020eb4c"
 
 SESSION = {
@@ -177,6 +179,18 @@ TURN: dict[str, Any] = {
                 "speaker": 0.0,
                 "time": 0.0,
             },
+        },
+        {
+            "id": PAST_MESSAGE_ID,
+            "kind": "message",
+            "text": "Anna is coming over on Friday, she is bringing her new boyfriend.",
+            "score": 3.902,
+            "keyword_score": 0.5,
+            "semantic_score": 0.47,
+            "message_id": PAST_MESSAGE_ID,
+            "session_id": PAST_SESSION_ID,
+            "role": "user",
+            "created_at": "2026-11-18T10:12:00+00:00",
         },
     ],
     "memory_updates": [

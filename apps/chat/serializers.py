@@ -193,13 +193,17 @@ class StrategySerializer(serializers.Serializer[Any]):
 
 
 class MemoryUsedSerializer(serializers.Serializer[Any]):
-    """A memory that was in the prompt, with its score. Scores are comparable within one turn and kind only."""
+    """A memory or past message that was in the prompt, with its score, comparable within one turn and kind only."""
 
-    id = serializers.UUIDField()
-    kind = serializers.ChoiceField(choices=["long_term", "atomic"])
+    id = serializers.UUIDField(help_text="Of a past message, the ID of what the user said.")
+    kind = serializers.ChoiceField(choices=["long_term", "atomic", "message"])
     text = serializers.CharField()
     score = serializers.FloatField()
     keyword_score = serializers.FloatField(help_text="By keywords; of an atomic memory BM25, which has no upper limit.")
+    message_id = serializers.UUIDField(required=False, help_text="Past messages only, like the next three fields.")
+    session_id = serializers.UUIDField(required=False)
+    role = serializers.ChoiceField(choices=["user", "assistant"], required=False)
+    created_at = serializers.DateTimeField(required=False)
     semantic_score = serializers.FloatField(help_text="By meaning: cosine similarity; 0 if unknown.")
     parts = serializers.DictField(
         child=serializers.FloatField(),

@@ -73,6 +73,7 @@ class Message(models.Model):
 
     `position` orders a session. A turn reserves two at once, so a reply stands right after what it answers even
     when turns overlap. `attempt` and `lease_until` say which run of the turn may store the reply, and until when.
+    `recallable`: no later turn is shown it once something that was learned from it has been deleted (A5, L6).
     `from_history`: it came with a client's history and was not said here (T3). `stopped`: the person stopped it while
     it was written, so it may end anywhere.
     """
@@ -113,6 +114,7 @@ class Message(models.Model):
     attempt = models.PositiveIntegerField(default=1, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
     from_history = models.BooleanField(default=False, db_default=False, editable=False)
+    recallable = models.BooleanField(default=True, db_default=True, editable=False)
     stopped = models.BooleanField(_("stopped"), default=False, db_default=False, editable=False)
 
     class Meta:

@@ -10,7 +10,7 @@ from django.db.models import Count, QuerySet
 
 from apps.accounts.models import User
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
-from apps.conversations.types import Line, SentFile, Window
+from apps.conversations.types import Line, SaidRound, SentFile, Window
 from apps.conversations.word_search import find_messages, find_titled_sessions
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
@@ -30,6 +30,7 @@ __all__ = [
     "list_messages_by_key",
     "list_sessions",
     "make_window",
+    "read_rounds",
     "read_sent_files",
 ]
 
@@ -155,3 +156,16 @@ def count_said(*, user: User, session_ids: Collection[uuid.UUID]) -> dict[uuid.U
     said = Message.objects.filter(user=user, session__in=session_ids, role__in=(Role.USER, Role.ASSISTANT))
     rows = said.order_by().values("session_id").annotate(n=Count("id"))
     return {row["session_id"]: row["n"] for row in rows}
+
+
+def read_rounds(user: User, message_ids: Collection[uuid.UUID]) -> dict[str, SaidRound]:
+    """Return what the person said in these messages, and the replies to it, by message ID. Two queries, or none."""
+    if not message_ids:
+        return {}
+    said = Message.objects.filter(user=user, id__in=message_ids, role=Role.USER)
+    replies = Message.objects.filter(user=user, reply_to__in=message_ids, status=MessageStatus.COMPLETE)
+    answers = dict(replies.values_list("reply_to_id", "content"))
+    return {
+        str(key): SaidRound(content, answers.get(key, ""), create_time)
+        for key, content, create_time in said.values_list("id", "content", "create_time")
+    }

@@ -116,3 +116,12 @@ class Window:
 
     rounds: tuple[Round, ...] = ()
     summary: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidRound:
+    """A message of the person and its reply, "" without one."""
+
+    said: str
+    reply: str
+    create_time: datetime

@@ -24,6 +24,7 @@ from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
 from apps.memory.retrieval.distinct import Shown
 from apps.memory.retrieval.follow_up import find_earlier
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
+from apps.memory.retrieval.rounds import RecalledRound, cut_round
 from apps.memory.retrieval.search import FoundMemory, TimeRange, get_relevant_memories, search_memories
 from apps.memory.reviewing import AtomicAcceptance, find_reason, preview_acceptance
 from apps.memory.setting_aside import list_set_aside
@@ -63,6 +64,7 @@ __all__ = [
     "ModelVectors",
     "QueryEmbedding",
     "RecalledMemories",
+    "RecalledRound",
     "Shown",
     "SimilarMessage",
     "Step",
@@ -74,6 +76,7 @@ __all__ = [
     "combine_contents",
     "combine_values",
     "count_vectors",
+    "cut_round",
     "embed_query",
     "find_active_model",
     "find_earlier",

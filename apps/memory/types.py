@@ -33,6 +33,7 @@ class Candidate:
     last_accessed: datetime
     access_count: int
     words: Sequence[str]
+    message_id: uuid.UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,13 @@ class ScoredAtomicMemory:
 
     ``score`` is the sum of ``parts``, the points that each feature gives or takes away. ``keyword_score`` is BM25: 0
     when no term of the query occurs, else above it without an upper bound. ``semantic_score`` is the cosine to the
-    query, 0 when that is not known.
+    query, 0 when that is not known. ``stands_out``: whether it stands out from the person's other memories for this
+    query; a turn shows no others.
     """
 
     candidate: AtomicCandidate
     score: float
     keyword_score: float
     semantic_score: float
+    stands_out: bool
     parts: Mapping[str, float]

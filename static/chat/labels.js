@@ -37,7 +37,11 @@ const LABELS = {
   },
   formality: { casual: pgettext("formality", "Casual"), formal: pgettext("formality", "Formal") },
   category: { preference: gettext("Preference"), fact: gettext("Fact"), pattern: gettext("Habit") },
-  kind: { long_term: gettext("Long-term memory"), atomic: gettext("Atomic memory") },
+  kind: {
+    long_term: gettext("Long-term memory"),
+    atomic: gettext("Atomic memory"),
+    message: gettext("Past message"),
+  },
   action: {
     created: gettext("New"),
     superseded: gettext("Updated"),

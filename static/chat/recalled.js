@@ -1,7 +1,7 @@
 // One recalled memory and why it was recalled: the components of its score (SPEC, K5, A4) as bars with plain words.
 
 import { button, el, freeText } from "./dom.js";
-import { formatScore, gettext } from "./i18n.js";
+import { formatDate, formatScore, gettext } from "./i18n.js";
 import { DELETED, label } from "./labels.js";
 import { forgetButton } from "./remembered.js";
 
@@ -132,6 +132,8 @@ const PARTS = [
 ];
 const FULL_PART = 5;
 const FULL_ATOMIC_SCORE = 10;
+// Of a past message: standard deviations that few are above the others.
+const FULL_MESSAGE_SCORE = 8;
 const LEAST_SHOWN = 0.005;
 
 /** Return a horizontal bar; its value is given to screen readers as a meter's. */
@@ -144,7 +146,8 @@ export function bar({ value, full, title }) {
 
 /** Return a card for one of `memories_used[]`; `open` shows its components from the start. */
 export function recalledCard(memory, { open = false, onForgotten }) {
-  const full = memory.parts ? FULL_ATOMIC_SCORE : FULL_SCORE;
+  const isMessage = memory.kind === "message";
+  const full = isMessage ? FULL_MESSAGE_SCORE : memory.parts ? FULL_ATOMIC_SCORE : FULL_SCORE;
   const score = bar({ value: Math.max(0, memory.score), full, title: gettext("Score") });
   const deleted = memory.text === DELETED;
   return el(
@@ -161,9 +164,14 @@ export function recalledCard(memory, { open = false, onForgotten }) {
       "div",
       { class: "memory-foot" },
       el("span", { class: "badge" }, label("kind", memory.kind)),
-      deleted ? null : forgetButton({ id: memory.id, kind: memory.kind, text: memory.text, onForgotten }),
+      deleted || isMessage ? null : forgetButton({ id: memory.id, kind: memory.kind, text: memory.text, onForgotten }),
+      isMessage && !deleted ? messageLink(memory) : null,
     ),
   );
+}
+
+function messageLink({ session_id: session, message_id: message, created_at: time }) {
+  return el("a", { class: "message-link", href: `/s/${session}#${message}`, title: formatDate(new Date(time)) }, gettext("Open message"));
 }
 
 function components(memory) {

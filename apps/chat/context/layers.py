@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.chat.context.types import (
+    MESSAGE,
     AttachedFile,
     CaseNotes,
     ClientLine,
@@ -126,12 +127,13 @@ def render_variable(name: str, value: Any) -> str:
 
 
 def render_memory(memory: RecalledMemory, *, number: int) -> str:
-    """The line of one memory in layer 3; the model names it by its number."""
-    return _json({"number": number, "kind": memory.kind, **memory.line})
+    """The line of one memory in layer 3; the model names it by its number. A past round has none: it cannot end."""
+    numbered = {} if memory.kind == MESSAGE else {"number": number}
+    return _json({**numbered, "kind": memory.kind, **memory.line})
 
 
 def render_memories(memories: Iterable[RecalledMemory], *, everything: bool = False) -> str:
-    """Layer 3: one memory a line, best first; `everything`: under another name, all there are (L9)."""
+    """Layer 3: one memory or past round a line, best first; `everything`: under another name, all there are (L9)."""
     lines = [render_memory(memory, number=number) for number, memory in enumerate(memories, start=1)]
     if everything:
         return render_block("everything_remembered", "\n".join(lines))

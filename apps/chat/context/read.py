@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from apps.chat.context.build import build_context
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
+    MESSAGE,
     AttachedFile,
     CaseNotes,
     ClientPrompt,
@@ -30,11 +31,13 @@ from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
+from apps.core.text.sentences import split_sentences
 from apps.core.tracing import span
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
     QueryEmbedding,
     RecalledMemories,
+    RecalledRound,
     Shown,
     WorkingMemorySnapshot,
     find_earlier,
@@ -119,11 +122,13 @@ def read_context(
                 settings=settings,
                 query_embedding=wait_for_embedding(),
                 working_memory=working,
+                rounds_without=list_shown_ids(window, client),
                 now=now,
             )
     temporary = not recalls and strategy is not None
-    shown = [*said, *(f"{note.title} {note.snippet}" for note in session_notes)]
-    memories = _list_recalled(recalled, shown=shown, settings=settings) if uses_memory and recalled else []
+    memories = list[RecalledMemory]()
+    if uses_memory and recalled:
+        memories = _list_recalled(recalled, message=message, said=said, settings=settings)
     return build_context(
         ContextInput(
             message=message,
@@ -155,6 +160,12 @@ def read_context(
 def list_said(window: Window) -> list[str]:
     """What was said before, oldest first."""
     return [line.content for exchange in window.rounds for line in exchange]
+
+
+def list_shown_ids(window: Window, client: ClientPrompt | None = None) -> list[uuid.UUID]:
+    """The messages that the prompt has already: those of the window, or of a client's own history."""
+    own = [line.id for line in (client.history or ()) if line.id is not None] if client else []
+    return [*own, *(line.id for exchange in window.rounds for line in exchange)]
 
 
 def asks_for_everything(message: str) -> bool:
@@ -208,16 +219,34 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
     ]
 
 
-def _list_recalled(found: RecalledMemories, *, shown: Sequence[str], settings: MemorySettings) -> list[RecalledMemory]:
-    """What is remembered of the message's matter: long-term memories, best first, then atomic ones, best first.
+def _list_recalled(
+    found: RecalledMemories, *, message: str, said: Sequence[str], settings: MemorySettings
+) -> list[RecalledMemory]:
+    """What is remembered of the message's matter: long-term memories, atomic ones, then past rounds, each best first.
 
-    The two scores have different scales (K5, A4), so neither kind is ranked against the other. Atomic ones that say
-    only what the prompt says already, in `shown` or in a memory before, leave their places to the next.
+    Their scores have different scales (K5, A4, A5), so none is ranked against another kind. What says only what was
+    said in this conversation, or what a memory before it says, leaves its place to the next. A summary never takes a
+    memory's place: it tells less.
     """
     long_term = [_from_long_term(memory) for memory in found.long_term]
-    said = Shown([*shown, *(memory.text for memory in long_term)])
-    atomic = (memory for memory in found.atomic if said.add(memory.candidate.content))
-    return [*long_term, *(_from_atomic(memory, settings=settings) for memory in islice(atomic, settings.rag_top_n))]
+    shown = Shown([*said, *(memory.text for memory in long_term)])
+    kept = list(islice((memory for memory in found.atomic if shown.add(memory.candidate.content)), settings.rag_top_n))
+    told = {memory.candidate.message_id for memory in kept}
+    entered = {memory.candidate.message_id for memory in found.long_term}
+    # A past round that repeats the message itself ("Thanks!") says nothing, either.
+    shown.add(message)
+
+    def adds(past: RecalledRound) -> bool:
+        # An entry holds one fact of its message: of several sentences the others may be what is asked for.
+        is_told = past.message_id in told or (past.message_id in entered and len(split_sentences(past.said)) < 2)
+        return not is_told and shown.add(past.said)
+
+    rounds = filter(adds, found.rounds)
+    return [
+        *long_term,
+        *(_from_atomic(memory, settings=settings) for memory in kept),
+        *(_from_round(past, settings=settings) for past in islice(rounds, settings.rounds_top_n)),
+    ]
 
 
 def _from_long_term(memory: ScoredMemory) -> RecalledMemory:
@@ -239,12 +268,36 @@ def _from_entry(entry: LongTermMemory | Candidate) -> RecalledMemory:
 
 
 def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> RecalledMemory:
-    components: dict[str, float | Mapping[str, float]] = {
+    components = {
         "keyword_score": round(memory.keyword_score, 4),
         "semantic_score": round(memory.semantic_score, 4),
         "parts": {name: round(points, 4) for name, points in memory.parts.items()},
     }
     return replace(_from_content(memory.candidate, settings=settings), score=memory.score, components=components)
+
+
+def _from_round(past: RecalledRound, *, settings: MemorySettings) -> RecalledMemory:
+    day = past.create_time.astimezone(settings.zone).date()
+    return RecalledMemory(
+        id=str(past.message_id),
+        kind=MESSAGE,
+        text=past.said,
+        line=describe_round(past.said, past.reply, day=day),
+        score=past.score,
+        components={
+            "keyword_score": round(past.keyword_score, 4),
+            "semantic_score": round(past.semantic_score, 4),
+            "message_id": str(past.message_id),
+            "session_id": str(past.session_id),
+            "role": "user",
+            "created_at": past.create_time.isoformat(),
+        },
+    )
+
+
+def describe_round(said: str, reply: str, *, day: date) -> dict[str, str]:
+    """What layer 3 says of a past round."""
+    return {"day": str(day), "user": said, "assistant": reply} if reply else {"day": str(day), "user": said}
 
 
 def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySettings) -> RecalledMemory:

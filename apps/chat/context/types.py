@@ -25,15 +25,16 @@ LAYER_NAMES = (
 """C4, by index."""
 
 
-LONG_TERM, ATOMIC = "long_term", "atomic"
-"""The kinds of memory in layer 3."""
+LONG_TERM, ATOMIC, MESSAGE = "long_term", "atomic", "message"
+"""What layer 3 holds: the two kinds of memory, and past rounds by what the person said."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory as layer 3 shows it; `line` is what the prompt says of it.
+    """A memory or a past round as layer 3 shows it; `line` is what the prompt says of it.
 
-    `components` of its score; those of an atomic memory have the ``parts`` that it is the sum of.
+    `components` of its score; those of an atomic memory have the ``parts`` that it is the sum of, those of a past round
+    where and when it was said (A5).
     """
 
     id: str
@@ -41,7 +42,7 @@ class RecalledMemory:
     text: str
     line: Mapping[str, Any]
     score: float
-    components: Mapping[str, float | Mapping[str, float]]
+    components: Mapping[str, Any]
 
     def to_wire(self) -> dict[str, Any]:
         """SPEC, API: `memories_used[]`."""
@@ -171,6 +172,7 @@ class CutKind(StrEnum):
     SESSION_SUMMARY = "session_summary"
     LONG_TERM = "long_term"
     ATOMIC = "atomic"
+    MESSAGE = "message"
     CONVERSATION_SUMMARY = "conversation_summary"
     CONTEXT = "context"
     VARIABLE = "variable"

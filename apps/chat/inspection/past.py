@@ -14,9 +14,11 @@ from typing import Any, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
 from apps.accounts.models import User
+from apps.chat.context.read import describe_round
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
+    MESSAGE,
     AttachedFile,
     CaseNotes,
     CutKind,
@@ -27,10 +29,12 @@ from apps.chat.context.types import (
 from apps.chat.inspection.types import Piece, State
 from apps.chat.turn.command_record import DELETED
 from apps.conversations.models import Attachment, Message
+from apps.conversations.selectors import read_rounds
 from apps.conversations.types import Line
 from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (
     WorkingMemoryState,
+    cut_round,
     find_states_since,
     find_working_state,
     get_atomic_memories_by_id,
@@ -92,6 +96,23 @@ def read_memories(
             status=row.status if row else "",
         )
         found[str(key)] = Found(memory, piece)
+    return found
+
+
+def read_recalled_rounds(
+    user: User, ids: Collection[uuid.UUID], *, message: str, zone: ZoneInfo
+) -> dict[str, Found[RecalledMemory]]:
+    """Return past rounds, by the ID of what the person said, as lines of layer 3 for a turn with `message` (A5)."""
+    rows = read_rounds(user, ids)
+    found = {}
+    for key in map(str, ids):
+        row = rows.get(key)
+        line, text = {"text": DELETED}, None
+        if row is not None:
+            text, reply = cut_round(row.said, row.reply, message=message)
+            line = describe_round(text, reply, day=row.create_time.astimezone(zone).date())
+        memory = RecalledMemory(id=key, kind=MESSAGE, text="", line=line, score=0.0, components={})
+        found[key] = Found(memory, make_piece(MESSAGE, key, then=text, now=text))
     return found
 
 

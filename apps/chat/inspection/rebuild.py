@@ -20,6 +20,7 @@ from apps.chat.context.read import list_refused
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
+    MESSAGE,
     ClientLine,
     ClientPrompt,
     Context,
@@ -86,9 +87,9 @@ class _Record:
         return [ref for cut in self.cut if cut["kind"] in kinds for ref in cut["refs"]]
 
     def memory_kinds(self) -> dict[uuid.UUID, str]:
-        """Which kind each memory is, those that were cut included."""
+        """Which kind each memory or past round is, those that were cut included."""
         used = {uuid.UUID(item["id"]): item["kind"] for item in self.turn.memories_used}
-        cut = {uuid.UUID(ref): kind for kind in (LONG_TERM, ATOMIC) for ref in self.refs_cut(CutKind(kind))}
+        cut = {uuid.UUID(ref): kind for kind in (LONG_TERM, ATOMIC, MESSAGE) for ref in self.refs_cut(CutKind(kind))}
         # What was remembered by command: its texts are in layer 2.
         kept = {uuid.UUID(key): ATOMIC for item in self.turn.commands for key in item["memory_ids"]}
         return kept | used | cut
@@ -97,7 +98,7 @@ class _Record:
 def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable) -> RebuiltPrompt:
     """Return what the model got in a turn, as far as what it was made from is still there.
 
-    `settings` and `table`: today's, for turns that did not keep their own. At most ten queries.
+    `settings` and `table`: today's, for turns that did not keep their own. At most twelve queries.
     """
     record = _Record(turn=turn, settings=settings, table=table)
     found = _read(turn.user, record)
@@ -183,7 +184,9 @@ def _rebuild_client(record: _Record, lines: Sequence[Line]) -> ClientPrompt | No
 
 def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     """Return everything that stood in the layers or was cut, by ID (the profile under its version)."""
-    kinds = record.memory_kinds()
+    recalled = record.memory_kinds()
+    kinds = {key: kind for key, kind in recalled.items() if kind != MESSAGE}
+    said = record.turn.user_message.content if record.turn.user_message else ""
     notes = [uuid.UUID(ref) for ref in record.refs(_SUMMARIES) + record.refs_cut(CutKind.SESSION_SUMMARY)]
     called = [call["context_id"] for call in record.turn.tool_calls if call["context_id"]]
     refs = dict.fromkeys([*record.refs(_WORKING), *record.refs_cut(CutKind.CONTEXT), *called])
@@ -194,6 +197,7 @@ def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     days = {ref: date.fromisoformat(day) for ref, day in record.sources.get("days", {}).items()}
     found: dict[str, Found[Any]] = {}
     found |= past.read_memories(user, kinds, states=states, zone=record.zone)
+    found |= past.read_recalled_rounds(user, recalled.keys() - kinds.keys(), message=said, zone=record.zone)
     found |= past.read_session_notes(user, notes, states=states, days=days, otherwise=record.now.date())
     found |= past.read_cases(user, cases, entries=record.sources.get("entries", {}), until=record.read_at)
     found |= past.read_lines(user, lines)

@@ -16,7 +16,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.chat.answer import Analysis
-from apps.chat.context.types import LONG_TERM
+from apps.chat.context.types import LONG_TERM, MESSAGE
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
@@ -271,7 +271,7 @@ def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime
         user=turn.user,
         opened=turn.round,
         results=turn.commands,
-        memories=turn.context.memories,
+        memories=[memory for memory in turn.context.memories if memory.kind != MESSAGE],
         numbers=analysis.forget,
         now=now,
     )

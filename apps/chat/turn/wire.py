@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.accounts.models import User
-from apps.chat.context.types import ATOMIC
+from apps.chat.context.types import ATOMIC, MESSAGE
 from apps.chat.models import Turn
 from apps.chat.turn.command_record import DELETED, describe_commands
 from apps.chat.turn.tool_use.record import calls_to_wire, list_recalled
 from apps.conversations.models import Message
+from apps.conversations.selectors import read_rounds
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.json_text import readable_text
 from apps.memory.long_term.types import Action
-from apps.memory.selectors import WorkingMemorySnapshot, get_atomic_memories_by_id, get_memories_by_id
+from apps.memory.selectors import WorkingMemorySnapshot, cut_round, get_atomic_memories_by_id, get_memories_by_id
 
 _MESSAGES = MessageSerializer()
 """One for all messages: to make its fields takes far longer than to use them."""
@@ -31,13 +32,16 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     used: list[dict[str, Any]] = turn.memories_used
     updates: list[dict[str, Any]] = turn.memory_updates
     # What tools found is among the used ones, too.
-    ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") != ATOMIC}
+    ids = {uuid.UUID(item["id"]) for item in [*used, *updates] if item.get("kind") not in (ATOMIC, MESSAGE)}
     memories = get_memories_by_id(user, ids) if ids else {}
     texts = {str(key): f"{memory.key}: {readable_text(memory.value)}" for key, memory in memories.items()}
     atomic_ids = [uuid.UUID(item["id"]) for item in used if item["kind"] == ATOMIC]
     if atomic_ids:
         atomic = get_atomic_memories_by_id(user, atomic_ids)
         texts |= {str(key): memory.content for key, memory in atomic.items()}
+    asked = turn.user_message.content if turn.user_message else ""
+    rounds = read_rounds(user, [uuid.UUID(item["id"]) for item in used if item["kind"] == MESSAGE])
+    texts |= {key: cut_round(past.said, past.reply, message=asked)[0] for key, past in rounds.items()}
     known = {
         str(key): {"category": memory.category, "key": memory.key, "value": memory.value}
         for key, memory in memories.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -399,3 +400,8 @@ def record_assistant_message(
         if not session.temporary:
             add_work(messages=[message], kinds=(Work.Kind.EMBED, Work.Kind.SUMMARIZE), now=now)
         return message
+
+
+def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
+    """Let no later turn recall these messages: something that they said has been deleted (A5, L6)."""
+    Message.objects.filter(user=user, id__in=message_ids, recallable=True).update(recallable=False)

@@ -130,7 +130,6 @@ class AtomicSearchView(APIView):
             since=read_time(request, "since"),
             until=read_time(request, "until"),
             query_embedding=embed_query(query),
-            min_similarity=settings.semantic_min_similarity,
             zone=settings.zone,
             now=timezone.now(),
         )

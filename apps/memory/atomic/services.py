@@ -21,7 +21,7 @@ from apps.memory.atomic.types import AtomicDraft
 from apps.memory.atomic.validation import check_fields
 from apps.memory.do_not_relearn import allow_again, record_forgotten
 from apps.memory.embeddings.memories import write_embeddings
-from apps.memory.history.services import forget_history, record_changes
+from apps.memory.history.services import forget_history, record_changes, stop_recalling_sources
 from apps.memory.judging.exact import digest_content, normalize_content
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
@@ -219,6 +219,7 @@ def forget_all_atomic_memories(*, user: User, now: datetime) -> int:
 def _delete(user: User, ids: Sequence[UUID], *, now: datetime) -> None:
     rows = AtomicMemory.objects.filter(user=user, id__in=ids)
     contents = list(rows.values_list("content", flat=True))
+    stop_recalling_sources(user, rows)
     rows.delete()
     forget_history(user=user, kind=Change.Kind.ATOMIC, object_ids=ids, now=now)
     # A merged memory holds what several messages said: each of its sentences may come from one of its own.

@@ -37,12 +37,14 @@ class QueryEmbedding:
     """The vector of a query. Only vectors of the same model, `EmbeddingModel` number `model_id`, may be compared.
 
     `min_similarity`: the cosine below which two texts have nothing to do with each other for this embedder (K9).
+    `focused_vector`: what memories and messages are ranked by (`Embedder.focus`).
     `last_vector`: of the last line, where the query has several. `earlier_vector`: of the lines before the query.
     """
 
     model_id: int
     vector: Vector
     min_similarity: float
+    focused_vector: Vector | None = None
     last_vector: Vector | None = None
     earlier_vector: Vector | None = None
 
@@ -50,6 +52,11 @@ class QueryEmbedding:
     def sql(self) -> str:
         """The vector as pgvector reads it, written once for all the statements of a turn."""
         return to_sql(self.vector)
+
+    @cached_property
+    def focused_sql(self) -> str:
+        """The focused vector as pgvector reads it."""
+        return self.sql if self.focused_vector is None else to_sql(self.focused_vector)
 
     @cached_property
     def last_sql(self) -> str | None:
@@ -99,7 +106,8 @@ def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vecto
         parts["last_vector"] = lines[-1]
     if earlier.strip():
         parts["earlier_vector"] = earlier
-    return dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+    vectors = dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+    return {**vectors, "focused_vector": embedder.focus(vectors["vector"])}
 
 
 def _wait_for(

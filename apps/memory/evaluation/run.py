@@ -28,7 +28,7 @@ from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.retrieval.atomic.candidates import recall_atomic
 from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.ranking import rank
-from apps.memory.retrieval.atomic.retrieve import AtomicRanking, find_floor, rank_recall, read_ranked
+from apps.memory.retrieval.atomic.retrieve import AtomicRanking, rank_recall, read_ranked
 from apps.memory.types import MemoryKind
 
 BATCH = 100
@@ -111,7 +111,7 @@ def ask(
     recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding) if ablate or explain else None
     if recall is None:
         return ranking
-    scored = rank_recall(recall, asked, floor=find_floor(query_embedding, None))
+    scored = rank_recall(recall, asked)
     row_ids = [known[uuid.UUID(bytes=key.tobytes())] for key in recall.rows.keys]
     if ablate:
         ranking = replace(ranking, without=_ablate(scored, row_ids, limit=limit))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.services.programs import get_program
+from apps.conversations.services import forget_rounds
 from apps.memory.history.authorship import get_author, note_operations
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change
@@ -61,6 +64,16 @@ def record_changes(*, user: User, changes: Iterable[ChangeDraft], now: datetime)
     Change.objects.bulk_create(rows, batch_size=1_000)
     note_operations(dict.fromkeys(row.operation for row in rows))
     return dict(operations)
+
+
+def stop_recalling_sources(user: User, memories: QuerySet[Any]) -> None:
+    """Let no later turn recall the messages that these memories are from: they are about to be deleted (A5, L6).
+
+    Those that said or repeated them, as far as the audit record or the memory itself knows.
+    """
+    known = dict(memories.values_list("id", "message_id"))
+    caused = Change.objects.filter(user=user, object_id__in=known, message__isnull=False)
+    forget_rounds(user=user, message_ids={*filter(None, known.values()), *caused.values_list("message_id", flat=True)})
 
 
 def empty_history(*, user: User, kind: Change.Kind, object_ids: Collection[UUID]) -> None:

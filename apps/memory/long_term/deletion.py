@@ -14,7 +14,7 @@ from apps.conversations.services import keep_sessions
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.do_not_relearn import record_forgotten
-from apps.memory.history.services import forget_history
+from apps.memory.history.services import forget_history, stop_recalling_sources
 from apps.memory.locking import lock_memories
 from apps.memory.long_term.copies import ATOMIC, LONG_TERM, TOPIC, WORKING, get_traces, list_copies
 from apps.memory.long_term.learnable import digest_key, digest_values
@@ -97,8 +97,9 @@ def _delete(user: User, ids: Sequence[UUID] | None, *, now: datetime) -> int:
     mine = LongTermMemory.objects.filter(user=user)
     doomed = mine if ids is None else mine.filter(id__in=ids)
     contents = list(doomed.values_list("id", "normalized_key", "value"))
-    doomed.delete()
     object_ids = [memory_id for memory_id, _key, _value in contents]
+    stop_recalling_sources(user, doomed)
+    doomed.delete()
     forget_history(user=user, kind=Change.Kind.LONG_TERM, object_ids=object_ids, now=now)
     keys = {key for _id, key, _value in contents}
     left = mine.filter(normalized_key__in=keys, status__in=(Status.ACTIVE, Status.PENDING))

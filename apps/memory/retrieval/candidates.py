@@ -33,7 +33,10 @@ from apps.memory.types import Candidate, CorpusStatistics, Recall
 
 logger = structlog.get_logger(__name__)
 
-_FIELDS = ("id", "category", "key", "value", "confidence", "updated_at", "last_accessed", "access_count", "words")
+_FIELDS = (
+    *("id", "category", "key", "value", "confidence", "updated_at", "last_accessed", "access_count", "words"),
+    "message_id",
+)
 _COLUMNS = ", ".join(f"memory.{name}" for name in _FIELDS)
 
 _FOUND = """(

@@ -53,7 +53,7 @@ def get_relevant_memories(*, user: User, query: str, top_n: int | None = None) -
         query=query,
         limit=settings.rag_top_n if top_n is None else top_n,
         query_embedding=embed_query(query),
-        min_similarity=settings.semantic_min_similarity,
+        only_outstanding=True,
         zone=settings.zone,
         now=timezone.now(),
     )

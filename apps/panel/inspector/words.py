@@ -17,6 +17,7 @@ LAYERS = (
 KINDS = {
     "long_term": _("Long-term memory"),
     "atomic": _("Atomic memory"),
+    "message": _("Past message"),
     "session_summary": _("Summary of another conversation"),
     "conversation_summary": _("Summary of this conversation"),
     "context": _("Shared context"),

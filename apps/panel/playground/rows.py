@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.types import ScoreWeights
-from apps.memory.retrieval.explain.types import Arm, ExplainedAtomicMemory, ExplainedMemory
-from apps.memory.types import Candidate
+from apps.memory.retrieval.explain.types import Arm, ExplainedMemory
+from apps.memory.types import Candidate, ScoredAtomicMemory
 from apps.panel.playground.run import Outcome, Try
 from apps.panel.scores import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
 from apps.panel.values import show_value
@@ -81,9 +81,9 @@ def rank_long_term(tried: Try) -> Ranks:
 
 
 def rank_atomic(tried: Try) -> Ranks:
-    """The place of each atomic memory that is near enough, from 1; those that are not have none."""
-    near = [memory for memory in tried.explanation.atomic.ranked if memory.is_near_enough]
-    return {memory.scored.candidate.id: rank for rank, memory in enumerate(near, start=1)}
+    """The place of each atomic memory that stands out, from 1; the others have none."""
+    outstanding = [memory for memory in tried.explanation.atomic.ranked if memory.stands_out]
+    return {memory.candidate.id: rank for rank, memory in enumerate(outstanding, start=1)}
 
 
 def find_widest(tries: Sequence[Try]) -> float:
@@ -162,7 +162,7 @@ def _split_score(memory: ExplainedMemory, *, weights: ScoreWeights, widest: floa
 def find_widest_atomic(tries: Sequence[Try]) -> float:
     """The most points above 0 that an atomic memory on the page has: the whole width of a bar."""
     gains = [
-        sum(points for points in memory.scored.parts.values() if points > 0)
+        sum(points for points in memory.parts.values() if points > 0)
         for tried in tries
         for memory in tried.explanation.atomic.ranked
     ]
@@ -170,20 +170,17 @@ def find_widest_atomic(tries: Sequence[Try]) -> float:
 
 
 def show_atomic(tried: Try, *, widest: float, other: Try | None) -> list[Row]:
-    """The rows of one column, best first, those under the floor at the end."""
+    """The rows of one column, best first, those that do not stand out at the end."""
     earlier = rank_atomic(other) if other else {}
     ranks = rank_atomic(tried)
-    ordered = sorted(tried.explanation.atomic.ranked, key=lambda memory: not memory.is_near_enough)
+    ordered = sorted(tried.explanation.atomic.ranked, key=lambda memory: not memory.stands_out)
     return [
-        _show_atomic_memory(
-            memory, tried, rank=ranks.get(memory.scored.candidate.id, 0), widest=widest, earlier=earlier
-        )
+        _show_atomic_memory(memory, tried, rank=ranks.get(memory.candidate.id, 0), widest=widest, earlier=earlier)
         for memory in ordered[:MAX_ROWS]
     ]
 
 
-def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int, widest: float, earlier: Ranks) -> Row:
-    scored = memory.scored
+def _show_atomic_memory(scored: ScoredAtomicMemory, tried: Try, *, rank: int, widest: float, earlier: Ranks) -> Row:
     candidate = scored.candidate
     return Row(
         id=candidate.id,
@@ -206,7 +203,7 @@ def _show_atomic_memory(memory: ExplainedAtomicMemory, tried: Try, *, rank: int,
             candidate.id,
             rank=rank,
             limit=tried.explanation.atomic.limit,
-            is_near_enough=memory.is_near_enough,
+            stands_out=scored.stands_out,
         ),
         arms=[],
         matches=[],
@@ -223,8 +220,8 @@ def name_outcome(outcome: Outcome) -> str:
             return _("in the prompt")
         case Outcome.RANK:
             return _("beyond the limit")
-        case Outcome.FLOOR:
-            return _("below the minimum")
+        case Outcome.UNREMARKABLE:
+            return _("does not stand out")
         case Outcome.BUDGET:
             return _("cut to fit the budget")
         case Outcome.REPEATED:

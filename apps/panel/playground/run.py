@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
     USED = "used"
     RANK = "rank"
-    FLOOR = "floor"
+    UNREMARKABLE = "unremarkable"
     BUDGET = "budget"
     REPEATED = "repeated"
     NOT_ASKED = "not_asked"
@@ -54,10 +54,10 @@ class Try:
     def tokens(self) -> int:
         return self.context.layers[_MEMORIES].tokens
 
-    def find_outcome(self, memory_id: UUID, *, rank: int, limit: int, is_near_enough: bool = True) -> Outcome:
+    def find_outcome(self, memory_id: UUID, *, rank: int, limit: int, stands_out: bool = True) -> Outcome:
         """What became of the memory of this place, from 1, in its kind's ranking."""
-        if not is_near_enough:
-            return Outcome.FLOOR
+        if not stands_out:
+            return Outcome.UNREMARKABLE
         if str(memory_id) in {memory.id for memory in self.context.memories}:
             return Outcome.USED
         if rank > limit:

@@ -47,6 +47,7 @@ CONTROLS = (
     ),
     Control(name="retrieval_limit", title=gettext_lazy("Long-term memories in the prompt"), minimum=1, maximum=50),
     Control(name="rag_top_n", title=gettext_lazy("Atomic memories in the prompt"), minimum=1, maximum=50),
+    Control(name="rounds_top_n", title=gettext_lazy("Past messages in the prompt"), minimum=0, maximum=10),
     Control(name="candidate_limit", title=gettext_lazy("Candidates"), minimum=1, maximum=500),
     Control(name="max_keywords", title=gettext_lazy("Maximum keywords"), minimum=1, maximum=50),
     Control(name="semantic_candidates", title=gettext_lazy("Search by meaning too"), switch=True),

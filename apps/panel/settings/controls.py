@@ -22,7 +22,8 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         "recall",
         _("Recall"),
         (
-            "retrieval_limit", "rag_top_n", "session_summary_limit", "semantic_candidates", "semantic_min_similarity",
+            "retrieval_limit", "rag_top_n", "rounds_top_n", "session_summary_limit", "semantic_candidates",
+            "semantic_min_similarity",
             "score_weights", "recency_half_life_days", "candidate_limit", "max_keywords", "similarity_threshold",
             "enable_agentic_search",
         ),
@@ -49,6 +50,7 @@ GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
 
 LABELS = {
     "rag_top_n": _("Atomic memories per reply"),
+    "rounds_top_n": _("Past messages per reply"),
     "enable_agentic_search": _("Let the model search"),
     "enable_user_profile": _("Use the profile"),
     "atomic_content_max_length": _("Longest atomic memory"),

@@ -38,6 +38,12 @@ class Embedder(Protocol):
     def same_similarity(self) -> float:
         """The cosine from which on two short texts most likely say the same."""
 
+    def focus(self, vector: Vector) -> Vector:
+        """Return the vector of a query without what the model gives to all questions alike, if that is much.
+
+        For ranking texts by meaning only: its products with their vectors are not cosines.
+        """
+
     def embed(self, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
         """Return a vector for each text, in order; None for a text that the model refuses, whatever is asked with it.
 

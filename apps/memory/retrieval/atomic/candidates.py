@@ -194,6 +194,7 @@ def recall_atomic(
         "k1": K1,
         "b": B,
         **nearest_parameters(query_embedding, limit=ARM_LIMIT),
+        "vector": query_embedding.focused_sql if query_embedding else None,
         "last_vector": query_embedding.last_sql if query_embedding else None,
         "earlier_vector": query_embedding.earlier_sql if query_embedding else None,
         "with_muted": with_muted,

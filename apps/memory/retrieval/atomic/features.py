@@ -33,7 +33,7 @@ BEST_OF_SESSION = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Context:
+class Look:
     """What several features need. `matched`: shape (n, terms), which term of the query occurs in which row.
 
     `bm25`, `earlier_bm25`: by the terms of the query and of the lines before it.
@@ -61,7 +61,11 @@ def compute_features(
     recall: AtomicRecall, query: AtomicQuery, *, times: Sequence[tuple[float, float]]
 ) -> Mapping[str, Floats]:
     """Return every feature of every row, by name; each of shape (n,). `times`: stretches of time the query names."""
-    context = _look(recall, query, times)
+    return compute_columns(look(recall, query, times))
+
+
+def compute_columns(context: Look) -> Mapping[str, Floats]:
+    """Return every feature of every row, by name; each of shape (n,)."""
     return {name: compute(context) for name, compute in (FEATURES | EARLIER).items()}
 
 
@@ -71,7 +75,31 @@ def compute_keyword_scores(recall: AtomicRecall, query: AtomicQuery) -> Floats:
     return compute_bm25(recall, np.where(np.arange(len(idfs)) < len(query.weights), idfs, 0.0))
 
 
-def _look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, float]]) -> _Context:
+# As a sign that a memory bears on the query, all of its words together are worth so many standard deviations of cosine.
+WORDS_AS_EVIDENCE = 2.5
+
+
+def compute_evidence(context: Look, features: Mapping[str, Floats]) -> Floats:
+    """Return how much speaks for each row having to do with the query at all, in standard deviations of its cosine.
+
+    The plain distance of its meaning from that of the other memories, plus the share of the query's words in or around
+    it, or its being from a time that the query names. Unlike the score it has no upper bound by words alone, so that
+    one rare word that is shared by chance ("capital") does not carry a memory into a prompt.
+    """
+    recall, query = context.recall, context.query
+    words = np.maximum(context.cover(context.matched), features["words_near"])
+    evidence = standardize(recall.rows.cosine) + WORDS_AS_EVIDENCE * np.maximum(words, features["time"])
+    if query.earlier:
+        said = _weigh(query.terms, query.earlier_weights) * compute_idfs(recall)
+        shares = said / (said.sum() or 1.0)
+        matched = np.zeros((len(recall.rows), len(shares)))
+        matched[recall.rows.row, recall.rows.term] = 1.0
+        earlier = standardize(recall.rows.earlier_cosine) + WORDS_AS_EVIDENCE * (matched @ shares)
+        evidence = np.maximum(evidence, query.earlier_share * earlier)
+    return np.asarray(evidence, np.float64)
+
+
+def look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, float]]) -> Look:
     rows = recall.rows
     own, idfs = len(query.weights), compute_idfs(recall)
     weights = _weigh(query.terms, query.weights) * idfs
@@ -80,7 +108,7 @@ def _look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float,
     matched[rows.row, rows.term] = True
     starts = np.flatnonzero(np.diff(rows.session, prepend=rows.session[0] - 1))
     sizes = np.diff(starts, append=len(rows))
-    return _Context(
+    return Look(
         recall=recall,
         rows=rows,
         query=query,
@@ -129,19 +157,19 @@ def standardize(values: Floats, *, spread: float = 0.0) -> Floats:
     return np.where(known, (values - mean) / (deviation + spread), 0.0)
 
 
-def _meaning(context: _Context) -> Floats:
+def _meaning(context: Look) -> Floats:
     return standardize(context.rows.cosine, spread=COSINE_SPREAD)
 
 
-def _meaning_of_last_line(context: _Context) -> Floats:
+def _meaning_of_last_line(context: Look) -> Floats:
     return standardize(context.rows.last_cosine, spread=COSINE_SPREAD)
 
 
-def _words(context: _Context) -> Floats:
+def _words(context: Look) -> Floats:
     return standardize(context.bm25)
 
 
-def _words_in_session(context: _Context) -> Floats:
+def _words_in_session(context: Look) -> Floats:
     """The mean BM25 of the session's best memories."""
     number = np.repeat(np.arange(len(context.starts)), context.sizes)
     best_first = context.bm25[np.lexsort((-context.bm25, number))]
@@ -150,19 +178,19 @@ def _words_in_session(context: _Context) -> Floats:
     return np.repeat(sums / np.minimum(context.sizes, BEST_OF_SESSION), context.sizes)
 
 
-def _words_near(context: _Context) -> Floats:
+def _words_near(context: Look) -> Floats:
     return context.cover(_spread(context, before=NEAR_TURNS, after=NEAR_TURNS)) * context.in_conversation
 
 
-def _words_around(context: _Context) -> Floats:
+def _words_around(context: Look) -> Floats:
     return context.cover(_spread(context, before=WIDE_TURNS, after=WIDE_TURNS)) * context.in_conversation
 
 
-def _words_with_turn_before(context: _Context) -> Floats:
+def _words_with_turn_before(context: Look) -> Floats:
     return context.cover(_spread(context, before=1, after=0)) * context.in_conversation
 
 
-def _spread(context: _Context, *, before: int, after: int) -> Flags:
+def _spread(context: Look, *, before: int, after: int) -> Flags:
     """Which terms occur in each row or in one of so many rows before or after it in its session."""
     matched, session = context.matched.copy(), context.rows.session
     for distance in range(1, max(before, after) + 1):
@@ -174,17 +202,17 @@ def _spread(context: _Context, *, before: int, after: int) -> Flags:
     return matched
 
 
-def _length(context: _Context) -> Floats:
+def _length(context: Look) -> Floats:
     """How much longer it is than others: who says more is likelier to say what is asked for."""
     length = np.log1p(context.rows.length)
     return np.asarray(length - length.mean(), np.float64)
 
 
-def _question(context: _Context) -> Floats:
+def _question(context: Look) -> Floats:
     return context.rows.asks * context.in_conversation
 
 
-def _answer(context: _Context) -> Floats:
+def _answer(context: Look) -> Floats:
     """How well the question before it covers the query's words: this turn may be the answer."""
     asked = np.zeros(len(context.rows))
     asked[1:] = (context.rows.asks * context.cover(context.matched))[:-1]
@@ -192,7 +220,7 @@ def _answer(context: _Context) -> Floats:
     return asked * context.in_conversation
 
 
-def _speaker(context: _Context) -> Floats:
+def _speaker(context: Look) -> Floats:
     """Whether the query names who says it, and not everybody."""
     names = {name for name in context.rows.speakers if name}
     named = find_named(context.query.text, names)
@@ -217,7 +245,7 @@ def find_named(text: str, names: set[str]) -> set[str]:
     return found
 
 
-def _time(context: _Context) -> Floats:
+def _time(context: Look) -> Floats:
     """Whether it is from a time that the query names."""
     inside = np.zeros(len(context.rows), dtype=np.bool_)
     for start, end in context.times:
@@ -225,15 +253,15 @@ def _time(context: _Context) -> Floats:
     return inside.astype(np.float64)
 
 
-def _earlier_meaning(context: _Context) -> Floats:
+def _earlier_meaning(context: Look) -> Floats:
     return context.query.earlier_share * standardize(context.rows.earlier_cosine, spread=COSINE_SPREAD)
 
 
-def _earlier_words(context: _Context) -> Floats:
+def _earlier_words(context: Look) -> Floats:
     return context.query.earlier_share * standardize(context.earlier_bm25)
 
 
-def _said_before(context: _Context) -> Floats:
+def _said_before(context: Look) -> Floats:
     """How much of it the earlier lines have said already: 0..1. To hear it again helps nobody."""
     rows = context.rows
     if not context.query.earlier:
@@ -243,7 +271,7 @@ def _said_before(context: _Context) -> Floats:
     return np.asarray(repeated / np.maximum(rows.length, 1.0), np.float64)
 
 
-FEATURES: dict[str, Callable[[_Context], Floats]] = {
+FEATURES: dict[str, Callable[[Look], Floats]] = {
     "meaning": _meaning,
     "meaning_of_last_line": _meaning_of_last_line,
     "words": _words,
@@ -259,7 +287,7 @@ FEATURES: dict[str, Callable[[_Context], Floats]] = {
 }
 """What a query alone tells, in the order in which people read it. Their weights are trained."""
 
-EARLIER: dict[str, Callable[[_Context], Floats]] = {
+EARLIER: dict[str, Callable[[Look], Floats]] = {
     "earlier_meaning": _earlier_meaning,
     "earlier_words": _earlier_words,
     "said_before": _said_before,

@@ -10,10 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from apps.memory.retrieval.atomic.features import FEATURES
-from apps.memory.retrieval.atomic.types import Floats, Integers
+from apps.memory.retrieval.atomic.types import AtomicRecall, Flags, Floats, Integers
 
 SAID_BEFORE = -3.0
 """The weight of what was said already; benchmarks/follow_ups.py shows what others would do."""
+
+# The evidence, in standard deviations, that a memory needs among very many, and how much less where there are few: the
+# more memories there are, the likelier one of them is near a message by chance. Measured in docs/retrieval.md.
+OUTSTANDING, FEW_MEMORIES = 3.3, 100.0
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
 
@@ -45,3 +49,20 @@ def rank(scores: Floats, *, times: Floats) -> Integers:
     """Return the rows' numbers, best first; equal scores by time, newest first, then in their order."""
     order: Integers = np.lexsort((-times, -scores))
     return order
+
+
+def find_outstanding(recall: AtomicRecall, evidence: Floats) -> Flags:
+    """Return which rows stand out from the person's other memories: whatever an embedder's cosines are like (A4).
+
+    Of very few memories all do: there a threshold would cut what chance explains no worse than what it keeps. All do,
+    too, where only the best of very many were read: then there are no others to stand out from.
+    """
+    count = len(recall.rows)
+    if count < recall.memory_count:
+        return np.ones(count, dtype=np.bool_)
+    return np.asarray(evidence >= find_threshold(count), np.bool_)
+
+
+def find_threshold(count: int) -> float:
+    """Return the evidence, in standard deviations, by which one of so many texts stands out from the others."""
+    return OUTSTANDING - FEW_MEMORIES / max(count, 1)

@@ -13,10 +13,16 @@ import numpy as np
 from apps.accounts.models import User
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.candidates import read_candidates, recall_atomic
-from apps.memory.retrieval.atomic.features import compute_features, compute_keyword_scores, standardize
+from apps.memory.retrieval.atomic.features import (
+    compute_columns,
+    compute_evidence,
+    compute_keyword_scores,
+    look,
+    standardize,
+)
 from apps.memory.retrieval.atomic.query import AtomicQuery
-from apps.memory.retrieval.atomic.ranking import rank, weigh
-from apps.memory.retrieval.atomic.types import AtomicRecall, Flags, Floats, Integers
+from apps.memory.retrieval.atomic.ranking import find_outstanding, rank, weigh
+from apps.memory.retrieval.atomic.types import AtomicRecall, Flags, Floats, Integers, Sample
 from apps.memory.types import ScoredAtomicMemory
 
 _UTC = ZoneInfo("UTC")
@@ -24,14 +30,29 @@ _UTC = ZoneInfo("UTC")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtomicRanking:
-    """Every row of a recall with its score. `order`: their numbers, best first; `eligible`: what may be an answer."""
+    """Every row of a recall with its score. `order`: row numbers, best first, without rows outside of the time bounds.
+
+    `stands_out`: whether a row stands out from the person's other memories for this query (`find_outstanding`).
+    """
 
     recall: AtomicRecall
     scores: Floats
     parts: Mapping[str, Floats]
     keyword_scores: Floats
     order: Integers
-    eligible: Flags
+    stands_out: Flags
+
+    @property
+    def outstanding(self) -> list[int]:
+        """The numbers of the rows that stand out, best first."""
+        numbers: list[int] = self.order[self.stands_out[self.order]].tolist()
+        return numbers
+
+    @property
+    def sample(self) -> Sample:
+        """How near the person's memories are to the query; nothing where only the best of very many were read."""
+        every = len(self.recall.rows) == self.recall.memory_count
+        return Sample.of(self.recall.rows.cosine) if every else Sample()
 
 
 def retrieve_atomic_memories(
@@ -41,31 +62,54 @@ def retrieve_atomic_memories(
     limit: int,
     query_embedding: QueryEmbedding | None,
     earlier: str = "",
-    min_similarity: float | None = None,
+    only_outstanding: bool = False,
     since: datetime | None = None,
     until: datetime | None = None,
     with_muted: bool = False,
     zone: ZoneInfo = _UTC,
     now: datetime | None = None,
 ) -> list[ScoredAtomicMemory]:
-    """The user's `limit` most relevant active atomic memories for `query`, best first; [] when none matches.
+    """Return the user's `limit` most relevant active atomic memories for `query`, best first (A4).
 
     `query` may be a question, keywords, or the lines of a dialogue. `earlier`: the lines before it, where it needs them
-    (`find_earlier`). `query_embedding` is its vector; with None keywords alone answer. A memory in which no term of the
-    query occurs has to be as near to it as `min_similarity` (by default the embedder's own floor). `since`, `until`:
-    bounds of the time of a memory's turn, included. Muted memories are found only `with_muted` (L10). `now` (by default
-    the time of the newest memory) and `zone`: from where "last May" is seen. Two statements. Nothing is counted.
+    (`find_earlier`). `query_embedding` is its vector; with None keywords alone answer, and what shares none is left
+    out. `only_outstanding`: leave out what does not stand out from the other memories, as a turn does. `since`,
+    `until`: bounds of the time of a memory's turn, included. Muted memories are found only `with_muted` (L10). `now`
+    (by default the time of the newest memory) and `zone`: from where "last May" is seen. Two statements. Nothing is
+    counted.
     """
-    asked = AtomicQuery(query, earlier=earlier)
-    if limit < 1:
+    ranking = rank_atomic_memories(
+        user=user,
+        query=AtomicQuery(query, earlier=earlier),
+        query_embedding=query_embedding,
+        since=since,
+        until=until,
+        with_muted=with_muted,
+        zone=zone,
+        now=now,
+    )
+    if limit < 1 or ranking is None:
         return []
-    recall = recall_atomic(user, terms=asked.terms, query_embedding=query_embedding, with_muted=with_muted)
+    order = ranking.outstanding if only_outstanding else ranking.order.tolist()
+    return read_ranked(user, ranking, order[:limit])
+
+
+def rank_atomic_memories(
+    *,
+    user: User,
+    query: AtomicQuery,
+    query_embedding: QueryEmbedding | None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    with_muted: bool = False,
+    zone: ZoneInfo = _UTC,
+    now: datetime | None = None,
+) -> AtomicRanking | None:
+    """Rank the user's active memories for `query`, as `retrieve_atomic_memories` does; None where there are none."""
+    recall = recall_atomic(user, terms=query.terms, query_embedding=query_embedding, with_muted=with_muted)
     if recall is None:
-        return []
-    floor = find_floor(query_embedding, min_similarity)
-    ranking = rank_recall(recall, asked, floor=floor, since=since, until=until, zone=zone, now=now)
-    chosen = [number for number in ranking.order if ranking.eligible[number]][:limit]
-    return read_ranked(user, ranking, chosen)
+        return None
+    return rank_recall(recall, query, since=since, until=until, zone=zone, now=now)
 
 
 def find_similar_memories(
@@ -85,18 +129,10 @@ def find_similar_memories(
     return [uuid.UUID(bytes=recall.rows.keys[number].tobytes()) for number in order]
 
 
-def find_floor(query_embedding: QueryEmbedding | None, min_similarity: float | None) -> float:
-    """The cosine that a memory needs in which no term of the query occurs."""
-    if min_similarity is not None:
-        return min_similarity
-    return query_embedding.min_similarity if query_embedding else 1.0
-
-
 def rank_recall(
     recall: AtomicRecall,
     query: AtomicQuery,
     *,
-    floor: float,
     since: datetime | None = None,
     until: datetime | None = None,
     zone: ZoneInfo = _UTC,
@@ -105,25 +141,24 @@ def rank_recall(
     """Score every row and put the best first; equal ones by time, newest first."""
     rows = recall.rows
     said_at = now or datetime.fromtimestamp(float(rows.time.max()), UTC)
-    features = compute_features(recall, query, times=query.list_times(said_at=said_at, zone=zone))
+    context = look(recall, query, query.list_times(said_at=said_at, zone=zone))
+    features = compute_columns(context)
     parts = weigh(features)
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall, query)
-    # In a conversation, a turn beside the words that were asked for may be the answer without having any of them.
-    eligible = (keyword_scores > 0) | (rows.cosine >= floor) | (features["words_near"] > 0)
-    if query.earlier:
-        eligible |= (features["earlier_words"] > 0) | (rows.earlier_cosine >= floor)
+    allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (keyword_scores > 0)
     if since is not None:
-        eligible &= rows.time >= since.timestamp()
+        allowed &= rows.time >= since.timestamp()
     if until is not None:
-        eligible &= rows.time <= until.timestamp()
+        allowed &= rows.time <= until.timestamp()
+    order = rank(scores, times=rows.time)
     return AtomicRanking(
         recall=recall,
         scores=scores,
         parts=parts,
         keyword_scores=keyword_scores,
-        order=rank(scores, times=rows.time),
-        eligible=eligible,
+        order=order[allowed[order]],
+        stands_out=find_outstanding(recall, compute_evidence(context, features)),
     )
 
 
@@ -138,6 +173,7 @@ def read_ranked(user: User, ranking: AtomicRanking, numbers: list[int]) -> list[
             score=float(ranking.scores[number]),
             keyword_score=float(ranking.keyword_scores[number]),
             semantic_score=float(cosines[number]),
+            stands_out=bool(ranking.stands_out[number]),
             parts={name: float(points[number]) or 0.0 for name, points in ranking.parts.items()},  # no -0.0
         )
         for number, key in zip(numbers, ids, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,3 +59,35 @@ class AtomicRecall:
     memory_count: int
     average_length: float
     document_frequencies: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How near texts of the person are to a query in general: number, mean and variance of their cosines."""
+
+    count: int = 0
+    mean: float = 0.0
+    variance: float = 0.0
+
+    @classmethod
+    def of(cls, cosines: Floats) -> Sample:
+        known = cosines[~np.isnan(cosines)]
+        return cls(len(known), float(known.mean()), float(known.var())) if len(known) else cls()
+
+    def merge(self, other: Sample) -> Sample:
+        """Return the sample of both together."""
+        count = self.count + other.count
+        if not count:
+            return self
+        mean = (self.count * self.mean + other.count * other.mean) / count
+        squares = sum(part.count * (part.variance + (part.mean - mean) ** 2) for part in (self, other))
+        return Sample(count, mean, squares / count)
+
+    def standardize(self, cosine: float | None) -> float:
+        """Return the distance from the mean in standard deviations; 0 without a cosine, or where all are alike."""
+        if cosine is None or self.variance < 1e-12:
+            return 0.0
+        return (cosine - self.mean) / math.sqrt(self.variance)
+
+
+NO_SAMPLE = Sample()

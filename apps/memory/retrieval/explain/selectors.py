@@ -26,7 +26,6 @@ from apps.memory.retrieval.explain.types import (
     Arm,
     Asked,
     AtomicExplanation,
-    ExplainedAtomicMemory,
     ExplainedMemory,
     KeywordWeight,
     LongTermExplanation,
@@ -91,7 +90,6 @@ def explain_recall(
             query=AtomicQuery(message, earlier=earlier),
             settings=settings,
             query_embedding=query_embedding,
-            floor=floor,
             known=known,
             now=now,
         ),
@@ -225,7 +223,6 @@ def _explain_atomic(
     query: AtomicQuery,
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
-    floor: float,
     known: Asked,
     now: datetime,
 ) -> AtomicExplanation:
@@ -235,22 +232,16 @@ def _explain_atomic(
     )
     limit = settings.rag_top_n
     if recall is None:
-        return AtomicExplanation(
-            milliseconds=milliseconds, terms=terms, memory_count=0, floor=floor, limit=limit, ranked=[], more=0
-        )
-    ranking = rank_recall(recall, query, floor=floor, zone=settings.zone, now=now)
+        return AtomicExplanation(milliseconds=milliseconds, terms=terms, memory_count=0, limit=limit, ranked=[], more=0)
+    ranking = rank_recall(recall, query, zone=settings.zone, now=now)
     shown = max(EXPLAINED, limit * SPARES)
     first = ranking.order[:shown].tolist()
-    scored, _ = known.once(("atomic texts", tuple(first), floor), lambda: read_ranked(user, ranking, first))
-    eligible = {UUID(bytes=recall.rows.keys[number].tobytes()) for number in first if ranking.eligible[number]}
+    scored, _ = known.once(("atomic texts", tuple(first)), lambda: read_ranked(user, ranking, first))
     return AtomicExplanation(
         milliseconds=milliseconds,
         terms=terms,
         memory_count=recall.memory_count,
-        floor=floor,
         limit=limit,
-        ranked=[
-            ExplainedAtomicMemory(scored=memory, is_near_enough=memory.candidate.id in eligible) for memory in scored
-        ],
+        ranked=scored,
         more=max(len(recall.rows) - shown, 0),
     )

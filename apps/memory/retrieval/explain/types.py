@@ -70,16 +70,8 @@ class LongTermExplanation:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedAtomicMemory:
-    """A scored atomic memory; `is_near_enough`: whether it may be recalled for this query at all."""
-
-    scored: ScoredAtomicMemory
-    is_near_enough: bool
-
-
-@dataclass(frozen=True, slots=True)
 class AtomicExplanation:
-    """A recall of atomic memories: the first `limit` of those that are near enough are what a turn gets.
+    """A recall of atomic memories: the first `limit` of those that stand out are what a turn gets.
 
     `milliseconds`: that the database took for it. `more`: memories that were ranked after these.
     """
@@ -87,9 +79,8 @@ class AtomicExplanation:
     milliseconds: float
     terms: Sequence[str]
     memory_count: int
-    floor: float
     limit: int
-    ranked: Sequence[ExplainedAtomicMemory]
+    ranked: Sequence[ScoredAtomicMemory]
     more: int
 
 
@@ -108,10 +99,10 @@ class RecallExplanation:
     @property
     def recalled(self) -> RecalledMemories:
         """What a turn gets."""
-        near = [memory.scored for memory in self.atomic.ranked if memory.is_near_enough]
+        outstanding = [memory for memory in self.atomic.ranked if memory.stands_out]
         return RecalledMemories(
             long_term=[memory.scored for memory in self.long_term.ranked[: self.long_term.limit]],
-            atomic=near[: self.atomic.limit * SPARES],
+            atomic=outstanding[: self.atomic.limit * SPARES],
         )
 
 

@@ -1,0 +1,258 @@
+"""Past rounds: what the person said in other conversations that bears on a message, and the replies to it (A5).
+
+Memories are what a model made of the conversations; the words themselves are still there, embedded and indexed. What a
+person just told is found here at once, and what no extraction kept is found at all.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.core.db import fetch_rows
+from apps.core.text.highlight import cut_excerpt
+from apps.core.text.search_terms import SearchTerms, parse_question
+from apps.memory.embeddings.queries import QueryEmbedding
+from apps.memory.retrieval.atomic.features import WORDS_AS_EVIDENCE
+from apps.memory.retrieval.atomic.ranking import find_threshold
+from apps.memory.retrieval.atomic.types import NO_SAMPLE, Sample
+from apps.memory.retrieval.nearest import EF_SEARCH
+
+NEAREST = 40
+"""How many messages are taken by meaning; some of them may not be recalled."""
+
+COMMON = 100
+"""A word in so many of the person's messages tells nothing, and is not looked for any further."""
+
+SAMPLE = 200
+"""Vectors from which the usual cosine is estimated where the index is read: the newest ones."""
+
+QUESTION = 1.0
+"""Standard deviations that a message loses that asks something itself: it rarely holds the answer."""
+
+SPARES = 3
+"""So many times as many rounds as a prompt shows are read: some may not be recalled, or say what it says already."""
+
+SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300
+"""How much of a round's two texts is shown, around what matched."""
+
+_MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type = 'user'"
+
+# Whoever has few messages gets all of their vectors compared.
+_NEAR_EXACT = f"""
+near AS MATERIALIZED (
+    SELECT message_id, max(1 - (embedding <=> %(vector)s::vector)) AS cosine
+    FROM conversation_embeddings WHERE {_MINE} GROUP BY message_id
+),
+usual AS (SELECT count(*) AS vectors, avg(cosine) AS mean, var_pop(cosine) AS variance FROM near),
+nearest AS (SELECT message_id FROM near ORDER BY cosine DESC LIMIT %(nearest)s)
+"""  # noqa: S608 - our own names
+
+# The settings apply to this statement; in a transaction to the rest of it.
+_NEAR_BY_INDEX = f"""
+nearest AS MATERIALIZED (
+    SELECT DISTINCT message_id FROM (
+        SELECT message_id FROM conversation_embeddings
+        WHERE {_MINE} AND in_index AND (
+            SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
+                   AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
+        )
+        ORDER BY embedding::halfvec(1536) <=> %(vector)s::vector::halfvec(1536) LIMIT %(nearest)s
+    ) AS closest
+),
+usual AS (
+    SELECT (SELECT count(*) FROM conversation_embeddings WHERE {_MINE}) AS vectors, avg(cosine) AS mean,
+           var_pop(cosine) AS variance
+    FROM (
+        SELECT 1 - (embedding <=> %(vector)s::vector) AS cosine FROM conversation_embeddings WHERE {_MINE}
+        ORDER BY created_at DESC, id DESC LIMIT {SAMPLE}
+    ) AS newest
+),
+near AS MATERIALIZED (
+    SELECT message_id, max(1 - (embedding <=> %(vector)s::vector)) AS cosine
+    FROM conversation_embeddings
+    WHERE {_MINE} AND message_id IN (SELECT message_id FROM nearest UNION SELECT message_id FROM worded)
+    GROUP BY message_id
+)
+"""  # noqa: S608 - our own names
+
+_WORDED = """
+worded AS MATERIALIZED (
+    SELECT found.id AS message_id, given.position::int AS position
+    FROM unnest(%(words)s::text[]) WITH ORDINALITY AS given (query, position) CROSS JOIN LATERAL (
+        SELECT message.id FROM conversation AS message
+        WHERE message_words(message.user_id, message.content) @@ given.query::tsquery
+              AND message.user_id = %(user)s AND message.role = 'user'
+        LIMIT %(common)s
+    ) AS found
+)
+"""
+
+_FIND = """
+WITH {arms}
+SELECT uuid_send(hit.message_id), near.cosine, hit.positions, usual.vectors, usual.mean, usual.variance
+FROM (
+    SELECT message_id, array_agg(position) FILTER (WHERE position > 0) AS positions FROM (
+        SELECT message_id, position FROM worded UNION ALL SELECT message_id, 0 FROM nearest
+    ) AS each GROUP BY message_id
+) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
+"""
+
+_HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} AND in_index)"  # noqa: S608
+
+# What is told here was said for good: not edited away, not forgotten, not temporary, and every memory that it taught
+# still holds and may be recalled.
+_READ = """
+SELECT message.id, message.session_id, message.create_time, message.content, reply.content
+FROM conversation AS message
+JOIN chat_session AS session ON session.id = message.session_id
+LEFT JOIN conversation AS reply ON reply.reply_to_id = message.id AND reply.status = 'complete'
+WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role = 'user'
+  AND message.status = 'complete' AND message.recallable AND NOT session.temporary
+  AND NOT EXISTS (
+      SELECT FROM atomic_memory AS memory
+      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+  )
+  AND NOT EXISTS (
+      SELECT FROM long_term_memory AS memory
+      WHERE memory.message_id = message.id AND (memory.muted OR memory.status IN ('superseded', 'rejected'))
+  )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledRound:
+    """A past round: what the person `said`, and the `reply`, "" where none is stored; both cut around what matched.
+
+    `score` is in standard deviations, the unit of `find_threshold`; `keyword_score`: the share of the message's
+    keywords in it, weighed by rarity, 0..1; `semantic_score`: the cosine, 0 where it is not known.
+    """
+
+    message_id: uuid.UUID
+    session_id: uuid.UUID
+    create_time: datetime
+    said: str
+    reply: str
+    score: float
+    keyword_score: float
+    semantic_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    id: uuid.UUID
+    cosine: float | None
+    words: float
+
+    def score(self, usual: Sample) -> float:
+        return usual.standardize(self.cosine) + WORDS_AS_EVIDENCE * self.words
+
+
+def recall_rounds(
+    *,
+    user: User,
+    message: str,
+    limit: int,
+    query_embedding: QueryEmbedding | None,
+    memories: Sample = NO_SAMPLE,
+    without: Collection[uuid.UUID] = (),
+) -> list[RecalledRound]:
+    """Return at most `SPARES` × `limit` past rounds that stand out for `message`, best first (A5).
+
+    By words and meaning, as memories are; `memories` is how near those are to it, which tells chance from more where
+    little was said yet. `without`: messages that the prompt has already. Two statements, or three for whoever has so
+    many messages that their vectors are in the index. Nothing is counted.
+    """
+    words = _write_words(user, parse_question(message))
+    if limit < 1 or not (words or query_embedding):
+        return []
+    parameters = {
+        "user": user.pk,
+        "model": query_embedding.model_id if query_embedding else None,
+        "vector": query_embedding.focused_sql if query_embedding else None,
+        "words": words,
+        "nearest": NEAREST,
+        "common": COMMON,
+    }
+    ((by_index,),) = fetch_rows(_HAS_INDEX, parameters) if query_embedding else ((False,),)
+    arms = [_WORDED, _NEAR_BY_INDEX] if by_index else [_NEAR_EXACT, _WORDED]
+    rows = fetch_rows(_FIND.format(arms=",".join(arms)), parameters)
+    if not rows:
+        return []
+    *_, vectors, mean, variance = rows[0]
+    usual = Sample(vectors, mean or 0.0, variance or 0.0).merge(memories)
+    threshold = find_threshold(usual.count)
+    known = set(without)
+    hits = [hit for hit in _weigh_words(rows, count=len(words)) if hit.id not in known]
+    best = sorted((hit for hit in hits if hit.score(usual) >= threshold), key=lambda hit: -hit.score(usual))
+    return _read(user, best[: limit * SPARES * 2], message, usual=usual, threshold=threshold)[: limit * SPARES]
+
+
+def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
+    """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
+    needles = parse_question(message).needles
+    return (
+        cut_excerpt(said, needles, length=SAID_CHARACTERS)[0],
+        cut_excerpt(reply, needles, length=REPLY_CHARACTERS)[0],
+    )
+
+
+def _write_words(user: User, terms: SearchTerms) -> list[str]:
+    """Each keyword as a tsquery of the index, which begins every word with its owner's number."""
+    words = [f"'{user.pk}:{word[:64]}'" for word in terms.words]
+    for spellings in terms.parts:
+        either = [" & ".join(f"'{user.pk}:{pair}'" for pair in _pair(spelling)) for spelling in spellings]
+        words.append(" | ".join(f"({pairs})" for pairs in either))
+    return words
+
+
+def _pair(run: str) -> Sequence[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+
+
+def _weigh_words(rows: Sequence[tuple[Any, ...]], *, count: int) -> list[_Hit]:
+    """The hits with the share of the keywords that each has: a keyword weighs more the fewer messages have it."""
+    frequencies = np.zeros(count)
+    for _key, _cosine, positions, *_ in rows:
+        for position in positions or ():
+            frequencies[position - 1] += 1
+    weights = np.where(frequencies < COMMON, np.log1p(COMMON / np.maximum(frequencies, 1)), 0.0)
+    total = float(weights.sum()) or 1.0
+    return [
+        _Hit(uuid.UUID(bytes=bytes(key)), cosine, sum(float(weights[at - 1]) for at in positions or ()) / total)
+        for key, cosine, positions, *_ in rows
+    ]
+
+
+def _read(user: User, hits: Sequence[_Hit], message: str, *, usual: Sample, threshold: float) -> list[RecalledRound]:
+    if not hits:
+        return []
+    found = {row[0]: row for row in fetch_rows(_READ, {"user": user.pk, "ids": [hit.id for hit in hits]})}
+    rounds = []
+    for hit in hits:
+        if hit.id not in found:
+            continue
+        _id, session_id, create_time, content, reply = found[hit.id]
+        score = hit.score(usual) - (QUESTION if content.rstrip().endswith(("?", "？")) else 0.0)
+        if score < threshold:
+            continue
+        said, answer = cut_round(content, reply or "", message=message)
+        rounds.append(
+            RecalledRound(
+                message_id=hit.id,
+                session_id=session_id,
+                create_time=create_time,
+                said=said,
+                reply=answer,
+                score=score,
+                keyword_score=hit.words,
+                semantic_score=hit.cosine or 0.0,
+            )
+        )
+    return sorted(rounds, key=lambda each: -each.score)
