@@ -17,7 +17,7 @@ SAID_BEFORE = -3.0
 
 # The evidence, in standard deviations, that a memory needs among very many, and how much less where there are few: the
 # more memories there are, the likelier one of them is near a message by chance. Measured in docs/retrieval.md.
-OUTSTANDING, FEW_MEMORIES = 3.3, 100.0
+OUTSTANDING, FEW_MEMORIES = 3.5, 110.0
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.toml")
 
