@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
-LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OPTIONS)
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 $(LOCK_OPTIONS)
 RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
@@ -101,17 +101,18 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
 
+# What people install is locked for every Python and system: 3.11.2 needs a package that 3.11.3 does not.
 lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
-	$(LOCK) requirements/installer.in -o requirements/installer.txt
-	$(LOCK) requirements/base.in -o requirements/base.txt
-	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
-	$(LOCK) requirements/npm.in -o requirements/npm.txt
-	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
-	$(LOCK) --python-version 3.11 requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
-	$(LOCK) --python-version 3.11 requirements/benchmarks.in -o requirements/benchmarks.txt
+	$(LOCK) --universal requirements/installer.in -o requirements/installer.txt
+	$(LOCK) --universal requirements/base.in -o requirements/base.txt
+	$(LOCK) --universal requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
+	$(LOCK) --universal requirements/npm.in -o requirements/npm.txt
+	$(LOCK) --universal requirements/model.in -o requirements/model.txt --no-deps
+	$(LOCK) requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
+	$(LOCK) requirements/benchmarks.in -o requirements/benchmarks.txt
 	for name in $(CLIENTS); do \
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
-	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
+	  $(LOCK) --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
 	done
 	for folder in frontend $(addprefix tests/clients/,js librechat claude_code mcp_conformance openapi_typescript); do \
 	  $(NPM) install --package-lock-only --prefix $$folder || exit; \
