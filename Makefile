@@ -25,7 +25,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema openapi spec lock browser \
-        messages pictures
+        pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,20 +43,20 @@ upgrade: ## bring an installation to this version: a backup, the locked requirem
 	exec $(BIN)/python manage.py upgrade $$backed_up
 
 # Besides a passing run each target leaves a stamp, for `make spec`; a part of a run takes it away.
-test: $(VENV)/.installed-dev messages ## run the tests: unit, browser and model tests beside each other
+test: $(VENV)/.installed-dev ## run the quick tests: unit, browser and model tests beside each other
 	@rm -f .test-output/tested
 	$(RUN_TESTS)
 	@touch .test-output/tested
 
-test-long: $(VENV)/.installed-dev messages ## run the long tests: killed processes, large data, whole benchmarks
+test-long: $(VENV)/.installed-dev ## run the long tests: every case, killed processes, large data, most browser tests
 	@rm -f .test-output/tested-long
 	$(RUN_TESTS) --long
 	@touch .test-output/tested-long
 
-test-clients: $(VENV)/.installed-dev messages ## run real clients against `make run`'s stack; installs them in .test-output/clients
+test-clients: $(VENV)/.installed-dev ## run real clients against `make run`'s stack; installs them in .test-output/clients
 	$(RUN_TESTS) --group clients
 
-test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
+test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev
 	@rm -f .test-output/tested
 	$(RUN_TESTS) --group $*
 
@@ -98,7 +98,7 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 	@rm -f $(RESULTS)/long-*.json
 	@$(MAKE) --no-print-directory test-long
 
-pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
+pictures: $(VENV)/.installed-dev browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
 
 # What people install is locked for every Python and system: 3.11.2 needs a package that 3.11.3 does not.
@@ -120,9 +120,6 @@ lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OP
 
 browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.support.browser
-
-messages: $(VENV)/.installed-dev
-	@$(BIN)/python manage.py compilemessages
 
 # Installing. uv is quick but does not read pip's configuration (a mirror, say); where it fails, pip takes over.
 # The stamps keep this from happening again until a lock file changes.
