@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
-LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url $(LOCK_OPTIONS)
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 $(LOCK_OPTIONS)
 RESULTS := .test-output/spec
 RUN_TESTS = $(BIN)/python -m tests.support.groups --workers $(WORKERS)
 WORKERS ?= auto
@@ -25,7 +25,7 @@ CLIENTS := $(basename $(notdir $(wildcard $(CLIENT_LOCKS)/*.in)))
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run upgrade test test-long test-clients test-unit test-e2e test-llm audit check lint types schema openapi spec lock browser \
-        messages pictures
+        pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,20 +43,20 @@ upgrade: ## bring an installation to this version: a backup, the locked requirem
 	exec $(BIN)/python manage.py upgrade $$backed_up
 
 # Besides a passing run each target leaves a stamp, for `make spec`; a part of a run takes it away.
-test: $(VENV)/.installed-dev messages ## run the tests: unit, browser and model tests beside each other
+test: $(VENV)/.installed-dev ## run the quick tests: unit, browser and model tests beside each other
 	@rm -f .test-output/tested
 	$(RUN_TESTS)
 	@touch .test-output/tested
 
-test-long: $(VENV)/.installed-dev messages ## run the long tests: killed processes, large data, whole benchmarks
+test-long: $(VENV)/.installed-dev ## run the long tests: every case, killed processes, large data, most browser tests
 	@rm -f .test-output/tested-long
 	$(RUN_TESTS) --long
 	@touch .test-output/tested-long
 
-test-clients: $(VENV)/.installed-dev messages ## run real clients against `make run`'s stack; installs them in .test-output/clients
+test-clients: $(VENV)/.installed-dev ## run real clients against `make run`'s stack; installs them in .test-output/clients
 	$(RUN_TESTS) --group clients
 
-test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev messages
+test-unit test-e2e test-llm: test-%: $(VENV)/.installed-dev
 	@rm -f .test-output/tested
 	$(RUN_TESTS) --group $*
 
@@ -98,20 +98,21 @@ spec: $(VENV)/.installed-dev ## print which tests prove which requirement
 	@rm -f $(RESULTS)/long-*.json
 	@$(MAKE) --no-print-directory test-long
 
-pictures: $(VENV)/.installed-dev messages browser ## take the pictures of the documentation again (docs/screenshots)
+pictures: $(VENV)/.installed-dev browser ## take the pictures of the documentation again (docs/screenshots)
 	$(BIN)/python -m pytest -m e2e tests/e2e/panel/pictures/take.py
 
+# What people install is locked for every Python and system: 3.11.2 needs a package that 3.11.3 does not.
 lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OPTIONS=--upgrade for newer versions)
-	$(LOCK) requirements/installer.in -o requirements/installer.txt
-	$(LOCK) requirements/base.in -o requirements/base.txt
-	$(LOCK) requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
-	$(LOCK) requirements/npm.in -o requirements/npm.txt
-	$(LOCK) requirements/model.in -o requirements/model.txt --no-deps
-	$(LOCK) --python-version 3.11 requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
-	$(LOCK) --python-version 3.11 requirements/benchmarks.in -o requirements/benchmarks.txt
+	$(LOCK) --universal requirements/installer.in -o requirements/installer.txt
+	$(LOCK) --universal requirements/base.in -o requirements/base.txt
+	$(LOCK) --universal requirements/dev.in -o requirements/dev.txt --constraint requirements/base.txt
+	$(LOCK) --universal requirements/npm.in -o requirements/npm.txt
+	$(LOCK) --universal requirements/model.in -o requirements/model.txt --no-deps
+	$(LOCK) requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
+	$(LOCK) requirements/benchmarks.in -o requirements/benchmarks.txt
 	for name in $(CLIENTS); do \
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
-	  $(LOCK) --python-version 3.11 --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
+	  $(LOCK) --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \
 	done
 	for folder in frontend $(addprefix tests/clients/,js librechat claude_code mcp_conformance openapi_typescript); do \
 	  $(NPM) install --package-lock-only --prefix $$folder || exit; \
@@ -119,9 +120,6 @@ lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OP
 
 browser: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.support.browser
-
-messages: $(VENV)/.installed-dev
-	@$(BIN)/python manage.py compilemessages
 
 # Installing. uv is quick but does not read pip's configuration (a mirror, say); where it fails, pip takes over.
 # The stamps keep this from happening again until a lock file changes.

@@ -26,6 +26,7 @@ pytest_plugins = [
     "tests.support.fixtures_llm",
     "tests.support.http_server",
     "tests.support.spec_report",
+    "tests.support.spreading",
     "tests.support.static_files",
     "tests.support.time_limits",
 ]

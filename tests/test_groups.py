@@ -74,15 +74,18 @@ def test_a_failure_is_told_again_at_the_end(capfd: pytest.CaptureFixture[str], s
     assert capfd.readouterr().out == again
 
 
-def test_the_tests_that_failed_are_known_by_their_names(
+def test_the_tests_that_failed_or_ran_again_are_known_by_their_names(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long their reasons are: pytest prints these whole where it sees the environment of a CI."""
-    lines = "import pytest", "@pytest.fixture", "def broken(): raise OSError('x\\n' * 300)"
+    lines = "import pytest", "runs = []", "@pytest.fixture", "def broken(): raise OSError('x\\n' * 300)"
     tests = 'def test_a(): assert "y\\n" * 300 == ""', "def test_b(broken): pass", "def test_c(): pass"
-    (tmp_path / "test_some.py").write_text("\n".join([*lines, *tests]))
+    again = "@pytest.mark.flaky(reruns=1)", "def test_d(): runs.append(1); assert len(runs) == 2"
+    (tmp_path / "test_some.py").write_text("\n".join([*lines, *tests, *again]))
     monkeypatch.chdir(tmp_path)
-    group = Group("some", [[sys.executable, "-m", "pytest", "-q", "-p", "no:django", "--rootdir=.", "-c", os.devnull]])
+    pytest_alone = [sys.executable, "-m", "pytest", "-q", "-p", "no:django", "--rootdir=.", "-c", os.devnull]
+    group = Group("some", [[*pytest_alone, "--rerun-show-tracebacks"]])
     group.wait()
     capfd.readouterr()
-    assert sorted(group.failed) == ["ERROR test_some.py::test_b", "FAILED test_some.py::test_a"]
+    names = ["ERROR test_some.py::test_b", "FAILED test_some.py::test_a", "RERUN test_some.py::test_d"]
+    assert sorted(group.listed) == names

@@ -58,12 +58,6 @@ def test_everything_else_is_a_problem(not_yet: list[str], outcomes: dict[str, di
     assert find_problems(known=["K1"], not_yet=not_yet, outcomes=outcomes) == [problem]
 
 
-def test_an_id_that_only_long_tests_prove_is_a_problem() -> None:
-    outcomes = {"K1": {"quick": "passed", "long": "passed"}, "K2": {"long": "passed"}}
-    problems = find_problems(known=["K1", "K2"], not_yet=[], outcomes=outcomes, long=["long"])
-    assert problems == ["K2 has only long tests: `make test` would not notice."]
-
-
 def test_results_of_several_processes_are_put_together(tmp_path: Path) -> None:
     (tmp_path / "unit.json").write_text(json.dumps({"C6": {"test_a": "passed"}, "K1": {"test_b": "passed"}}))
     (tmp_path / "e2e.json").write_text(json.dumps({"C6": {"test_c": "failed"}}))

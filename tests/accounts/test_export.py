@@ -23,7 +23,15 @@ from tests.contracts.world import SECRET, build_world
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.http_server import ApiClient
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R2")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("R2"),
+    pytest.mark.long_except(
+        "test_the_document_holds_every_kind",
+        "test_values_and_times_are_as_they_are_stored",
+        "test_a_person_of_whom_nothing_is_known_gets_a_document_too",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, 0, 123456, tzinfo=UTC)
 

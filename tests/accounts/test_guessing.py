@@ -16,7 +16,14 @@ from django.utils import timezone
 from apps.accounts.models import LoginAttempt, User
 from apps.accounts.services.guessing import KEPT_FOR, admit_attempt, find_lock, forget_old_attempts, forgive_attempts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_of_25_wrong_passwords_5_are_looked_at",
+        "test_while_it_is_locked_a_right_password_is_answered_like_a_wrong_one",
+        "test_the_owner_logs_in_elsewhere_meanwhile",
+    ),
+]
 
 RIGHT = "correct horse 9"
 

@@ -16,7 +16,14 @@ from apps.accounts.services.oidc import get_provider_id, join_claims
 from tests.accounts.test_two_factor import make_code, set_up
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_who_signs_in_first_gets_an_account_and_later_the_same",
+        "test_an_id_token_that_proves_nothing_lets_nobody_in",
+        "test_what_is_connected_to_another_account_is_not_taken_from_it",
+    ),
+]
 
 RIGHT = "correct horse 9"
 

@@ -35,7 +35,14 @@ from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R2")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("R2"),
+    pytest.mark.long_except(
+        "test_after_an_erasure_everything_is_back_under_its_own_ids",
+        "test_nothing_of_another_person_is_referred_to",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 

@@ -18,6 +18,8 @@ from apps.accounts.models import User
 from apps.memory.models import LongTermMemory
 from tests.support.http_server import HttpServer
 
+pytestmark = pytest.mark.long
+
 PAGE = Path(__file__).parents[2] / "docs" / "services.md"
 ADDRESS = "http://127.0.0.1:8000"
 

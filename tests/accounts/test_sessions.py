@@ -16,7 +16,14 @@ from apps.accounts.services.erasure import count_rows, erase_user
 from apps.accounts.services.guessing import admit_attempt
 from apps.accounts.services.sessions import forget_ended_sessions
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_a_login_is_noted_with_browser_and_address",
+        "test_all_others_are_ended_those_that_were_never_noted_too",
+        "test_nobody_ends_a_session_of_somebody_else",
+    ),
+]
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 SECURITY = "/admin/security/"

@@ -17,7 +17,14 @@ from django.test import Client
 from apps.accounts.models import LoginAttempt, User
 from apps.accounts.services.two_factor import begin_setup, find_two_factor, switch_on, verify_code
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_the_owner_switches_it_on",
+        "test_a_password_alone_lets_nobody_in",
+        "test_a_code_is_good_once",
+    ),
+]
 
 RIGHT = "correct horse 9"
 SECURITY = "/admin/security/"

@@ -17,7 +17,7 @@ from apps.core.secret_key import fingerprint
 from apps.memory.services import create_memory
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def run(*arguments: str) -> str:

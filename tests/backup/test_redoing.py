@@ -34,7 +34,14 @@ from apps.profile.models import UserProfile
 from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.spec("R3"), pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.spec("R3"),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long_except(
+        "test_a_person_is_erased_again_with_a_receipt_and_nobody_else",
+        "test_memories_are_deleted_again_by_what_the_replaced_database_records",
+    ),
+]
 
 NOW = datetime(2026, 11, 25, 8, 30, tzinfo=UTC)
 

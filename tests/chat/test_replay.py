@@ -25,7 +25,13 @@ from apps.memory.models import LongTermMemory
 from tests.support.answers import answer
 from tests.support.scripted_model import MODEL, RecordedRequest, ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long_except(
+        "test_everybody_becomes_an_account_with_sessions_in_order_of_time",
+        "test_a_folder_that_cannot_be_used_changes_nothing",
+    ),
+]
 
 Said = tuple[str, str, str, str, str]
 """ID, user, session, role and text of a row."""

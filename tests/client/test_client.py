@@ -22,6 +22,14 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_a_turn_and_what_it_left",
+    "test_a_token_without_a_scope_is_told_so",
+    "test_an_export_restores_what_was_deleted",
+    "test_one_person_does_not_see_another",
+    "test_none_clears_a_time_and_unset_leaves_it",
+)
+
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "atomic.list": {"status": "all", "since": datetime(2020, 1, 1, tzinfo=UTC), "ordering": "timestamp"},
     "contexts.list": {"ordering": "-updated_at"},

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any, Literal
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 
 import jiyi.resources.conversations
 import jiyi.resources.imports
@@ -23,8 +22,8 @@ from jiyi._decoding import Into, ListOf, Number, PageOf, read_object
 from jiyi._requests import UNSET, Request, Resource, all_pages, call, stream
 from jiyi._streaming import read_turn
 from jiyi.types import Page, Turn
+from tests.contracts.document import get_document
 
-DOCUMENT: dict[str, Any] = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
 OF_OPENAI = "any client for OpenAI's API has it"
 LEFT_OUT = {
     "POST /v1/chat/completions": OF_OPENAI,
@@ -65,7 +64,7 @@ METHODS = list_methods()
 
 
 def list_operations() -> Iterator[tuple[str, str]]:
-    for path, operations in DOCUMENT["paths"].items():
+    for path, operations in get_document()["paths"].items():
         for method in operations:
             yield method.upper(), path
 
@@ -98,14 +97,14 @@ def make_value(hint: Any, name: str) -> Any:
 
 
 def get_operation(request: Request[Any]) -> dict[str, Any]:
-    operation: dict[str, Any] = DOCUMENT["paths"][request.path][request.method.lower()]
+    operation: dict[str, Any] = get_document()["paths"][request.path][request.method.lower()]
     return operation
 
 
 def resolve(schema: Any) -> Any:
     """A schema without references and without what only wraps one."""
     if "$ref" in schema:
-        return resolve(DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+        return resolve(get_document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
     if len(schema.get("allOf", [])) == 1:
         return resolve(schema["allOf"][0])
     return schema
@@ -175,26 +174,30 @@ def test_every_resource_is_part_of_the_clients():
 # What is sent
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_parameters_are_those_of_the_document(name: str):
-    request = describe(METHODS[name])
-    documented = get_operation(request).get("parameters", [])
-    by_place = {place: {p["name"] for p in documented if p["in"] == place} for place in ("path", "query", "header")}
-    assert set(request.ids) == by_place["path"] == set(re.findall(r"{(\w+)}", request.path))
-    assert set(request.parameters) == by_place["query"]
-    assert set(request.headers) == by_place["header"]
+def test_parameters_are_those_of_the_document(subtests: pytest.Subtests):
+    for name, method in METHODS.items():
+        with subtests.test(name):
+            request = describe(method)
+            documented = get_operation(request).get("parameters", [])
+            by_place = {
+                place: {p["name"] for p in documented if p["in"] == place} for place in ("path", "query", "header")
+            }
+            assert set(request.ids) == by_place["path"] == set(re.findall(r"{(\w+)}", request.path))
+            assert set(request.parameters) == by_place["query"]
+            assert set(request.headers) == by_place["header"]
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_body_is_that_of_the_document(name: str):
-    request = describe(METHODS[name])
-    schema = get_body(get_operation(request))
-    if name == "settings.update":
-        assert request.body == {"name": "value"}  # any setting by its name
-        return
-    assert get_sent(request) | NOT_SENT.get(name, set()) == set(schema.get("properties", {}))
-    always = get_sent(describe(METHODS[name], required_only=True))
-    assert always >= set(schema.get("required", []))
+def test_the_body_is_that_of_the_document(subtests: pytest.Subtests):
+    for name, method in METHODS.items():
+        with subtests.test(name):
+            request = describe(method)
+            schema = get_body(get_operation(request))
+            if name == "settings.update":
+                assert request.body == {"name": "value"}  # any setting by its name
+                continue
+            assert get_sent(request) | NOT_SENT.get(name, set()) == set(schema.get("properties", {}))
+            always = get_sent(describe(method, required_only=True))
+            assert always >= set(schema.get("required", []))
 
 
 def get_sent(request: Request[Any]) -> set[str]:
@@ -202,7 +205,7 @@ def get_sent(request: Request[Any]) -> set[str]:
 
 
 def test_a_past_message_is_that_of_the_document():
-    body = get_body(DOCUMENT["paths"]["/chat/sessions/{session_id}/turns"]["post"])
+    body = get_body(get_document()["paths"]["/chat/sessions/{session_id}/turns"]["post"])
     documented = resolve(body["properties"]["messages"]["items"])
     past = jiyi.resources.conversations.PastMessage
     assert set(documented["properties"]) == past.__required_keys__ | past.__optional_keys__
@@ -215,27 +218,30 @@ ONE_OF_TWO = {"imports.preview", "imports.create"}
 """Methods of one operation, each of which gets one of its two answers."""
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_the_answer_is_read_as_the_document_has_it(name: str):
-    request = describe(METHODS[name])
-    answers = get_answers(get_operation(request))
-    assert answers
-    for schema in answers:
-        match request.read:
-            case Into(kind):
-                if name in ONE_OF_TWO and set(schema["properties"]) != set(typing.get_type_hints(kind)):
-                    continue
-                check_type(kind, schema, at=name)
-            case PageOf(kind):
-                check_type(Page, schema, at=name, item=kind)
-            case ListOf(kind, field):
-                check_type(list[kind], schema if field is None else resolve(schema["properties"][field]), at=name)
-            case Number(field):
-                assert resolve(schema["properties"][field])["type"] == "integer"
-            case read if read is read_object:
-                assert schema["type"] == "object"
-            case read:
-                raise AssertionError(f"{name} reads its answer with {read}")
+def test_the_answer_is_read_as_the_document_has_it(subtests: pytest.Subtests):
+    for name, method in METHODS.items():
+        with subtests.test(name):
+            request = describe(method)
+            answers = get_answers(get_operation(request))
+            assert answers
+            for schema in answers:
+                match request.read:
+                    case Into(kind):
+                        if name in ONE_OF_TWO and set(schema["properties"]) != set(typing.get_type_hints(kind)):
+                            continue
+                        check_type(kind, schema, at=name)
+                    case PageOf(kind):
+                        check_type(Page, schema, at=name, item=kind)
+                    case ListOf(kind, field):
+                        check_type(
+                            list[kind], schema if field is None else resolve(schema["properties"][field]), at=name
+                        )
+                    case Number(field):
+                        assert resolve(schema["properties"][field])["type"] == "integer"
+                    case read if read is read_object:
+                        assert schema["type"] == "object"
+                    case read:
+                        raise AssertionError(f"{name} reads its answer with {read}")
 
 
 def test_the_events_of_a_stream_end_with_a_turn():

@@ -16,6 +16,8 @@ from tests.client.conftest import get_token
 from tests.client.guides import Example, read_examples
 from tests.support.http_server import ApiClient
 
+pytestmark = pytest.mark.long_except("test_what_is_not_run_has_a_reason")
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "clients" / "python" / "src"
 NOT_RUN = {

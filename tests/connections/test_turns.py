@@ -12,6 +12,8 @@ from apps.connections.services import save_server, set_default
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long
+
 KEY = "sk-very-secret-0123456789"
 
 

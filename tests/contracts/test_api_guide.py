@@ -12,6 +12,8 @@ import pytest
 from tests.client.guides import read_examples
 from tests.support.http_server import ApiClient
 
+pytestmark = pytest.mark.long
+
 GUIDE = Path(__file__).parents[2] / "docs" / "api.md"
 NOT_RUN = "export JIYI="
 """How the block begins that makes a token in the installation of whoever reads it."""

@@ -14,31 +14,31 @@ from health_check.checks import Database
 
 from apps.accounts.models import User
 from apps.core.access import Access
-from tests.contracts.routes import Route, list_routes, name_call
+from tests.contracts.routes import list_routes, name_call
 from tests.contracts.test_access import path_of
 from tests.support.page_policy import list_faults, read_policy
-from tests.support.spreading import take_one_in
 
 PAGES = {"/", "/s/{session_id}", "/login", "/api/docs", "/oauth/authorize"}
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("route", take_one_in(6, list_routes()), ids=name_call)
 def test_every_answer_has_a_policy_and_no_page_needs_more(
-    route: Route, settings: Any, monkeypatch: pytest.MonkeyPatch
+    subtests: pytest.Subtests, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.core.health.PARTS", {"database": Database})  # no worker runs here
     settings.METRICS_ACCESS = settings.API_DOCS_ACCESS = Access.OPEN
     visitor, person = Client(), Client()
     person.force_login(User.objects.create_user("mei"))
-    kinds = set()
-    for browser in (visitor, person):
-        response = browser.get(path_of(route))
-        kinds.add(response["Content-Type"].partition(";")[0])
-        assert list_faults(response) == []
-        response.close()
-    if route.template in PAGES:
-        assert "text/html" in kinds
+    for route in list_routes():
+        with subtests.test(name_call(route)):
+            kinds = set()
+            for browser in (visitor, person):
+                response = browser.get(path_of(route))
+                kinds.add(response["Content-Type"].partition(";")[0])
+                assert list_faults(response) == []
+                response.close()
+            if route.template in PAGES:
+                assert "text/html" in kinds
 
 
 @pytest.mark.django_db

@@ -14,20 +14,18 @@ from drf_spectacular.renderers import OpenApiYamlRenderer
 from jsonschema import Draft202012Validator, FormatChecker
 
 from project.openapi import ENUM_NAMES, TAGS
-from tests.contracts.document import Described, get_document, list_described, list_examples, list_texts, resolve
+from tests.contracts.document import get_document, list_described, list_examples, list_texts, resolve
 from tests.contracts.routes import list_api_calls
 
 ROOT = Path(__file__).parents[2]
-OPERATIONS = list_described()
 VERBS = {
     "accept", "add", "attach", "create", "delete", "edit", "erase", "export", "forget", "get", "import", "list",
     "preview", "record", "regenerate", "reject", "replace", "retry", "search", "send", "stop", "submit", "undo",
     "update",
 }  # fmt: skip
+WITHOUT_BODY = {"accept", "forget", "reject", "stop", "undo"}
 NO_ACCOUNT_NEEDED: set[str] = set()
 """Operations that do not ask for a token."""
-
-each_operation = pytest.mark.parametrize("described", OPERATIONS, ids=lambda described: described.name)
 
 
 def check_example(example: Any, schema: dict[str, Any]) -> None:
@@ -44,7 +42,7 @@ def split_events(stream: str) -> list[dict[str, str]]:
 
 
 def test_the_document_describes_every_endpoint_and_nothing_else() -> None:
-    assert {(described.path, described.method) for described in OPERATIONS} == {
+    assert {(described.path, described.method) for described in list_described()} == {
         (route.template, method) for route, method in list_api_calls()
     }
 
@@ -58,68 +56,72 @@ def test_nothing_is_described_that_is_not_there() -> None:
     modules = sorted((ROOT / "apps").glob("**/openapi.py"))
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in modules]
     described = [name for module in names for name in import_module(module).OPERATIONS]
-    assert sorted(described) == sorted(operation.name for operation in OPERATIONS)
+    assert sorted(described) == sorted(operation.name for operation in list_described())
 
 
 def test_ids_are_given_once_and_every_tag_is_used() -> None:
-    assert [name for name, times in Counter(described.id for described in OPERATIONS).items() if times > 1] == []
-    assert {tag for described in OPERATIONS for tag in described.operation["tags"]} == set(TAGS)
+    assert [name for name, times in Counter(described.id for described in list_described()).items() if times > 1] == []
+    assert {tag for described in list_described() for tag in described.operation["tags"]} == set(TAGS)
 
 
-@each_operation
-def test_an_operation_has_a_name_a_summary_and_a_tag(described: Described) -> None:
-    operation = described.operation
-    assert re.fullmatch(r"[a-z]+(_[a-z]+)+", described.id)
-    assert described.id.split("_")[0] in VERBS
-    assert re.fullmatch(r"[A-Z][^.]{3,60}", operation["summary"])
-    assert len(operation["tags"]) == 1
+def test_an_operation_has_a_name_a_summary_and_a_tag(subtests: pytest.Subtests) -> None:
+    for described in list_described():
+        with subtests.test(described.name):
+            operation = described.operation
+            assert re.fullmatch(r"[a-z]+(_[a-z]+)+", described.id)
+            assert described.id.split("_")[0] in VERBS
+            assert re.fullmatch(r"[A-Z][^.]{3,60}", operation["summary"])
+            assert len(operation["tags"]) == 1
 
 
-@each_operation
-def test_parameters_have_a_description_and_a_type(described: Described) -> None:
-    for parameter in described.operation.get("parameters", []):
-        assert parameter["description"].endswith("."), parameter["name"]
-        assert "type" in parameter["schema"], parameter["name"]
+def test_parameters_have_a_description_and_a_type(subtests: pytest.Subtests) -> None:
+    for described in list_described():
+        with subtests.test(described.name):
+            for parameter in described.operation.get("parameters", []):
+                assert parameter["description"].endswith("."), parameter["name"]
+                assert "type" in parameter["schema"], parameter["name"]
 
 
-@each_operation
-def test_a_request_has_an_example_that_is_valid(described: Described) -> None:
-    if described.request is None:
-        assert described.method in ("get", "delete") or described.path.split("/")[-1] in (
-            "accept", "forget", "reject", "stop", "undo",
-        )  # fmt: skip
-        return
-    _media_type, media = described.request
-    examples = list_examples(media)
-    assert examples
-    for example in examples:
-        check_example(example, media["schema"])
-
-
-@each_operation
-def test_every_answer_has_a_description_and_an_example_that_is_valid(described: Described) -> None:
-    for status, given in described.operation["responses"].items():
-        response = resolve(given)
-        assert response["description"]
-        for media_type, media in response["content"].items():
+def test_a_request_has_an_example_that_is_valid(subtests: pytest.Subtests) -> None:
+    for described in list_described():
+        with subtests.test(described.name):
+            if described.request is None:
+                verb = described.path.split("/")[-1]
+                assert described.method in ("get", "delete") or verb in WITHOUT_BODY
+                continue
+            _media_type, media = described.request
             examples = list_examples(media)
-            assert examples, status
-            if media_type == "text/event-stream":  # before OpenAPI 3.2, the schema is that of an event
-                examples = [event for example in examples for event in split_events(example)]
+            assert examples
             for example in examples:
                 check_example(example, media["schema"])
 
 
-@each_operation
-def test_every_error_has_the_one_shape(described: Described) -> None:
-    responses = described.operation["responses"]
-    errors = {status: resolve(response) for status, response in responses.items() if status >= "400"}
-    assert set(responses) - set(errors) <= {"200", "201", "202"}
-    assert {"429", "503"} <= set(errors)
-    assert described.name in NO_ACCOUNT_NEEDED or {"401", "403"} <= set(errors)
-    for error in errors.values():
-        shape = "OpenAIError" if described.path.startswith("/v1/") else "Error"
-        assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
+def test_every_answer_has_a_description_and_an_example_that_is_valid(subtests: pytest.Subtests) -> None:
+    for described in list_described():
+        with subtests.test(described.name):
+            for status, given in described.operation["responses"].items():
+                response = resolve(given)
+                assert response["description"]
+                for media_type, media in response["content"].items():
+                    examples = list_examples(media)
+                    assert examples, status
+                    if media_type == "text/event-stream":  # before OpenAPI 3.2, the schema is that of an event
+                        examples = [event for example in examples for event in split_events(example)]
+                    for example in examples:
+                        check_example(example, media["schema"])
+
+
+def test_every_error_has_the_one_shape(subtests: pytest.Subtests) -> None:
+    for described in list_described():
+        with subtests.test(described.name):
+            responses = described.operation["responses"]
+            errors = {status: resolve(response) for status, response in responses.items() if status >= "400"}
+            assert set(responses) - set(errors) <= {"200", "201", "202"}
+            assert {"429", "503"} <= set(errors)
+            assert described.name in NO_ACCOUNT_NEEDED or {"401", "403"} <= set(errors)
+            for error in errors.values():
+                shape = "OpenAIError" if described.path.startswith("/v1/") else "Error"
+                assert error["content"]["application/json"]["schema"] == {"$ref": f"#/components/schemas/{shape}"}
 
 
 def test_every_enumeration_has_a_name() -> None:
@@ -128,11 +130,11 @@ def test_every_enumeration_has_a_name() -> None:
     assert {name for name, schema in schemas.items() if "enum" in schema} == set(ENUM_NAMES)
 
 
-@pytest.mark.parametrize("name", get_document()["components"]["schemas"])
-def test_an_object_has_a_description(name: str) -> None:
-    schema = get_document()["components"]["schemas"][name]
-    assert "enum" in schema or name.endswith("Page") or schema["description"].endswith(".")
-    assert not re.search(r"Enum$|Serializer|Patched|RequestRequest", name)
+def test_an_object_has_a_description(subtests: pytest.Subtests) -> None:
+    for name, schema in get_document()["components"]["schemas"].items():
+        with subtests.test(name):
+            assert "enum" in schema or name.endswith("Page") or schema["description"].endswith(".")
+            assert not re.search(r"Enum$|Serializer|Patched|RequestRequest", name)
 
 
 def test_texts_are_for_people_who_do_not_know_the_specification() -> None:

@@ -1,6 +1,6 @@
 """Every error that the OpenAPI document names can happen, as it is described there: each is provoked here once.
 
-Of the errors of single operations `make test` provokes every fourth, the long tests all.
+`make test` provokes the errors that operations share, the long tests those of single operations too.
 """
 
 from __future__ import annotations
@@ -28,18 +28,11 @@ from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import MODEL, ScriptedModel, refuse_with
-from tests.support.spreading import take_one_in
 
-OPERATIONS = list_described()
 NOBODYS = str(uuid.UUID(int=0))
 LONG = "长" * 32_001
 MODEL_FAILED = MODEL_UNAVAILABLE.when
 NO_SESSION = "There is no session with this `session_id`"
-
-each_operation = pytest.mark.parametrize("described", OPERATIONS, ids=lambda described: described.name)
-each_with_body = pytest.mark.parametrize(
-    "described", [described for described in OPERATIONS if described.request], ids=lambda described: described.name
-)
 
 
 def call(described: Described, body: bytes | None = b"{}", *, kind: str = "application/json", **headers: str) -> Any:
@@ -65,32 +58,38 @@ def token(transactional_db: None) -> dict[str, str]:
     return {"Authorization": f"Bearer {create_token(user=User.objects.create_user('alice'))}"}
 
 
-@each_operation
-def test_what_can_happen_to_every_request(described: Described, token: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_what_can_happen_to_every_request(
+    subtests: pytest.Subtests, token: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lose_connection(*_args: object) -> None:
         raise OperationalError("gone")
 
-    assert_documented(described, call(described), status=401)
-    assert_documented(described, call(described, Host="evil.example"), status=400)
-    with monkeypatch.context() as patched:
-        patched.setattr("django.db.backends.utils.CursorWrapper._execute", lose_connection)
-        assert_documented(described, call(described, **token), status=503)
-    with monkeypatch.context() as patched:
-        patched.setattr(UserRateThrottle, "THROTTLE_RATES", {"user": "1/day"})
-        call(described, **token).close()
-        assert_documented(described, call(described, **token), status=429)
+    for described in list_described():
+        with subtests.test(described.name):
+            assert_documented(described, call(described), status=401)
+            assert_documented(described, call(described, Host="evil.example"), status=400)
+            with monkeypatch.context() as patched:
+                patched.setattr("django.db.backends.utils.CursorWrapper._execute", lose_connection)
+                assert_documented(described, call(described, **token), status=503)
+            with monkeypatch.context() as patched:
+                patched.setattr(UserRateThrottle, "THROTTLE_RATES", {"user": "1/day"})
+                call(described, **token).close()
+                assert_documented(described, call(described, **token), status=429)
 
 
-@each_with_body
-def test_what_can_happen_to_every_body(described: Described, token: dict[str, str], settings: Any):
-    kind = described.request[0] if described.request else ""
-    boundary = "; boundary=x" if kind == "multipart/form-data" else ""
+def test_what_can_happen_to_every_body(subtests: pytest.Subtests, token: dict[str, str]) -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n' + b"x" * 200 + b"\r\n--x--\r\n"
-    assert_documented(described, call(described, b"[1", kind=kind, **token), status=400)
-    assert_documented(described, call(described, b"x", kind="text/plain", **token), status=415)
-    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 100
-    large = part if boundary else json.dumps("x" * 100).encode()
-    assert_documented(described, call(described, large, kind=kind + boundary, **token), status=413)
+    for described in list_described():
+        if described.request is None:
+            continue
+        kind = described.request[0]
+        boundary = "; boundary=x" if kind == "multipart/form-data" else ""
+        large = part if boundary else json.dumps("x" * 100).encode()
+        with subtests.test(described.name):
+            assert_documented(described, call(described, b"[1", kind=kind, **token), status=400)
+            assert_documented(described, call(described, b"x", kind="text/plain", **token), status=415)
+            with override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=100):
+                assert_documented(described, call(described, large, kind=kind + boundary, **token), status=413)
 
 
 # Errors of single operations
@@ -446,7 +445,7 @@ RACES = {("import_memories", "Some of the memories were created at the same time
 def list_own_problems() -> Iterator[tuple[Described, str, str]]:
     """Each error that an operation does not share with others: the operation, the status and the example's name."""
     shared = {when for error in SHARED.values() for when in (problem.when for problem in error.problems)}
-    for described in OPERATIONS:
+    for described in list_described():
         for status, response in described.operation["responses"].items():
             if status >= "400":
                 examples = resolve(response)["content"]["application/json"]["examples"]
@@ -462,9 +461,8 @@ def test_every_error_of_a_single_operation_is_provoked() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("described", "status", "when"), take_one_in(12, OWN), ids=lambda value: getattr(value, "id", value)
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("described", "status", "when"), OWN, ids=lambda value: getattr(value, "id", value))
 def test_an_error_of_a_single_operation_happens(
     described: Described, status: str, when: str, alice: ApiClient, settings: Any, scripted_model: ScriptedModel
 ):

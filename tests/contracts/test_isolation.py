@@ -10,7 +10,6 @@ from apps.conversations.models import Message
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
 from tests.support.http_server import ApiClient
-from tests.support.spreading import take_one_in
 
 MEMORY = {"category": "fact", "key": "k", "value": "v"}
 SUMMARY = {"title": "t", "snippet": "s"}
@@ -87,33 +86,37 @@ def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
     return client.request(method, route.path(**world.values(route)), json=body, files=files)
 
 
-@pytest.mark.parametrize(("route", "method"), take_one_in(6, OBJECT_CALLS), ids=name_call)
-def test_an_object_is_there_for_its_owner_only(
-    alice: ApiClient, bob: ApiClient, world: World, route: Route, method: str
+def test_an_object_is_not_there_for_another_person(
+    subtests: pytest.Subtests, alice: ApiClient, bob: ApiClient, world: World
 ):
     before = dump(alice.user)
-    refused = send(bob, route, method, world)
-    assert refused.status_code == 404
-    assert refused.json()["error"]["code"] == "not_found"
-    assert SECRET not in refused.text
+    for route, method in OBJECT_CALLS:
+        with subtests.test(name_call(route), method=method):
+            refused = send(bob, route, method, world)
+            assert refused.status_code == 404
+            assert refused.json()["error"]["code"] == "not_found"
+            assert SECRET not in refused.text
     assert dump(alice.user) == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("route", "method"), OBJECT_CALLS, ids=name_call)
+def test_an_object_is_there_for_its_owner(alice: ApiClient, world: World, route: Route, method: str):
     expected = 201 if (route.name, method) in CREATED else 202 if (route.name, method) in ACCEPTED else 200
     assert send(alice, route, method, world).status_code == expected
 
 
-@pytest.mark.parametrize(
-    ("route", "method"),
-    take_one_in(4, [(route, method) for route, method in list_api_calls() if (route.name, method) in WITH_BODY]),
-    ids=name_call,
-)
 def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(
-    alice: ApiClient, world: World, route: Route, method: str
+    subtests: pytest.Subtests, alice: ApiClient, world: World
 ):
-    body = {**WITH_BODY[route.name, method], "vlaue": 1}
     before = dump(alice.user)
-    response = alice.request(method, route.path(**world.values(route)), json=body)
-    assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
-    assert "vlaue" in response.json()["error"]["fields"]
+    for route, method in list_api_calls():
+        if (route.name, method) in WITH_BODY:
+            with subtests.test(name_call(route), method=method):
+                body = {**WITH_BODY[route.name, method], "vlaue": 1}
+                response = alice.request(method, route.path(**world.values(route)), json=body)
+                assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
+                assert "vlaue" in response.json()["error"]["fields"]
     assert dump(alice.user) == before
 
 

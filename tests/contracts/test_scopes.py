@@ -14,9 +14,8 @@ from apps.accounts.services import create_token
 from apps.accounts.types import ALL_SCOPES, Scope
 from project.scopes import SCOPES
 from tests.contracts.document import get_document
-from tests.contracts.routes import Route, list_api_calls, name_call
+from tests.contracts.routes import list_api_calls, name_call
 from tests.contracts.test_access import assert_error, call, path_of
-from tests.support.spreading import take_one_in
 
 CALLS = list_api_calls()
 
@@ -60,21 +59,24 @@ def test_who_reads_needs_read_who_changes_needs_write_and_the_rest_is_named_here
 
 
 @pytest.mark.spec("T4")
-@pytest.mark.parametrize(("route", "method"), take_one_in(6, CALLS), ids=name_call)
-def test_a_weaker_token_is_refused_and_told_the_scope(clients: dict[Scope, dict[str, str]], route: Route, method: str):
-    needed = SCOPES[route.name][method]
-    for scope, headers in clients.items():
-        response = call(Client(), method, path_of(route), **headers)
-        if ALL_SCOPES.index(scope) >= ALL_SCOPES.index(needed):
-            assert response.status_code not in (401, 403)
-            response.close()  # a file, maybe
-            continue
-        assert response.status_code == 403
-        error = response.json()["error"]
-        assert error["code"] == "forbidden"
-        assert f"scope {needed}" in error["message"]
-        if not route.template.startswith("/v1/"):  # OpenAI's errors have no fields
-            assert error["fields"] == {"scope": [needed]}
+def test_a_weaker_token_is_refused_and_told_the_scope(
+    subtests: pytest.Subtests, clients: dict[Scope, dict[str, str]]
+) -> None:
+    for route, method in CALLS:
+        needed = SCOPES[route.name][method]
+        for scope, headers in clients.items():
+            with subtests.test(name_call(route), method=method, scope=scope):
+                response = call(Client(), method, path_of(route), **headers)
+                if ALL_SCOPES.index(scope) >= ALL_SCOPES.index(needed):
+                    assert response.status_code not in (401, 403)
+                    response.close()  # a file, maybe
+                    continue
+                assert response.status_code == 403
+                error = response.json()["error"]
+                assert error["code"] == "forbidden"
+                assert f"scope {needed}" in error["message"]
+                if not route.template.startswith("/v1/"):  # OpenAI's errors have no fields
+                    assert error["fields"] == {"scope": [needed]}
 
 
 def test_no_view_leaves_the_scope_out():

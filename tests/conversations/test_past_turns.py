@@ -16,6 +16,13 @@ from apps.conversations.queue import sending
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked",
+    "test_the_same_key_again_answers_the_same_and_stores_nothing_twice",
+    "test_one_bad_message_refuses_all",
+    "test_a_session_of_somebody_else_is_not_there",
+)
+
 KEY = {"Idempotency-Key": "import-1"}
 CHAT = [
     {"role": "user", "content": "我搬到上海了"},

@@ -17,6 +17,16 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_each_session_has_its_own_id_and_starts_empty",
+    "test_sessions_are_listed_by_last_activity_and_paged",
+    "test_a_bad_change_is_refused",
+    "test_deleting_a_session_removes_what_was_said_and_keeps_what_is_remembered",
+    "test_a_temporary_session_is_deleted_after_idling",
+    "test_working_memory_comes_with_the_first_message_and_goes_after_30_idle_minutes",
+    "test_what_belongs_to_another_user_is_not_there",
+)
+
 
 @pytest.fixture(autouse=True)
 def _model(scripted_model: ScriptedModel, settings):

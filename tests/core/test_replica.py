@@ -18,6 +18,8 @@ from apps.core import replica
 from apps.core.replica import REPLICA, ReplicaRouter, choose_database, give_up, read_from
 from apps.panel.middleware import PanelReplicaMiddleware
 
+pytestmark = pytest.mark.long
+
 ROUTER = ReplicaRouter()
 
 

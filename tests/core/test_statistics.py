@@ -17,6 +17,8 @@ from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.core.postgresql.statistics import ROWS, refresh_statistics
 
+pytestmark = pytest.mark.long
+
 TABLES = ["chat_session", "conversation"]
 
 

@@ -17,6 +17,8 @@ from django.conf import settings
 
 from tests.support.tools import find_tool, run_tool
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 YAML_FILES = sorted(DEPLOY.rglob("*.yaml"))

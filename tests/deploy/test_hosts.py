@@ -13,6 +13,8 @@ from tests.support.installations import DEPLOY, find_free_port, find_postgres_pr
 from tests.support.networks import can_make_namespaces, make_network
 from tests.support.tools import find_or_install, find_tool
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 FAILOVER = DEPLOY / "failover"
 

@@ -25,6 +25,8 @@ from tests.support.installations import DEPLOY, find_free_port, render_nginx
 from tests.support.processes import wait_until
 from tests.support.tools import find_or_install, run_tool
 
+pytestmark = pytest.mark.long
+
 SPOOFED = {
     "X-Forwarded-Proto": "https",
     "X-Forwarded-For": "203.0.113.9",

@@ -1,4 +1,8 @@
-"""A real Chromium before the running product. These tests run in a pytest process of their own (marker `e2e`)."""
+"""A real Chromium before the running product. These tests run in a pytest process of their own (marker `e2e`).
+
+`make test` runs the journeys (marker `journey`): what people do every day. The others are long, and one that fails runs
+again, once: pytest's summary lists it as RERUN. A journey has to pass the first time.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from zlib import crc32
 
 import pytest
 from django.conf import settings as django_settings
@@ -24,7 +26,6 @@ from tests.support.scripted_model import ScriptedModel
 
 PASSWORD = "correct horse battery staple"
 SCREENSHOTS = Path(".test-output/screenshots")
-_WITHOUT = SimpleNamespace(params={})
 _failed = pytest.StashKey[bool]()
 TIMEOUT_MS = 60_000  # of one expectation; ordinarily they are met at once, on a busy machine later
 CHROMIUM_FLAGS = (
@@ -36,24 +37,14 @@ CHROMIUM_FLAGS = (
 )
 
 
-LOOKS = {"look", "options", "language", "size", "dark"}
-"""Parameters that say how a page is looked at. Of the looks of a test the quick run takes one, which depends on the
-test's name, so that every run sees every look somewhere; the others are long."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
-    variants: dict[str, list[pytest.Item]] = {}
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-            if LOOKS & getattr(item, "callspec", _WITHOUT).params.keys():
-                variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for test, looks in variants.items():
-        looks.sort(key=lambda item: item.nodeid)
-        del looks[crc32(test.encode()) % len(looks)]
-        for item in looks:
-            item.add_marker(pytest.mark.long)
+            if item.get_closest_marker("journey") is None:
+                item.add_marker(pytest.mark.long)
+                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def keeps_pictures(config: pytest.Config) -> bool:

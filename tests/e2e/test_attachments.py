@@ -40,13 +40,14 @@ def list_violations(chat: ChatPage) -> list[str]:
     return [violation["id"] for violation in found if violation["impact"] in ("serious", "critical")]
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     "options",
     [
         {},
         {"language": "en-US", "dark": True},
-        {"size": (390, 844)},
-        {"language": "en-US", "size": (390, 844)},
+        pytest.param({"size": (390, 844)}, marks=pytest.mark.long),
+        pytest.param({"language": "en-US", "size": (390, 844)}, marks=pytest.mark.long),
     ],
     ids=["zh", "en-dark", "zh-phone", "en-phone"],
 )

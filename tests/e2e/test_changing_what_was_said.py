@@ -18,8 +18,9 @@ FIRST, REST = POEM.split("，处处", 1)
 BERLIN = {"category": "fact", "key": "city", "value": "Berlin", "confidence": 0.9}
 
 
+@pytest.mark.journey
 @pytest.mark.spec("C6")
-@pytest.mark.parametrize("key", [False, True], ids=["button", "Escape"])
+@pytest.mark.parametrize("key", [False, pytest.param(True, marks=pytest.mark.long)], ids=["button", "Escape"])
 def test_a_reply_is_stopped_and_what_came_is_kept(chat: ChatPage, model: ScriptedModel, key: bool) -> None:
     model.script(Reply((FIRST, Gate(), "，处处" + REST)), turn_answer("处处闻啼鸟。"))
     chat.send("背一首诗")
@@ -92,6 +93,7 @@ def test_the_old_reply_comes_back_where_there_is_no_other(chat: ChatPage, model:
     expect(chat.replies.last.locator(".markdown")).to_have_text("旧诗")
 
 
+@pytest.mark.journey
 @pytest.mark.spec("L7")
 @pytest.mark.parametrize(
     ("language", "size", "dark", "words"),

@@ -19,6 +19,7 @@ from tests.e2e.chat_page import ChatPage, turn_answer
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 
+@pytest.mark.journey
 @pytest.mark.spec("C2", "K2", "L2")
 def test_what_is_said_in_one_session_is_remembered_in_the_next(chat: ChatPage) -> None:
     chat.say("你好！我喜欢的颜色是蓝色。")
@@ -91,6 +92,7 @@ def test_another_session_can_be_visited_during_a_reply(chat: ChatPage, model: Sc
     expect(chat.replies.last.locator(".markdown")).to_have_text("春眠不觉晓，处处闻啼鸟。")
 
 
+@pytest.mark.journey
 @pytest.mark.spec("C6")
 def test_a_message_that_got_no_reply_says_why_and_can_be_tried_again(chat: ChatPage, model: ScriptedModel) -> None:
     model.script(refuse_with(401))
@@ -191,6 +193,7 @@ def test_favourites_are_kept_and_can_be_seen_alone(chat: ChatPage) -> None:
     expect(chat.messages).to_have_count(4)
 
 
+@pytest.mark.journey
 @pytest.mark.spec("C7")
 def test_a_temporary_conversation_remembers_nothing(chat: ChatPage) -> None:
     toggle = chat.page.get_by_role("switch", name="临时会话")

@@ -54,6 +54,7 @@ def chosen(chat: ChatPage) -> Locator:
     return chat.page.locator("#palette-list [aria-selected=true]")
 
 
+@pytest.mark.journey
 @LANGUAGES
 def test_what_was_said_long_ago_is_found_opened_and_marked(
     open_chat: Callable[..., ChatPage], mei: User, language: str

@@ -57,6 +57,7 @@ def picture(chat: ChatPage, request: pytest.FixtureRequest, step: str) -> None:
         chat.page.screenshot(path=SCREENSHOTS / f"{request.node.name}-{step}.png")
 
 
+@pytest.mark.journey
 def test_a_file_is_looked_through_imported_and_undone(chat: ChatPage, mei: User) -> None:
     choose(chat, CLAUDE_ARCHIVE)
     dialog = chat.page.locator("#import")

@@ -89,6 +89,7 @@ class Keyboard:
         expect(self.page.locator("#palette")).to_be_hidden()
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])
 def test_twenty_tasks_with_the_keyboard_alone(
     new_context: Callable[..., BrowserContext], mei: User, language: str, tmp_path: Path

@@ -26,6 +26,11 @@ from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_
 from apps.embedded.urls import database_url, redis_url
 from tests.support.processes import find_processes, wait_until
 
+pytestmark = pytest.mark.long_except(
+    "test_postgres_accepts_what_migrations_and_both_languages_need",
+    "test_only_what_the_environment_does_not_give_is_missing",
+)
+
 PROJECT = Path(__file__).resolve().parents[2]
 HOLD = """
 import sys

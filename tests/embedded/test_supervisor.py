@@ -17,6 +17,11 @@ import pytest
 from apps.embedded.supervisor import Program, Supervisor
 from tests.support.processes import find_processes, wait_until
 
+pytestmark = pytest.mark.long_except(
+    "test_every_line_says_who_wrote_it",
+    "test_signal_handlers_are_put_back",
+)
+
 PROJECT = Path(__file__).resolve().parents[2]
 STOP = "; import os, signal; sys.stdout.flush(); os.kill(os.getppid(), signal.SIGTERM)"
 SUPERVISE = """

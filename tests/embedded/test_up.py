@@ -29,7 +29,13 @@ from tests.support.processes import find_processes, wait_until
 
 PROJECT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.timeout(300)  # it starts six processes, on a machine that may do other things
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.long_except(
+        "test_a_port_that_is_none_is_refused",
+        "test_a_host_that_is_none_of_ours_is_refused",
+    ),
+]  # it starts six processes, on a machine that may do other things
 
 
 @dataclass(frozen=True)

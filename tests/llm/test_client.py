@@ -11,7 +11,6 @@ from apps.core.llm.openai import OpenAIChatModel
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
-from tests.support.spreading import take_one_in
 
 pytestmark = pytest.mark.llm
 
@@ -54,8 +53,9 @@ async def test_the_listed_model_is_chosen(model: OpenAIChatModel) -> None:
     assert model.name == names[0]
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5", "C6")
-@pytest.mark.parametrize("text", take_one_in(3, MESSAGES))
+@pytest.mark.parametrize("text", MESSAGES)
 @pytest.mark.parametrize("formatted", [True, False])
 @pytest.mark.parametrize("max_tokens", [3, 60])
 async def test_whatever_it_says_comes_in_pieces_and_is_understood(
@@ -96,6 +96,7 @@ async def test_an_answer_to_a_schema_streams_its_reply(model: OpenAIChatModel) -
     assert (result.value["response"], result.value["emotion"]["primary"]) == (decoded.text, value["emotion"]["primary"])
 
 
+@pytest.mark.long
 async def test_calls_at_the_same_time_are_all_answered(model: OpenAIChatModel) -> None:
     requests = [make_request(f"Count to {number}.", formatted=False, max_tokens=8) for number in range(6)]
 

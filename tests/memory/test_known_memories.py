@@ -20,7 +20,14 @@ from apps.memory.types import MemoryKind
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, say
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_everything_is_shown_while_it_fits_oldest_first_with_dates",
+        "test_only_what_is_active_and_ones_own_is_shown",
+        "test_what_its_owner_wrote_or_edited_is_marked",
+    ),
+]
 
 SMALL = 1_200
 """A budget of some thirty short memories."""

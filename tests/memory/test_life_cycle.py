@@ -16,7 +16,14 @@ from apps.memory.services import create_memory, record_use, undo_operation
 from apps.memory.tasks import evict_memories as task
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L5")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L5"),
+    pytest.mark.long_except(
+        "test_nothing_goes_unless_a_setting_says_so",
+        "test_the_least_certain_go_first_then_those_unused_for_longest",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LATER = NOW + timedelta(days=1)

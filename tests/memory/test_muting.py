@@ -18,7 +18,14 @@ from apps.memory.services import create_atomic_memory, create_memory, undo_opera
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import MODEL, ScriptedModel
 
-pytestmark = pytest.mark.spec("L10")
+pytestmark = [
+    pytest.mark.spec("L10"),
+    pytest.mark.long_except(
+        "test_a_muted_memory_is_not_recalled_until_it_is_unmuted",
+        "test_what_is_remembered_lists_it_as_muted_and_no_model_gets_it",
+        "test_muting_is_recorded_and_undone",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 CONTENT = "My sister's wedding is in Rome."

@@ -19,7 +19,15 @@ from apps.panel.middleware import PanelAuthorMiddleware
 from tests.support.factories import UserFactory
 from tests.support.judged import learn
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L7"),
+    pytest.mark.long_except(
+        "test_the_list_tells_who_did_what",
+        "test_undoing_asks_first_and_names_who_did_it",
+        "test_everybody_searches_their_own_changes_and_nothing_that_was_deleted",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 CHANGES = "admin:memory_change"

@@ -21,7 +21,13 @@ NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 CONTEXT = "admin:memory_sharedcontext"
 HTMX = {"HX-Request": "true"}
 
-pytestmark = pytest.mark.spec("M5")
+pytestmark = [
+    pytest.mark.spec("M5"),
+    pytest.mark.long_except(
+        "test_contexts_can_be_listed_and_opened",
+        "test_one_adds_only_to_ones_own",
+    ),
+]
 
 
 @pytest.fixture

@@ -22,6 +22,12 @@ from apps.panel.conversations import messages as messages_admin
 from apps.panel.conversations import sessions as conversations_admin
 from tests.support.factories import SessionFactory
 
+pytestmark = pytest.mark.long_except(
+    "test_a_session_is_deleted_whole",
+    "test_a_conversation_is_read_as_it_was_held",
+    "test_somebody_elses_conversation_is_none",
+)
+
 
 @pytest.fixture
 def client(db: None, client: Client) -> Client:

@@ -22,7 +22,7 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 LIST = "admin:memory_conversationembedding_changelist"
 SAID = ["我下周要去大理度假", "公司的报销流程很麻烦", "My cat sleeps all day"]
 
-pytestmark = pytest.mark.spec("M5")
+pytestmark = [pytest.mark.spec("M5"), pytest.mark.long]
 
 
 @pytest.fixture

@@ -20,7 +20,14 @@ from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M5"),
+    pytest.mark.long_except(
+        "test_the_menu_has_eight_items_for_everybody",
+        "test_technical_tables_are_folded_and_only_for_staff",
+    ),
+]
 
 
 @pytest.fixture

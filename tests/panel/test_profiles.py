@@ -23,7 +23,14 @@ NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 PROFILE, VERSION, PROPOSAL = (f"admin:profile_{name}" for name in ("userprofile", "profileversion", "profileproposal"))
 HTMX = {"HX-Request": "true"}
 
-pytestmark = pytest.mark.spec("M5")
+pytestmark = [
+    pytest.mark.spec("M5"),
+    pytest.mark.long_except(
+        "test_the_document_has_its_sections_proposals_and_versions",
+        "test_an_edit_is_one_by_hand_and_can_be_undone",
+        "test_nobody_reads_or_changes_another_persons",
+    ),
+]
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory, UserFactory
 
+pytestmark = pytest.mark.long_except("test_a_refused_field_says_why_and_keeps_what_was_typed")
+
 SUMMARY = "admin:summaries_sessionsummary"
 SESSION = "admin:conversations_session"
 

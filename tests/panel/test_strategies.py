@@ -14,6 +14,8 @@ from apps.chat.models import Strategy, Turn
 from apps.conversations.services import record_assistant_message
 from tests.support.factories import SessionFactory
 
+pytestmark = pytest.mark.long_except("test_who_has_no_permission_reads_the_table_only")
+
 STRATEGIES = "admin:chat_strategy"
 
 

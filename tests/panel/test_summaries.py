@@ -16,6 +16,8 @@ from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory
 
+pytestmark = pytest.mark.long_except("test_editing_a_summary_marks_it_and_logs_no_text")
+
 LIST = "admin:summaries_sessionsummary_changelist"
 
 

@@ -19,7 +19,14 @@ from tests.support.factories import SessionFactory
 
 LIST = "admin:conversations_work_changelist"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M5", "M7"),
+    pytest.mark.long_except(
+        "test_failed_work_is_shown_with_its_error_and_without_any_text",
+        "test_people_replay_their_own_work_only",
+    ),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -33,6 +33,8 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def mei(shard: Shard) -> User:

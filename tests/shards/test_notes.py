@@ -20,7 +20,7 @@ from apps.accounts.services.placement import PERSON_HEADER, Moved, choose_shard,
 from apps.core.errors import Unauthenticated
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 SHARDS = {
     "b": {"database": "postgresql://b", "url": "http://b"},

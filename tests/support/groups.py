@@ -5,8 +5,8 @@ disturb other tests. Beside the unit tests run the others, one after the other: 
 them waits, a browser is installed meanwhile, and no test waits for more neighbours than it must.
 The group of other people's programs runs by name only (`make test-clients`). Lines are printed as they come, with the
 group's name before them; what a group that failed printed of its failures is repeated at the end, and the names of the
-tests that failed once more, last of all: where a reader and a log that keeps only its end find them. The exit status is
-1 if any group failed.
+tests that failed, or passed only when they ran again, once more, last of all: where a reader and a log that keeps only
+its end find them. The exit status is 1 if any group failed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
+
+from apps.core.catalogs import compile_catalogs
 
 RESULTS = Path(".test-output/spec")
 """Where each group writes which requirements its tests prove."""
@@ -39,8 +41,8 @@ NAMED_GROUPS = (*GROUPS, "clients")
 REPEATED_LINES = 150
 """How much of the end of a group that failed is printed again; pytest's list of failures stands last in it."""
 
-FAILED_TEST = re.compile(r"(FAILED|ERROR) \S+::.*?(?= - |$)")
-"""A line of pytest's list of failures, up to the reason, which may be pages long."""
+LISTED_TEST = re.compile(r"(FAILED|ERROR|RERUN) \S+::.*?(?= - |$)")
+"""A line of pytest's lists of failures and of tests that ran again, up to the reason, which may be pages long."""
 
 
 def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
@@ -70,7 +72,7 @@ class Group:
         self.status = 1
         self.seconds = 0.0
         self.last_lines: deque[str] = deque(maxlen=REPEATED_LINES)
-        self.failed: list[str] = []
+        self.listed: list[str] = []
         self._commands = commands
         self._after = after
         self._thread = threading.Thread(target=self._run)
@@ -102,8 +104,8 @@ class Group:
         with subprocess.Popen(command, text=True, errors="replace", **pipes) as process:  # type: ignore[call-overload]
             for line in process.stdout:
                 self.last_lines.append(line)
-                if found := FAILED_TEST.match(line):
-                    self.failed.append(found[0])
+                if found := LISTED_TEST.match(line):
+                    self.listed.append(found[0])
                 print(f"{self.name:>4} | {line}", end="", flush=True)
         return process.returncode
 
@@ -114,6 +116,7 @@ def main() -> None:
     parser.add_argument("--long", action="store_true", help="run the tests marked long, and only those")
     parser.add_argument("--workers", default="auto", help="processes of the unit tests (default: one for each core)")
     options = parser.parse_args()
+    compile_catalogs(["locale"])
     names = [options.group] if options.group else list(GROUPS)
     started: dict[str, Group] = {}
     for name in names:
@@ -129,7 +132,7 @@ def main() -> None:
         outcome = "passed" if group.status == 0 else "FAILED"
         print(f"{group.name:>4} | {outcome} in {group.seconds:.0f} s")
     for group in groups:
-        for test in group.failed:
+        for test in group.listed:
             print(f"{group.name:>4} | {test}")
     sys.exit(1 if any(group.status for group in groups) else 0)
 

@@ -3,7 +3,7 @@
 The plugin (``--spec-results=FILE``) writes ``{ID: {test: outcome}}`` for the tests marked ``@pytest.mark.spec(...)``,
 an outcome being ``passed``, ``failed`` or ``skipped``. ``python -m tests.support.spec_report FOLDER`` puts all files of
 a folder together, as the browser and model tests run in processes of their own, and the long tests in runs of their own
-(``long-*.json``). Every requirement is proven by at least one test that is not long.
+(``long-*.json``). Every requirement is proven by at least one test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SpecRecorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         ids = [str(value) for name, value in report.user_properties if name == _SPEC]
-        if ids and self.outcomes.get(report.nodeid) in (None, "passed"):
+        if ids and report.outcome != "rerun" and self.outcomes.get(report.nodeid) in (None, "passed"):
             self.ids[report.nodeid] = ids
             self.outcomes[report.nodeid] = report.outcome
 
@@ -67,13 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SpecRecorder(results), "spec-recorder")
 
 
-def find_problems(
-    *, known: Collection[str], not_yet: Collection[str], outcomes: Outcomes, long: Collection[str] = ()
-) -> list[str]:
-    """What is wrong, a sentence each: an ID neither proven nor listed as not yet, both, unknown, or not passing.
-
-    `long` are the tests that only ``make test-long`` runs; an ID needs another one as well.
-    """
+def find_problems(*, known: Collection[str], not_yet: Collection[str], outcomes: Outcomes) -> list[str]:
+    """What is wrong, a sentence each: an ID neither proven nor listed as not yet, both, unknown, or not passing."""
     problems = []
     for name in sorted({*known, *not_yet, *outcomes}):
         tests = outcomes.get(name, {})
@@ -83,8 +78,6 @@ def find_problems(
             problems.append(f"{name} has no test and is not listed as not yet due.")
         elif tests and name in not_yet:
             problems.append(f"{name} has tests, so it has to leave docs/requirements_not_yet.txt.")
-        elif tests and not {*tests} - {*long}:
-            problems.append(f"{name} has only long tests: `make test` would not notice.")
         problems += [f"{name}: {test} {outcome}." for test, outcome in sorted(tests.items()) if outcome != "passed"]
     return problems
 
@@ -108,8 +101,6 @@ def main() -> None:
     not_yet = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
     files = sorted(Path(sys.argv[1]).glob("*.json"))
     outcomes = merge_outcomes(files)
-    by_long = merge_outcomes(file for file in files if file.name.startswith("long-"))
-    long = {test for tests in by_long.values() for test in tests}
 
     table = Table("ID", "Requirement", "Proven by", title="Requirements")
     for name, title in titles.items():
@@ -119,7 +110,7 @@ def main() -> None:
     console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False)
     console.print(table)
 
-    problems = find_problems(known=titles, not_yet=not_yet, outcomes=outcomes, long=long)
+    problems = find_problems(known=titles, not_yet=not_yet, outcomes=outcomes)
     for problem in problems:
         console.print(problem)
     proven = sum(1 for name in titles if name in outcomes)

@@ -33,7 +33,7 @@ from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
-pytestmark = pytest.mark.spec("M6")
+pytestmark = [pytest.mark.spec("M6"), pytest.mark.long]
 
 
 def rebuild(client: ApiClient, message_id: str) -> RebuiltPrompt:

@@ -13,6 +13,8 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, reply_with
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.spec("W3", "C1")
 @pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.long)])

@@ -16,6 +16,12 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_an_edited_message_takes_the_place_of_the_old_one_and_all_that_followed",
+    "test_what_only_the_old_message_taught_is_taken_back_and_comes_back",
+    "test_an_edit_that_is_refused_changes_nothing",
+)
+
 
 def teach(key: str, value: str, *, reply: str = "好的") -> str:
     entry = {"category": "fact", "key": key, "value": value, "confidence": 0.9}

@@ -23,6 +23,8 @@ from tests.support.http_server import ApiClient, HttpServer
 from tests.support.mcp import McpCaller
 from tests.support.scripted_model import MODEL, Reply, ScriptedModel
 
+pytestmark = pytest.mark.long
+
 WHOLE = answer("好的，我记住了。")
 
 

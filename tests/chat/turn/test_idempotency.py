@@ -12,6 +12,11 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_the_same_key_returns_the_first_outcome",
+    "test_the_key_of_another_message_is_a_conflict",
+)
+
 KEY = {"Idempotency-Key": "k-1"}
 
 

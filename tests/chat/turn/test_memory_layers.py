@@ -23,6 +23,14 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long_except(
+    "test_the_profile_is_in_every_turn_until_it_is_switched_off",
+    "test_a_temporary_session_gets_no_profile",
+    "test_atomic_memories_are_in_layer_3_with_their_day_and_are_named_as_used",
+    "test_layer_4_holds_the_newest_summaries_of_other_sessions",
+    "test_a_paraphrase_that_shares_no_word_is_found_unless_that_is_switched_off",
+)
+
 
 def ask(client: ApiClient, model: ScriptedModel, message: str = "你好", *, session: str | None = None) -> str:
     """Send a message and return the system message that the model got with it."""

@@ -15,6 +15,8 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
+pytestmark = pytest.mark.long
+
 QUERIES = 17
 """From the request's arrival to the stored reply, however much is remembered; two of them ask which model answers and
 which files the session has."""

@@ -13,6 +13,12 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
+pytestmark = pytest.mark.long_except(
+    "test_what_has_come_of_a_stopped_reply_is_kept_and_marked",
+    "test_nobody_stops_the_reply_of_somebody_else",
+    "test_a_regenerated_reply_takes_the_place_of_the_old_one",
+)
+
 WHOLE = answer("先到的。后到的。")
 CUT = WHOLE.index("后到的")
 

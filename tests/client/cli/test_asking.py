@@ -5,11 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from apps.conversations.models import Message, Session
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 from tests.support.answers import answer
 from tests.support.scripted_model import Reply, ScriptedModel, refuse_with
+
+pytestmark = pytest.mark.long_except(
+    "test_the_reply_is_all_of_stdout",
+    "test_a_reply_cannot_steer_the_terminal",
+    "test_a_model_that_refuses",
+)
 
 
 def test_the_reply_is_all_of_stdout(jiyi: Jiyi, model: ScriptedModel):

@@ -15,6 +15,11 @@ from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 from tests.gateway.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
 
+pytestmark = pytest.mark.long_except(
+    "test_conversations_become_sessions",
+    "test_a_file_of_no_known_format",
+)
+
 
 @pytest.fixture(autouse=True)
 def _worker(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,14 @@ from apps.memory.models import AtomicMemory, LongTermMemory
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
 
+pytestmark = pytest.mark.long_except(
+    "test_a_statement_is_added",
+    "test_what_cannot_be_added",
+    "test_a_list_is_lines_with_tabs_in_a_pipe",
+    "test_memories_are_forgotten_by_id_after_a_question",
+    "test_nobody_there_to_confirm",
+)
+
 
 @pytest.fixture
 def remembered(client: Client) -> dict[str, str]:

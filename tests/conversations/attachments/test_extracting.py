@@ -11,6 +11,12 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 from apps.conversations.attachments import extracting
 from apps.conversations.attachments.extracting import UnreadableAttachment, extract_text
 
+pytestmark = pytest.mark.long_except(
+    "test_every_encoding_gives_the_same_text",
+    "test_the_pages_of_a_pdf_follow_each_other",
+    "test_what_has_no_text_is_refused_with_the_reason",
+)
+
 TEXT = "会议纪要：周五发布。\nRelease on Friday, naïve café ☕\n"
 
 

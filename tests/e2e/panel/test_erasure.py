@@ -16,6 +16,7 @@ from tests.support.factories import LongTermMemoryFactory
 pytestmark = pytest.mark.spec("R3", "M7")
 
 
+@pytest.mark.journey
 def test_somebody_erases_everything_of_theirs(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

@@ -69,6 +69,7 @@ def test_atomic_memories(
     inspect(page, "atomic")
 
 
+@pytest.mark.journey
 @pytest.mark.spec("M3", "L7")
 def test_editing_in_place_with_the_keyboard_and_undoing(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
@@ -118,6 +119,7 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
     expect(page.locator("tbody .memory__key")).to_have_text(["dog", "cat"])
 
 
+@pytest.mark.journey
 @pytest.mark.spec("M3")
 def test_adding_selecting_deleting_and_clearing(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User

@@ -32,6 +32,8 @@ def root(mei: User) -> User:
     return mei
 
 
+@pytest.mark.journey
+@pytest.mark.parametrize("look", ["zh", "dark", pytest.param("phone", marks=pytest.mark.long)], indirect=True)
 def test_an_administrator_connects_a_model_and_chats(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],

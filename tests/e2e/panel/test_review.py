@@ -44,6 +44,7 @@ def waiting(mei: User) -> dict[str, LongTermMemory | AtomicMemory]:
     return {"drink": drink, "city": city, "hostile": hostile}
 
 
+@pytest.mark.journey
 def test_deciding_by_keyboard(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:

@@ -15,6 +15,7 @@ from tests.support.factories import LongTermMemoryFactory
 pytestmark = pytest.mark.spec("G1", "M5", "M7")
 
 
+@pytest.mark.journey
 def test_somebody_changes_their_settings(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
 ) -> None:

@@ -22,7 +22,16 @@ from tests.gateway.imports.samples import (
 )
 from tests.support.http_server import ApiClient
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long_except(
+        "test_a_file_is_imported_in_the_background_and_reported_on",
+        "test_what_cannot_be_read_is_refused",
+        "test_an_import_is_undone_once",
+        "test_an_export_of_everything_is_restored",
+        "test_an_import_that_is_nobodys_is_not_there",
+    ),
+]
 
 
 def send(client: ApiClient, data: bytes, *, name: str = "export.zip", **fields: str) -> httpx2.Response:

@@ -19,7 +19,7 @@ from apps.memory.services import create_memory
 from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_lines
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def run(path: Path, *options: str) -> str:

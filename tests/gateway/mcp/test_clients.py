@@ -27,7 +27,7 @@ from apps.accounts.services import create_token
 from apps.core.db import in_database
 from tests.support.http_server import HttpServer
 
-pytestmark = pytest.mark.spec("T2", "X2")
+pytestmark = [pytest.mark.spec("T2", "X2"), pytest.mark.long_except("test_a_client_uses_everything_over_http")]
 
 ROOT = Path(__file__).parents[3]
 RECENT = "jiyi://memories/recent"

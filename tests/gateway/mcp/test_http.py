@@ -16,7 +16,17 @@ from apps.accounts.services import create_token
 from apps.memory.models import AtomicMemory
 from tests.support.mcp import HANDSHAKE, MODERN, REVISIONS, McpCaller
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("T2")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("T2"),
+    pytest.mark.long_except(
+        "test_the_handshake_of_2025_agrees_on_the_clients_revision",
+        "test_2026_is_discovered_without_a_handshake",
+        "test_nobody_is_let_in_without_a_good_token",
+        "test_a_token_sees_and_uses_what_its_scopes_allow",
+        "test_a_logged_in_browser_is_nobody_here",
+    ),
+]
 
 READERS = ["search_memories", "get_profile", "list_session_summaries", "fetchContext"]
 COMPLETION = {"ref": {"type": "ref/prompt", "name": "recall"}, "argument": {"name": "topic", "value": "c"}}

@@ -20,7 +20,18 @@ from apps.profile.services import update_profile
 from apps.summaries.services import create_session_summary
 from tests.support.mcp import REVISIONS, McpCaller
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("T2")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("T2"),
+    pytest.mark.long_except(
+        "test_every_tool_is_described_for_a_model_and_a_client",
+        "test_search_is_always_there_and_finds_both_kinds",
+        "test_a_memory_with_a_key_is_an_attribute_whose_value_is_replaced",
+        "test_memories_of_both_kinds_are_changed",
+        "test_arguments_that_do_not_fit_are_told_in_a_sentence",
+        "test_an_error_of_ours_is_no_stack_trace",
+    ),
+]
 
 NOWHERE = str(uuid.UUID(int=7))
 

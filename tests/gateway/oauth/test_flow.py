@@ -21,7 +21,18 @@ from tests.support.mcp import REVISIONS, McpCaller
 from tests.support.oauth import CALLBACK, App, answer_consent, make_browser
 from tests.support.processes import wait_until
 
-pytestmark = pytest.mark.spec("T2")
+pytestmark = [
+    pytest.mark.spec("T2"),
+    pytest.mark.long_except(
+        "test_the_whole_way",
+        "test_nothing_that_could_be_used_is_stored",
+        "test_a_person_may_say_no",
+        "test_a_code_is_worth_something_to_its_client_once_and_for_a_minute",
+        "test_a_scope_that_was_smuggled_in_is_not_given",
+        "test_a_token_speaks_for_who_consented",
+        "test_with_an_account_go_its_tokens",
+    ),
+]
 
 
 def call(url: str, token: str, method: str = "tools/list", **params: Any) -> httpx2.Response:

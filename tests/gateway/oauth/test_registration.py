@@ -14,7 +14,15 @@ from apps.gateway.oauth.registration import MetadataFetcher
 from tests.support.http_server import HttpServer
 from tests.support.oauth import CALLBACK, App
 
-pytestmark = pytest.mark.spec("T2")
+pytestmark = [
+    pytest.mark.spec("T2"),
+    pytest.mark.long_except(
+        "test_where_an_application_may_send_people",
+        "test_where_it_may_not",
+        "test_a_client_becomes_a_public_one_whatever_it_asks_for",
+        "test_no_document_is_fetched_from_this_network",
+    ),
+]
 
 DOCUMENT = "https://agent.example/client.json"
 

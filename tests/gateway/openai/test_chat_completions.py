@@ -16,6 +16,15 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
 
+pytestmark = pytest.mark.long_except(
+    "test_a_completion_is_a_turn_with_memory",
+    "test_a_stream_ends_with_the_reason_and_the_usage_that_was_asked_for",
+    "test_a_session_that_is_not_there_is_404",
+    "test_a_client_that_resends_its_history_continues_the_session",
+    "test_an_edited_message_takes_the_place_of_what_was_said_from_there_on",
+    "test_nothing_is_stored_where_the_client_says_so",
+)
+
 TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
 CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "York"}'}}
 

@@ -17,6 +17,11 @@ from tests.gateway.openai.tables import count_rows
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, make_vector, refuse_with
 
+pytestmark = pytest.mark.long_except(
+    "test_texts_get_the_vectors_of_the_local_model",
+    "test_another_model_is_not_there",
+)
+
 REMOTE = "scripted-embedding"
 
 

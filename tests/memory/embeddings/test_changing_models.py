@@ -20,7 +20,7 @@ from tests.memory.embeddings.conftest import Say
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.scripted_model import ScriptedModel, refuse_with
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("V2")]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("V2"), pytest.mark.long_except("test_workers_do_it_bit_by_bit")]
 
 LOCAL, CHOSEN = "local/use-m3-512", "chosen"
 

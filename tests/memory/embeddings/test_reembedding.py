@@ -32,6 +32,11 @@ from tests.memory.embeddings.conftest import REMOTE, Say
 from tests.support.factories import LongTermMemoryFactory
 from tests.support.scripted_model import Behaviour, ScriptedModel, embed_with, make_vector, refuse_with
 
+pytestmark = pytest.mark.long_except(
+    "test_everything_gets_a_vector_of_the_new_model_and_the_old_ones_go",
+    "test_a_run_that_was_stopped_goes_on_where_it_was",
+)
+
 LOCAL = "local/use-m3-512"
 Embed = Callable[..., int]
 

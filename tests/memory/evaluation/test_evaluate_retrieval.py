@@ -19,7 +19,7 @@ from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.retrieval.atomic.features import FEATURES
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4")]
+pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
 
 ROWS = [
     ("u1/0", "u1", "s1", "小林", "我养了一只叫咪咪的猫。"),

@@ -16,6 +16,19 @@ from apps.memory.models import LongTermMemory
 from apps.memory.services import count_turn, record_entries, record_form, record_use, update_working_memory
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
+pytestmark = pytest.mark.long_except(
+    "test_a_new_memory_is_201_the_same_200_another_value_201",
+    "test_a_bad_field_is_named_and_changes_nothing",
+    "test_the_list_is_newest_first_paged_and_active",
+    "test_get_put_patch",
+    "test_accept_and_reject",
+    "test_delete_one_some_and_all",
+    "test_a_bad_batch_deletes_nothing",
+    "test_copies_are_shown_and_removed_on_request",
+    "test_search_ranks_and_counts_no_use",
+    "test_every_endpoint_hides_what_belongs_to_another",
+)
+
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 MEMORIES = "/memory/long-term"
 FIELDS = [

@@ -29,7 +29,18 @@ from apps.summaries.types import PreparedSummaries, SessionDraft, SessionNote
 from tests.contracts.world import dump
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L6")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L6"),
+    pytest.mark.long_except(
+        "test_of_the_profile_only_the_sentence_goes",
+        "test_of_a_sessions_summary_only_the_sentence_goes",
+        "test_summaries_of_a_conversation_are_cut_and_embedded_anew",
+        "test_of_shared_contexts_only_the_sentences_go",
+        "test_another_persons_stay_as_they_are",
+        "test_they_stay_unless_asked_for",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 BEFORE, AFTER = NOW - timedelta(minutes=5), NOW + timedelta(minutes=5)

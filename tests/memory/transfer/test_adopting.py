@@ -20,7 +20,11 @@ from apps.memory.services import (
 )
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M4"),
+    pytest.mark.long_except("test_what_is_here_decides", "test_an_instruction_waits"),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=30)

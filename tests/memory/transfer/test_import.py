@@ -39,7 +39,19 @@ from apps.memory.transfer.types import ImportRefused, Note, PlanChanged, RowActi
 from apps.memory.types import MemoryKind
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M4"),
+    pytest.mark.long_except(
+        "test_a_free_id_and_all_fields_are_kept",
+        "test_an_own_id_updates_and_what_is_not_said_stays",
+        "test_somebody_elses_id_becomes_a_new_one_and_links_follow",
+        "test_one_bad_row_refuses_all",
+        "test_all_that_is_wrong_is_told",
+        "test_an_import_is_undone_as_a_whole",
+        "test_a_round_trip_loses_nothing",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 

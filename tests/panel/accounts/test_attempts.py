@@ -13,7 +13,11 @@ from django.utils import timezone
 from apps.accounts.models import LoginAttempt, User
 from apps.accounts.services.guessing import admit_attempt
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M7"),
+    pytest.mark.long_except("test_one_is_unlocked_on_its_page_and_several_by_the_action"),
+]
 
 LIST = "/admin/accounts/loginattempt/"
 

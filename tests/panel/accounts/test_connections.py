@@ -18,7 +18,11 @@ from tests.support.factories import UserFactory
 
 LIST = "admin:gateway_connectedapp_changelist"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M7"),
+    pytest.mark.long_except("test_disconnecting_ends_its_tokens_and_nobody_elses"),
+]
 
 
 @pytest.fixture

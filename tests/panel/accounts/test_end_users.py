@@ -17,7 +17,11 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 LIST = "admin:accounts_enduser_changelist"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7", "T4")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M7", "T4"),
+    pytest.mark.long_except("test_a_service_sees_its_own_end_users_and_what_they_hold"),
+]
 
 
 @pytest.fixture

@@ -15,7 +15,11 @@ from tests.support.factories import LongTermMemoryFactory, UserFactory
 
 LIST = "admin:accounts_user_changelist"
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M7"),
+    pytest.mark.long_except("test_accounts_are_deactivated_but_not_ones_own_or_a_superusers"),
+]
 
 
 @pytest.fixture

@@ -23,7 +23,14 @@ from apps.memory.services import create_atomic_memory, create_context, create_me
 from apps.profile.models import ProfileProposal
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M5", "M6")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M5", "M6"),
+    pytest.mark.long_except(
+        "test_a_newcomer_is_told_what_to_do",
+        "test_people_see_their_own_and_staff_everybodys_or_somebodys",
+    ),
+]
 
 
 @pytest.fixture

@@ -22,7 +22,16 @@ from apps.memory.services import create_atomic_memory, record_entries, update_me
 from apps.panel.memories.detail.uses import count_weeks
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M2", "L7", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M2", "L7", "M7"),
+    pytest.mark.long_except(
+        "test_everything_is_told",
+        "test_an_earlier_state_is_restored",
+        "test_nobody_elses_memory_is_there",
+        "test_items_of_another_person_cannot_be_removed",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LONG_TERM, ATOMIC = "admin:memory_longtermmemory", "admin:memory_atomicmemory"

@@ -26,7 +26,13 @@ LIST = "/admin/memories/"
 
 LogIn = Callable[[User], Client]
 
-pytestmark = pytest.mark.spec("M1", "M3")
+pytestmark = [
+    pytest.mark.spec("M1", "M3"),
+    pytest.mark.long_except(
+        "test_a_row_is_edited_in_the_list_of_both",
+        "test_only_ones_own_is_done_anything_to",
+    ),
+]
 
 
 def learn(user: User, *texts: str, first: datetime = NOW) -> list[Any]:

@@ -17,6 +17,13 @@ from apps.memory.services import create_memory
 from tests.panel.memories.conftest import events, toast
 from tests.support.factories import UserFactory
 
+pytestmark = pytest.mark.long_except(
+    "test_the_editor_holds_the_memory_and_saves_only_what_changed",
+    "test_what_is_wrong_stands_beside_its_field_and_nothing_changes",
+    "test_adding_by_hand",
+    "test_nobody_reaches_into_somebody_elses_memories",
+)
+
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memory/longtermmemory/"
 ATOMIC = "/admin/memory/atomicmemory/"

@@ -18,6 +18,12 @@ from apps.memory.services import create_memory, forget_memories, update_memory
 from tests.panel.memories.conftest import shown
 from tests.support.factories import UserFactory
 
+pytestmark = pytest.mark.long_except(
+    "test_a_row_shows_everything_and_text_as_text",
+    "test_people_see_their_own_and_staff_everybodys",
+    "test_news_are_ones_own",
+)
+
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 LIST = "/admin/memory/longtermmemory/"
 ATOMIC = "/admin/memory/atomicmemory/"

@@ -22,7 +22,14 @@ from apps.panel.playground.run import Outcome
 from apps.panel.scores import ATOMIC_PARTS
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.spec("M6"), pytest.mark.django_db]
+pytestmark = [
+    pytest.mark.spec("M6"),
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_what_is_recalled_and_every_part_of_every_score",
+        "test_nothing_counts_as_use_and_nothing_is_written",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 

@@ -24,7 +24,16 @@ from apps.profile.selectors import get_user_profile
 from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.spec("M6"), pytest.mark.django_db]
+pytestmark = [
+    pytest.mark.spec("M6"),
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_every_kind_in_one_queue_newest_first_or_surest_first",
+        "test_accepting_supersedes_and_undoing_brings_both_back",
+        "test_one_decides_about_ones_own_and_staff_about_all",
+        "test_hostile_text_is_text",
+    ),
+]
 
 
 @pytest.fixture

@@ -17,7 +17,15 @@ from apps.core.version import VERSION
 from apps.panel.settings.controls import EMPTY, GROUPS, LABELS, list_controls
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("G1", "M5", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("G1", "M5", "M7"),
+    pytest.mark.long_except(
+        "test_every_setting_is_on_the_page_once_with_words_and_a_range",
+        "test_what_is_changed_is_stored_and_nothing_else",
+        "test_staff_change_somebodys_and_nobody_else_does",
+    ),
+]
 
 
 @pytest.fixture

@@ -18,7 +18,14 @@ from apps.memory.services import create_atomic_memory, create_memory, forget_mem
 from apps.profile.services import update_profile
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L3", "L7", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L3", "L7", "M7"),
+    pytest.mark.long_except(
+        "test_a_line_tells_what_replaced_what",
+        "test_others_are_for_staff",
+    ),
+]
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -19,7 +19,15 @@ from apps.memory.services import create_atomic_memory, update_memory
 from apps.panel.transfer.downloads import download_memories
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M4", "M5", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M4", "M5", "M7"),
+    pytest.mark.long_except(
+        "test_confirming_does_what_was_shown_and_offers_to_undo",
+        "test_nothing_is_done_that_was_not_shown",
+        "test_nobody_else_imports_for_another",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 HOSTILE = "<script>alert(1)</script>{{ 7|add:7 }}]]>\u202e"

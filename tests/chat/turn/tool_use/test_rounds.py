@@ -20,6 +20,16 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import Behaviour, Reply, ScriptedModel, call, call_tools, refuse_with
 
+pytestmark = pytest.mark.long_except(
+    "test_the_model_searches_and_answers_with_what_it_found",
+    "test_it_is_off_by_default",
+    "test_a_temporary_session_has_no_tools",
+    "test_what_is_remembered_cannot_leave_its_block",
+    "test_a_retry_writes_nothing_twice",
+    "test_nobody_reaches_another_person_s_contexts_or_memories",
+    "test_a_model_that_never_stops_calling_has_to_answer_without_tools",
+)
+
 SEARCH, CREATE, FETCH, UPDATE = "search_memories", "createContext", "fetchContext", "updateContext"
 ALL = [SEARCH, CREATE, FETCH, UPDATE]
 READING = [SEARCH, FETCH]
