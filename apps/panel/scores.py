@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from apps.chat.context.types import LONG_TERM
+from apps.chat.context.types import LONG_TERM, MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +179,10 @@ TITLES = {component.name: component.title for component in COMPONENTS}
 def list_kept(used: Mapping[str, Any]) -> Iterator[tuple[Component, float]]:
     """Yield the parts of a score that a turn kept, with their values; `used`: one of its `memories_used`.
 
-    Of an atomic memory: its parts that are not 0, of which older turns have none, then its BM25 and cosine.
+    Of a past message, its words and meaning alone. Of an atomic memory: its parts that are not 0, of which older turns
+    have none, then its BM25 and cosine.
     """
-    if used.get("kind") == LONG_TERM:
+    if used.get("kind") in (LONG_TERM, MESSAGE):
         yield from _list_numbers(COMPONENTS, used)
         return
     parts = _list_numbers(ATOMIC_PARTS, used.get("parts") or {})

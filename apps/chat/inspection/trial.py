@@ -11,7 +11,7 @@ from django.conf import settings as django_settings
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import list_said, read_context
+from apps.chat.context.read import list_said, list_shown_ids, read_context
 from apps.chat.context.types import Context
 from apps.chat.emotions import get_strategy
 from apps.chat.selectors import get_turn_configuration
@@ -29,7 +29,7 @@ class Stage:
     """Where a message would be said. `session_id` None: in a session that does not exist yet.
 
     `settings` are the person's own now. `recalls`: not in a temporary session (C7). `model`: what the session
-    is set to. `said`: what was said there before, oldest first.
+    is set to. `said`: what was said there before, oldest first; `shown_ids`: these messages.
     """
 
     session_id: uuid.UUID | None
@@ -40,6 +40,7 @@ class Stage:
     recalls: bool
     model: str
     said: Sequence[str] = ()
+    shown_ids: Sequence[uuid.UUID] = ()
 
 
 def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: datetime) -> Stage:
@@ -48,9 +49,9 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
     Raises `NotFound` for a session that is not theirs.
     """
     settings, table = get_turn_configuration(user)
-    working, recalls, said, model = None, True, list[str](), ""
+    working, recalls, window, model = None, True, Window(), ""
     if session_id is not None:
-        said = list_said(get_window(user, session_id, limit=settings.context_limit))
+        window = get_window(user, session_id, limit=settings.context_limit)
         session = get_session(user, session_id)
         recalls, model = not session.temporary, session.model
         working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
@@ -67,7 +68,8 @@ def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: date
         working=working,
         recalls=recalls,
         model=model,
-        said=said,
+        said=list_said(window),
+        shown_ids=list_shown_ids(window),
     )
 
 

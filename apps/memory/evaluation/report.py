@@ -90,7 +90,7 @@ def make_explanation(ranking: Ranking) -> Table:
         mark = "relevant" if row.relevant else ""
         table.add_row(
             str(row.place),
-            mark if row.eligible else f"{mark} (not eligible)".strip(),
+            mark if row.stands_out else f"{mark} (does not stand out)".strip(),
             row.row_id,
             f"{row.score:.2f}",
             "\n".join(f"{name} {points:+.2f}" for name, points in parts if abs(points) >= SHOWN_POINTS),

@@ -125,7 +125,7 @@ def _ablate(scored: AtomicRanking, row_ids: Sequence[str], *, limit: int) -> dic
     answers = {}
     for name, points in scored.parts.items():
         order = rank(scored.scores - points, times=scored.recall.rows.time)
-        answers[name] = [row_ids[number] for number in order if scored.eligible[number]][:limit]
+        answers[name] = [row_ids[number] for number in order[:limit]]
     return answers
 
 
@@ -146,7 +146,7 @@ def _explain(
             score=memory.score,
             parts=memory.parts,
             relevant=row_ids[number] in query.relevant,
-            eligible=bool(scored.eligible[number]),
+            stands_out=memory.stands_out,
         )
         for number, memory in zip(numbers, memories, strict=True)
     ]

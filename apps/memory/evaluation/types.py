@@ -27,7 +27,7 @@ class ExplainedRow:
     score: float
     parts: Mapping[str, float]
     relevant: bool
-    eligible: bool
+    stands_out: bool
 
 
 @dataclass(frozen=True, slots=True)

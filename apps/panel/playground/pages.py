@@ -31,12 +31,14 @@ from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (
     MAX_ROWS,
+    RoundRow,
     Row,
     find_widest,
     find_widest_atomic,
     show_atomic,
     show_candidate,
     show_long_term,
+    show_rounds,
 )
 from apps.panel.playground.run import Embedding, Try, embed_message, try_message
 from apps.panel.playground.tuning import apply_changes, list_controls, list_problems, read_changes
@@ -56,6 +58,7 @@ class Column:
     tried: Try
     long_term: Sequence[Row]
     atomic: Sequence[Row]
+    rounds: Sequence[RoundRow]
     more_long_term: int
     more_atomic: int
 
@@ -181,6 +184,7 @@ def _show(tries: Sequence[Try]) -> list[Column]:
                 tried=tried,
                 long_term=show_long_term(tried, widest=widest, other=other),
                 atomic=show_atomic(tried, widest=widest_atomic, other=other),
+                rounds=show_rounds(tried),
                 more_long_term=max(len(explanation.long_term.ranked) - MAX_ROWS, 0),
                 more_atomic=max(len(explanation.atomic.ranked) - MAX_ROWS, 0) + explanation.atomic.more,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.utils.functional import Promise
@@ -63,6 +64,20 @@ class Row:
     moved: int | None
     compared: bool
     measures: Sequence[tuple[Component, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """A past round with what became of it; `words` and `meaning` are what its score is made of."""
+
+    id: UUID
+    session_id: UUID
+    said_at: datetime
+    text: str
+    score: float
+    words: float
+    meaning: float
+    outcome: Outcome
 
 
 _ARMS = {
@@ -211,6 +226,24 @@ def _show_atomic_memory(scored: ScoredAtomicMemory, tried: Try, *, rank: int, wi
         compared=bool(earlier),
         measures=[(component, getattr(scored, component.field)) for component in ATOMIC_SCORES],
     )
+
+
+def show_rounds(tried: Try) -> list[RoundRow]:
+    """The past rounds of one column, best first."""
+    limit = tried.settings.rounds_top_n
+    return [
+        RoundRow(
+            id=past.message_id,
+            session_id=past.session_id,
+            said_at=past.create_time,
+            text=_shorten(past.said),
+            score=past.score,
+            words=past.keyword_score,
+            meaning=past.semantic_score,
+            outcome=tried.find_outcome(past.message_id, rank=rank, limit=limit),
+        )
+        for rank, past in enumerate(tried.explanation.rounds, start=1)
+    ]
 
 
 def name_outcome(outcome: Outcome) -> str:

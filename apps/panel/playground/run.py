@@ -98,6 +98,7 @@ def try_message(
         query_embedding=query_embedding,
         working_memory=stage.working,
         asked=asked,
+        rounds_without=stage.shown_ids,
         now=now,
     )
     context = try_context(

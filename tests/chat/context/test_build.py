@@ -65,7 +65,7 @@ def test_the_layers_are_in_order_and_the_new_message_is_the_last():
     assert [message.role for message in context.messages] == ["system", "user", "assistant", "user"]
     assert context.messages[-1].content == "你好"
     system = context.messages[0].content
-    positions = [system.index(tag) for tag in ("<strategy>", "<working_memory>", "<memories>")]
+    positions = [system.index(f"\n{tag}\n") for tag in ("<strategy>", "<working_memory>", "<memories>")]
     assert positions == sorted(positions)
     assert context.total_tokens == sum(layer.tokens for layer in context.layers)
 

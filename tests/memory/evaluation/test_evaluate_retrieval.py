@@ -79,12 +79,12 @@ def test_the_figures(tmp_path: Path) -> None:
     assert list(figures) == [
         *("recall@5", "recall@10", "mrr", "ndcg@10", "hit@5", "hit@10", "p50_ms", "p95_ms", "queries", "categories"),
     ]
-    assert (figures["queries"], figures["recall@5"], figures["hit@10"], figures["mrr"]) == (4, 0.75, 0.75, 0.75)
-    assert figures["ndcg@10"] == 0.75
+    assert (figures["queries"], figures["recall@5"], figures["hit@10"], figures["mrr"]) == (4, 1.0, 1.0, 0.875)
+    assert figures["ndcg@10"] == pytest.approx(0.908, abs=0.001)
     assert 0 < figures["p50_ms"] <= figures["p95_ms"]
     pets, moves = figures["categories"]["pets"], figures["categories"]["moves"]
     assert (pets["queries"], pets["recall@5"]) == (1, 1.0)
-    assert (moves["queries"], moves["recall@5"]) == (3, pytest.approx(2 / 3))
+    assert (moves["queries"], moves["recall@5"]) == (3, 1.0)
     assert "categories" not in pets
     assert [line.split("│")[1].strip() for line in printed.splitlines() if "│" in line] == ["all", "moves", "pets"]
     assert "small" in printed

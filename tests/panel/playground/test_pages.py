@@ -104,16 +104,12 @@ def test_what_is_recalled_and_every_part_of_every_score(mei: User, browser: Clie
 def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client) -> None:
     page = try_message(browser, "我喜欢的颜色是什么")
     (column,) = page.context["columns"]
-    bicycle, cat = column.atomic
-    assert (bicycle.rank, bicycle.outcome, cat.rank, cat.outcome) == (1, Outcome.USED, 0, Outcome.FLOOR)
-    for row in column.atomic:
-        assert sum(part.points for part in row.parts) == pytest.approx(row.score)
-        assert all(part.points for part in row.parts)
-        assert [part.width > 0 for part in row.parts] == [part.points > 0 for part in row.parts]
+    (bicycle,) = column.atomic  # without vectors, what shares no word cannot be compared
+    assert (bicycle.rank, bicycle.outcome) == (1, Outcome.USED)
+    assert sum(part.points for part in bicycle.parts) == pytest.approx(bicycle.score)
+    assert all(part.points for part in bicycle.parts)
+    assert [part.width > 0 for part in bicycle.parts] == [part.points > 0 for part in bicycle.parts]
     assert sum(part.width for part in bicycle.parts) == pytest.approx(100)
-    losses = {part.component.name: part.points for part in cat.parts if part.points < 0}
-    assert list(losses) == ["words", "length"]
-    assert f'<td class="play-loss">{losses["words"]:.3f}</td>' in page.text
     assert [component.name for component in page.context["atomic_components"]] == [
         "words",
         "words_in_session",

@@ -54,8 +54,8 @@ def rank(scores: Floats, *, times: Floats) -> Integers:
 def find_outstanding(recall: AtomicRecall, evidence: Floats) -> Flags:
     """Return which rows stand out from the person's other memories: whatever an embedder's cosines are like (A4).
 
-    Of very few memories all do: there a threshold would cut what chance explains no worse than what it keeps. All do,
-    too, where only the best of very many were read: then there are no others to stand out from.
+    Of very few memories it is every one above average: a higher threshold would cut what chance explains no worse than
+    what it keeps. Where only the best of very many were read all do: there are no others to stand out from.
     """
     count = len(recall.rows)
     if count < recall.memory_count:
@@ -65,4 +65,4 @@ def find_outstanding(recall: AtomicRecall, evidence: Floats) -> Flags:
 
 def find_threshold(count: int) -> float:
     """Return the evidence, in standard deviations, by which one of so many texts stands out from the others."""
-    return OUTSTANDING - FEW_MEMORIES / max(count, 1)
+    return max(0.0, OUTSTANDING - FEW_MEMORIES / max(count, 1))

@@ -5,7 +5,7 @@ All decisions are made by the functions that a turn calls; this module only repo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -34,6 +34,7 @@ from apps.memory.retrieval.explain.types import (
 from apps.memory.retrieval.preference import concerns_preference
 from apps.memory.retrieval.recall import SPARES
 from apps.memory.retrieval.retrieve import HasTopic
+from apps.memory.retrieval.rounds import recall_rounds
 from apps.memory.retrieval.scoring import compute_idfs, match_keyword, rank_candidates, read_memory_text
 from apps.memory.types import Candidate, Recall
 
@@ -64,9 +65,10 @@ def explain_recall(
     query_embedding: QueryEmbedding | None,
     working_memory: HasTopic | None = None,
     asked: Asked | None = None,
+    rounds_without: Collection[UUID] = (),
     now: datetime,
 ) -> RecallExplanation:
-    """Explain what `recall_memories` gives for the same arguments. At most six queries.
+    """Explain what `recall_memories` gives for the same arguments. At most nine queries.
 
     `asked`: what an explanation of the same message under other settings has found out already.
     """
@@ -74,26 +76,36 @@ def explain_recall(
     floor = settings.semantic_min_similarity
     if floor is None:
         floor = query_embedding.min_similarity if query_embedding else 1.0
-    return RecallExplanation(
-        long_term=_explain_long_term(
-            user,
+    long_term = _explain_long_term(
+        user,
+        message=message,
+        topic=(working_memory.current_topic if working_memory else None) or "",
+        settings=settings,
+        query_embedding=query_embedding if settings.semantic_candidates else None,
+        floor=floor,
+        known=known,
+        now=now,
+    )
+    atomic = _explain_atomic(
+        user,
+        query=AtomicQuery(message, earlier=earlier),
+        settings=settings,
+        query_embedding=query_embedding,
+        known=known,
+        now=now,
+    )
+    rounds, milliseconds = known.once(
+        ("rounds", settings.rounds_top_n, frozenset(rounds_without)),
+        lambda: recall_rounds(
+            user=user,
             message=message,
-            topic=(working_memory.current_topic if working_memory else None) or "",
-            settings=settings,
-            query_embedding=query_embedding if settings.semantic_candidates else None,
-            floor=floor,
-            known=known,
-            now=now,
-        ),
-        atomic=_explain_atomic(
-            user,
-            query=AtomicQuery(message, earlier=earlier),
-            settings=settings,
+            limit=settings.rounds_top_n,
             query_embedding=query_embedding,
-            known=known,
-            now=now,
+            memories=atomic.sample,
+            without=rounds_without,
         ),
     )
+    return RecallExplanation(long_term=long_term, atomic=atomic, rounds=rounds, rounds_milliseconds=milliseconds)
 
 
 def _explain_long_term(
@@ -244,4 +256,5 @@ def _explain_atomic(
         limit=limit,
         ranked=scored,
         more=max(len(recall.rows) - shown, 0),
+        sample=ranking.sample,
     )

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from apps.memory.retrieval.atomic.types import NO_SAMPLE, Sample
 from apps.memory.retrieval.recall import SPARES, RecalledMemories
+from apps.memory.retrieval.rounds import RecalledRound
 from apps.memory.types import Candidate, ScoredAtomicMemory, ScoredMemory
 
 T = TypeVar("T")
@@ -73,7 +75,8 @@ class LongTermExplanation:
 class AtomicExplanation:
     """A recall of atomic memories: the first `limit` of those that stand out are what a turn gets.
 
-    `milliseconds`: that the database took for it. `more`: memories that were ranked after these.
+    `milliseconds`: that the database took for it. `more`: memories that were ranked after these. `sample`: how near
+    the person's memories are to the query in general.
     """
 
     milliseconds: float
@@ -82,19 +85,22 @@ class AtomicExplanation:
     limit: int
     ranked: Sequence[ScoredAtomicMemory]
     more: int
+    sample: Sample = NO_SAMPLE
 
 
 @dataclass(frozen=True, slots=True)
 class RecallExplanation:
-    """Both kinds."""
+    """Both kinds, and past rounds, which took `rounds_milliseconds`."""
 
     long_term: LongTermExplanation
     atomic: AtomicExplanation
+    rounds: Sequence[RecalledRound] = ()
+    rounds_milliseconds: float = 0.0
 
     @property
     def milliseconds(self) -> float:
         """How long the database took for what it is asked in a turn."""
-        return self.long_term.milliseconds + self.atomic.milliseconds
+        return self.long_term.milliseconds + self.atomic.milliseconds + self.rounds_milliseconds
 
     @property
     def recalled(self) -> RecalledMemories:
@@ -103,6 +109,7 @@ class RecallExplanation:
         return RecalledMemories(
             long_term=[memory.scored for memory in self.long_term.ranked[: self.long_term.limit]],
             atomic=outstanding[: self.atomic.limit * SPARES],
+            rounds=list(self.rounds),
         )
 
 

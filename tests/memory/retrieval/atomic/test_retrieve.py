@@ -63,12 +63,25 @@ def test_without_a_vector_words_alone_answer(user: User, remember: Remember) -> 
 
 
 @pytest.mark.spec("A4")
-def test_what_shares_no_word_has_to_be_near(user: User, remember: Remember) -> None:
-    remember("The user lives in Berlin.", at=(1, 1))
-    assert contents(retrieve(user, "unrelated", asked(1, min_similarity=0.70))) == ["The user lives in Berlin."]
-    assert retrieve(user, "unrelated", asked(1, min_similarity=0.71)) == []
-    assert retrieve(user, "unrelated", asked(1, min_similarity=0.70), min_similarity=0.71) == []
-    assert retrieve(user, "unrelated") == []
+def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
+    remember("The user lives in Berlin.", at=(0.1, 1))
+    found = retrieve(user, "unrelated", asked(1, min_similarity=0.99), only_outstanding=True)
+    assert contents(found) == ["The user lives in Berlin."]
+    assert retrieve(user, "unrelated") == []  # without a vector only words can tell
+
+
+@pytest.mark.spec("A4")
+def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember) -> None:
+    for number in range(200):
+        remember(f"Remark {number}.", at=(0.5 + 0.05 * (-1) ** number, 1))
+    assert retrieve(user, "unrelated", asked(1), only_outstanding=True) == []
+    assert len(retrieve(user, "unrelated", asked(1))) == 5  # a search ranks whatever there is
+    remember("The flight leaves at 7:40.", at=(1, 0.1))
+    found = retrieve(user, "unrelated", asked(1), only_outstanding=True)
+    assert contents(found) == ["The flight leaves at 7:40."]
+    remember("Number 5 has a garden.", at=(0.4, 1))
+    worded = retrieve(user, "garden", asked(0, 0, 1), only_outstanding=True)
+    assert contents(worded)[0] == "Number 5 has a garden."
 
 
 @pytest.mark.spec("A4")
@@ -134,7 +147,8 @@ def test_a_search_by_name_finds_both_kinds_within_the_time(user: User, remember:
         found = search_memories(user=user, keyword="咖啡", time_range=TimeRange(**bounds))
         assert {memory.text for memory in found} == {f"第{day}天喝了咖啡。", f"第{day}天的咖啡: 拿铁"}
         assert {memory.time for memory in found} == {NOW + timedelta(days=day)}
-    assert search_memories(user=user, keyword="quantum physics") == []
+    nobody = User.objects.create(username="nobody")
+    assert search_memories(user=nobody, keyword="咖啡") == []
 
 
 @pytest.mark.parametrize("count", [10, 200])
