@@ -7,6 +7,7 @@ from apps.core.text.json_text import json_text
 from apps.core.text.matching import match_words
 from apps.core.text.pronouns import drop_pronouns
 from apps.core.text.scripts import holds_chinese
+from apps.memory.attributes import find_attribute
 
 SEGMENTED_CHARACTERS = 2_000
 """How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""
@@ -15,6 +16,12 @@ SEGMENTED_CHARACTERS = 2_000
 def join_text(*, key: str, value: object) -> str:
     """The text of a memory: its key, and in the next line what its JSON value says."""
     return f"{key}\n{json_text(value)}"
+
+
+def add_question_words(text: str, *, key: str) -> str:
+    """Return a memory's text with the words that its attribute is asked for with, by which it is found, too (K3)."""
+    attribute = find_attribute(key)
+    return text if attribute is None else "\n".join([text, *attribute.words])
 
 
 def list_words(text: str) -> list[str]:
@@ -29,10 +36,13 @@ def phrase_memory(*, key: str, value: object) -> str:
     """A memory as people ask about it and say it, which is what an embedder compares with a message (K9).
 
     "我的工作是什么？我的工作是老师。" is near to 我是做什么的, which shares no word with it; "工作: 老师" is not, as
-    models are trained on sentences. docs/retrieval.md has the measurement.
+    models are trained on sentences. A known attribute has its own question. docs/retrieval.md has the measurement.
     """
+    attribute = find_attribute(key)
     name = " ".join(drop_pronouns(fold(key)).replace("_", " ").split()) or key
     said = json_text(value)
-    if holds_chinese(name):
-        return f"我的{name}是什么？我的{name}是{said}。"
-    return f"What is my {name}? My {name} is {said}."
+    chinese = holds_chinese(name)
+    asked = f"我的{name}是什么？" if chinese else f"What is my {name}? "
+    if attribute is not None:
+        asked = attribute.phrase_question(chinese=chinese) + ("" if chinese else " ")
+    return f"{asked}我的{name}是{said}。" if chinese else f"{asked}My {name} is {said}."

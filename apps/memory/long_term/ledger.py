@@ -24,7 +24,7 @@ from apps.memory.long_term.changes import Claim, Decision, list_claims
 from apps.memory.long_term.order import Version
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
-from apps.memory.text import join_text, list_words
+from apps.memory.text import add_question_words, join_text, list_words
 from apps.memory.types import MemoryKind
 
 TEXT_FIELDS = ("key", "value", "normalized_key", "normalized_value", *SEARCH_FIELDS)
@@ -40,7 +40,7 @@ def set_text(memory: LongTermMemory, *, key: str, value: Any) -> None:
     """Set key and value with what is derived from them: identity, sameness (L3), index terms (K3) and words (K4)."""
     memory.key, memory.value = key, value
     memory.normalized_key, memory.normalized_value = normalize_key(key), normalize_value(value)
-    text = join_text(key=key, value=value)
+    text = add_question_words(join_text(key=key, value=value), key=key)
     memory.words = list_words(text)
     memory.search_vector = Func(
         Value(index_terms(text), output_field=ArrayField(TextField())),

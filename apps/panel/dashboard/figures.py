@@ -153,7 +153,8 @@ def measure_latency(scope: Scope) -> Latency:
 def list_most_used(scope: Scope) -> list[UsedMemory]:
     """The memories that replies of the period rested on most often."""
     memory = Func(F("memories_used"), function="jsonb_array_elements")
-    rows = _turns(scope).annotate(memory=memory).values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
+    used = _turns(scope).annotate(memory=memory, kind=KeyTextTransform("kind", "memory")).exclude(kind="message")
+    rows = used.values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
     return [UsedMemory(id=UUID(found), uses=number) for found, number in rows.order_by("-n")[:MOST_USED]]
 
 
