@@ -1,7 +1,7 @@
 """What a turn costs beyond the model: the time to its first token and to its end, less the same call straight to the
 same model server.
 
-    python -m benchmarks.turn_overhead [--door rest] [--memories 10 1000] [--turns 200] [--json FILE]
+    python -m benchmarks.turn_overhead [--door rest] [--memories 10 1000] [--messages 10000] [--turns 200] [--json FILE]
 
 Turns are streamed over HTTP from a real web process on embedded servers in a temporary folder; the model is scripted,
 in a process of its own, and answers at once. Each turn is followed by the call it caused, made directly with the same
@@ -27,6 +27,7 @@ from rich.table import Table
 from benchmarks.calls import time_completion, time_stream, time_turn
 from benchmarks.figures import Call, Comparison, Pair, Spread, compare_ends, compare_first_tokens, get_spread
 from benchmarks.running import describe_machine, run_in_new_data_folder, run_scripted_model, run_web
+from benchmarks.sentences import make_sentence
 from tests.support.scripted_model import MODEL, TURN_ANSWER
 
 GOAL_MS = 25.0
@@ -38,6 +39,8 @@ REPLY = json.loads(TURN_ANSWER)["response"]
 
 RESENT = 21
 """Messages of the conversation that the client of chat completions sends again: as many as our own window holds."""
+
+MESSAGES_OF_A_SESSION = 50
 
 WARM_UP_TURNS = 12
 """Not measured: enough for the rolling window to be full, and for every connection and cache to be warm."""
@@ -82,7 +85,9 @@ class Result:
 class Talker:
     """One user with memories, and a session in which they ask about them."""
 
-    def __init__(self, *, door: str, memories: int, questions: Iterator[str], web_url: str, model_url: str) -> None:
+    def __init__(
+        self, *, door: str, memories: int, messages: int, questions: Iterator[str], web_url: str, model_url: str
+    ) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
         from apps.conversations.services import create_session
@@ -93,6 +98,7 @@ class Talker:
         self.pairs: list[Pair] = []
         self._user = User.objects.create_user(f"benchmark-{memories}")
         create_memories(self._user, memories)
+        create_messages(self._user, messages)
         self._session = create_session(user=self._user) if door == REST else None
         self._questions = questions
         self._web = httpx2.Client(
@@ -163,6 +169,33 @@ def create_memories(user: Any, number: int) -> None:
         create_memory(user=user, category=category, key=key, value=value, now=timezone.now())
 
 
+def create_messages(user: Any, number: int) -> None:
+    """Give a user this many messages of earlier conversations, half of them replies, with vectors in the index."""
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    from apps.conversations.models import Message, Session
+    from apps.memory.embeddings.indexing import index_large_collections
+    from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
+
+    texts = [make_sentence(each) for each in range(number)]
+    for start in range(0, number, MESSAGES_OF_A_SESSION):
+        session = Session.objects.create(user=user)
+        rows = []
+        for position, text in enumerate(texts[start : start + MESSAGES_OF_A_SESSION], start=1):
+            said_at = timezone.now() - timedelta(minutes=10 * (number - start - position))
+            asked = rows[-1] if position % 2 == 0 else None
+            role = "user" if asked is None else "assistant"
+            rows.append(
+                Message(session=session, user=user, role=role, content=text, create_time=said_at, position=position)
+            )
+            rows[-1].reply_to = asked
+        Message.objects.bulk_create(rows)
+        store_embeddings(prepare_embeddings(rows))
+    index_large_collections()
+
+
 def _invent_memories() -> Iterator[tuple[str, str, str]]:
     """Yield memories in both languages without end; each question's words are in many of them."""
     number = 0
@@ -174,12 +207,14 @@ def _invent_memories() -> Iterator[tuple[str, str, str]]:
             yield "fact", f"favorite {thing} number {number}", f"the {thing} that I got to know in {1900 + number}"
 
 
-def measure(*, door: str, memories: Sequence[int], turns: int, console: Console) -> list[Result]:
+def measure(*, door: str, memories: Sequence[int], messages: int, turns: int, console: Console) -> list[Result]:
     """Measure `turns` turns for each number of memories, taking the numbers in turn."""
     with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web_url:
         questions = _invent_questions()
         talkers = [
-            Talker(door=door, memories=number, questions=questions, web_url=web_url, model_url=model_url)
+            Talker(
+                door=door, memories=number, messages=messages, questions=questions, web_url=web_url, model_url=model_url
+            )
             for number in memories
         ]
         for _ in range(WARM_UP_TURNS):
@@ -224,13 +259,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--door", choices=(REST, OPENAI), default=REST, help="what turns are asked for by")
     parser.add_argument("--memories", type=int, nargs="+", default=[10, 1000], metavar="N", help="default: 10 1000")
+    parser.add_argument("--messages", type=int, default=0, metavar="N", help="messages of earlier conversations")
     parser.add_argument("--turns", type=int, default=200, help="measured turns for each number (default: 200)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here too")
     options = parser.parse_args()
     if options.turns < 2 or min(options.memories) < 0 or len(set(options.memories)) < len(options.memories):
         parser.error("--turns has to be at least 2, and the numbers of --memories different and not negative")
     console = Console()
-    results = measure(door=options.door, memories=options.memories, turns=options.turns, console=console)
+    results = measure(
+        door=options.door, memories=options.memories, messages=options.messages, turns=options.turns, console=console
+    )
     console.print(make_table(results))
     if options.json:
         report = {"door": options.door, **make_report(results)}
