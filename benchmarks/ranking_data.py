@@ -124,6 +124,7 @@ def make_recall(
         keys=np.array([number.to_bytes(16, "big") for number in range(count)], "V16"),
         session=np.arange(count) if sessions is None else np.array(sessions, np.int64),
         time=np.arange(float(count)) if times is None else np.array(times, np.float64),
+        happened=np.arange(float(count)) if times is None else np.array(times, np.float64),
         created=np.zeros(count),
         length=length,
         cosine=column(cosine),

@@ -119,6 +119,7 @@ SELECT
     string_agg(uuid_send(memory.id), ''),
     string_agg(uuid_send(coalesce(memory.session_id, memory.id)), ''),
     string_agg(timestamptz_send(memory.timestamp), ''),
+    string_agg(timestamptz_send(coalesce(memory.event_start, memory.timestamp)), ''),
     string_agg(timestamptz_send(memory.create_time), ''),
     string_agg(int4send(memory.term_count), ''),
     string_agg(boolsend(right(memory.content, 1) IN ('?', '？')), ''),
@@ -208,10 +209,12 @@ def recall_atomic(
 
 def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     *columns, positions, frequencies, average_length, memory_count = row
-    keys, sessions, times, created, lengths, asks, speakers, sizes, pairs, near, *cosines = columns
+    keys, sessions, times, happenings, created, lengths, asks, speakers, sizes, pairs, near, *cosines = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
-    time, create_time = (_unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, created))
+    time, happened, create_time = (
+        _unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, happenings, created)
+    )
     order = np.lexsort((key, create_time, time, session))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
@@ -224,6 +227,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
         keys=key[order],
         session=session[order].astype(np.int64),
         time=time[order],
+        happened=happened[order],
         created=create_time[order],
         length=_unpack(lengths, ">i4")[order],
         cosine=cosine,

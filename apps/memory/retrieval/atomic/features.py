@@ -83,12 +83,12 @@ def compute_evidence(context: Look, features: Mapping[str, Floats]) -> Floats:
     """Return how much speaks for each row having to do with the query at all, in standard deviations of its cosine.
 
     The plain distance of its meaning from that of the other memories, plus the share of the query's words in or around
-    it, or its being from a time that the query names. Unlike the score it has no upper bound by words alone, so that
+    it; being from a time that the query names is enough. Unlike the score it has no upper bound by words alone, so that
     one rare word that is shared by chance ("capital") does not carry a memory into a prompt.
     """
     recall, query = context.recall, context.query
     words = np.maximum(context.cover(context.matched), features["words_near"])
-    evidence = standardize(recall.rows.cosine) + WORDS_AS_EVIDENCE * np.maximum(words, features["time"])
+    evidence = standardize(recall.rows.cosine) + WORDS_AS_EVIDENCE * words
     if query.earlier:
         said = _weigh(query.terms, query.earlier_weights) * compute_idfs(recall)
         shares = said / (said.sum() or 1.0)
@@ -96,7 +96,8 @@ def compute_evidence(context: Look, features: Mapping[str, Floats]) -> Floats:
         matched[recall.rows.row, recall.rows.term] = 1.0
         earlier = standardize(recall.rows.earlier_cosine) + WORDS_AS_EVIDENCE * (matched @ shares)
         evidence = np.maximum(evidence, query.earlier_share * earlier)
-    return np.asarray(evidence, np.float64)
+    # "What did I do yesterday?" has no other word: what is from then is what is asked for.
+    return np.where(features["time"] > 0, np.inf, evidence)
 
 
 def look(recall: AtomicRecall, query: AtomicQuery, times: Sequence[tuple[float, float]]) -> Look:
@@ -246,10 +247,11 @@ def find_named(text: str, names: set[str]) -> set[str]:
 
 
 def _time(context: Look) -> Floats:
-    """Whether it is from a time that the query names."""
+    """Whether it is from a time that the query names, or tells of it."""
     inside = np.zeros(len(context.rows), dtype=np.bool_)
     for start, end in context.times:
-        inside |= (context.rows.time >= start) & (context.rows.time < end)
+        for time in (context.rows.time, context.rows.happened):
+            inside |= (time >= start) & (time < end)
     return inside.astype(np.float64)
 
 

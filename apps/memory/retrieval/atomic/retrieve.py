@@ -146,7 +146,7 @@ def rank_recall(
     parts = weigh(features)
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall, query)
-    allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (keyword_scores > 0)
+    allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (features["time"] > 0) | (keyword_scores > 0)
     if since is not None:
         allowed &= rows.time >= since.timestamp()
     if until is not None:

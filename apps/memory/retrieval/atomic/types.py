@@ -20,7 +20,8 @@ class AtomicRows:
 
     - `keys`: shape (n,), 16 bytes each: their IDs.
     - `session`: a number for each session, in ascending order; each memory without a session has one of its own.
-    - `time`: of its turn, in seconds since 1970, and `created`, when it was stored.
+    - `time`: of its turn, in seconds since 1970; `happened`: of what it tells, if that is known, else the same;
+      `created`, when it was stored.
     - `length`: number of terms.
     - `cosine`: to the query, `last_cosine`: to its last line, `earlier_cosine`: to the lines before it; NaN where there
       is no vector.
@@ -33,6 +34,7 @@ class AtomicRows:
     keys: npt.NDArray[Any]
     session: Integers
     time: Floats
+    happened: Floats
     created: Floats
     length: Floats
     cosine: Floats
