@@ -6,10 +6,14 @@ import json
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from apps.core.text.clean import clean_text
 from apps.core.text.pronouns import drop_pronouns
+
+_AROUND = " .,;:!?。，、；：！？"
+"""Marks before and after a text that make no other spelling of it."""
 
 _lock = threading.Lock()
 _converter: Any = None
@@ -59,14 +63,23 @@ def normalize_value(value: Any) -> str:
     order of a dict's keys and of a list's items makes no difference, nor do repeated items: lists here are sets (of
     allergies, pets, languages), so a list of one item is that item.
     """
-    match _canonical(value):
-        case str() as text:
-            return text
-        case canonical:
-            return json.dumps(canonical, ensure_ascii=False, sort_keys=True)
+    return _write_canonical(value, _reduce)
 
 
-def _canonical(value: Any) -> Any:
+def spell_value(value: Any) -> str:
+    """The form of a JSON value in which "written alike" is decided: its texts as they stand, but for marks around them.
+
+    Values that are the same (`normalize_value`) may be spelled otherwise: McDonald and mcdonald, 王汎森 and 王泛森.
+    """
+    return _write_canonical(value, lambda text: " ".join(text.split()).strip(_AROUND) or text)
+
+
+def _write_canonical(value: Any, write: Callable[[str], str]) -> str:
+    canonical = _canonical(value, write)
+    return canonical if isinstance(canonical, str) else json.dumps(canonical, ensure_ascii=False, sort_keys=True)
+
+
+def _canonical(value: Any, write: Callable[[str], str]) -> Any:
     match value:
         case None | bool():
             return json.dumps(value)
@@ -75,11 +88,11 @@ def _canonical(value: Any) -> Any:
         case int() | float():
             return str(value)
         case str():
-            return _reduce(value)
+            return write(value)
         case dict():
-            return dict(sorted(((_reduce(str(key)), _canonical(item)) for key, item in value.items()), key=repr))
+            return dict(sorted(((write(str(key)), _canonical(item, write)) for key, item in value.items()), key=repr))
         case list() | tuple():
-            items = {repr(item): item for item in map(_canonical, value)}
+            items = {repr(item): item for item in (_canonical(part, write) for part in value)}
             return next(iter(items.values())) if len(items) == 1 else [items[name] for name in sorted(items)]
         case _:
             raise TypeError(f"not a JSON value: {type(value).__name__}")
