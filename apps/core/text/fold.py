@@ -15,6 +15,9 @@ from apps.core.text.pronouns import drop_pronouns
 _AROUND = " .,;:!?。，、；：！？"
 """Marks before and after a text that make no other spelling of it."""
 
+_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+
 _lock = threading.Lock()
 _converter: Any = None
 
@@ -24,11 +27,34 @@ def fold(text: str) -> str:
 
     Whitespace and punctuation stay. U+0000 and lone surrogates, which OpenCC cannot take, are dropped.
     """
+    return simplify(fold_form(text))
+
+
+def fold_form(text: str) -> str:
+    """`fold` but for Chinese script."""
     if text.isascii():
         return clean_text(text).lower()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_text(text)).casefold())
-    converted: str = _get_converter().convert(folded)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_text(text)).casefold())
+
+
+def simplify(text: str) -> str:
+    """`text` in simplified characters."""
+    if text.isascii():
+        return text
+    converted: str = _get_converter().convert(text)
     return converted
+
+
+def fold_for_search(text: str) -> str:
+    """`text` folded, and without the accents of Latin letters: who looks for "cafe" finds "café"."""
+    return strip_accents(fold(text))
+
+
+def strip_accents(text: str) -> str:
+    """Leave out the accents of Latin letters in lower-case `text`; those of kana and of other alphabets stay."""
+    if not _ACCENTED.search(text):
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def warm_up() -> None:
