@@ -8,15 +8,17 @@ from datetime import datetime
 from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import User
+from apps.core.text.fold import strip_accents
 from apps.memory.models import ForgottenKey
 
 
 def digest_text(user: User, *, kind: str, text: str) -> str:
     """Return the digest of a text of some kind: of no use without the installation's secret key, or for another user.
 
-    `text` is in the form in which sameness is decided, such as a normalised key.
+    `text` is in the form in which sameness is decided, such as a normalised key, or a keyword, which has no accents.
     """
-    return salted_hmac(f"jiyi.forgotten.{kind}.{user.pk}", text, algorithm="sha256").hexdigest()
+    plain = strip_accents(text)
+    return salted_hmac(f"jiyi.forgotten.{kind}.{user.pk}", plain, algorithm="sha256").hexdigest()
 
 
 def find_forgotten(user: User, digests: Iterable[str]) -> dict[str, datetime]:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from apps.core.llm.blocks import read_block
 from apps.core.llm.types import PromptMessage
-from apps.core.text.fold import normalize_value
+from apps.core.text.fold import spell_value
 from apps.core.text.time_expressions import find_times
 from apps.offline.attributes import CONFIDENCE, Fact, make_entry, name_attribute
 from apps.offline.judging import find_ended
@@ -32,7 +32,7 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
     wanted = read_object(read_block(prompt, "wanted"))
     rows = read_lines(read_block(prompt, "known_memories"))
     known = {row["number"]: str(row.get("text", "")) for row in rows if isinstance(row.get("number"), int)}
-    held = set(map(normalize_value, known.values()))
+    held = set(map(spell_value, known.values()))  # what is only spelled otherwise now is told: it is to be kept so
     profile = read_object(read_block(prompt, "profile"))
     answer: dict[str, Any] = {"memories": [], "entries": [], "profile": [], "context": None}
     for line in read_lines(read_block(prompt, "conversation")):
@@ -44,8 +44,8 @@ def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
                 answer["context"] = {**case, "about": number}
             continue  # its facts are not those of the person's own life
         for sentence in list_statements(text):
-            if (normal := normalize_value(sentence.text)) not in held:
-                held.add(normal)
+            if (spelling := spell_value(sentence.text)) not in held:
+                held.add(spelling)
                 answer["memories"].append({**_make_memory(sentence, known), "about": number})
         if wanted.get("entries"):
             answer["entries"] += [{**entry, "about": number} for entry in list_entries(text, known.values())]

@@ -108,4 +108,9 @@ _TONES_OF_CATEGORIES = {"positive": "teal", "negative": "red", "seeking": "blue"
 
 def tone_of_emotion(emotion: Mapping[str, Any] | None) -> str:
     """The colour of a chip for an emotion as a turn keeps it (E1), by its category."""
-    return _TONES_OF_CATEGORIES.get((emotion or {}).get("category", ""), "grey")
+    return tone_of_category((emotion or {}).get("category", ""))
+
+
+def tone_of_category(category: str) -> str:
+    """The colour of a chip for an emotion of this category."""
+    return _TONES_OF_CATEGORIES.get(category, "grey")

@@ -14,10 +14,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.chat.models import Strategy
 from apps.chat.types import NEUTRAL
-from apps.panel.labels import label_emotion, label_formality, label_tone
+from apps.panel.labels import label_emotion, label_formality, label_tone, tone_of_category
 from apps.panel.owned import StaffAdmin
-
-_TONES_OF_CATEGORIES = {"positive": "teal", "negative": "violet", "seeking": "blue", "neutral": "grey"}
 
 
 class RowForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
@@ -81,5 +79,5 @@ def describe_strategy(strategy: Strategy) -> str:
 
 
 def _show_chip(strategy: Strategy) -> SafeString:
-    tone = _TONES_OF_CATEGORIES.get(strategy.category, "grey")
+    tone = tone_of_category(strategy.category)
     return format_html('<span class="chip chip--{}">{}</span>', tone, label_emotion(strategy.emotion))

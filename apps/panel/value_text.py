@@ -1,12 +1,15 @@
-"""A memory's value as one types it: text is text, lines with a dash are a list, JSON is JSON. Pure: no Django."""
+"""A memory's value as one types it: text is text, lines with a dash are a list, JSON is JSON; and its tags. Pure."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 _DASH = "- "
+_BETWEEN_TAGS = re.compile(r"[,，、;；\n]")
 _OPENINGS = ('"', "[", "{")
 
 
@@ -72,3 +75,13 @@ def _read_float(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{digits} is too large")
     return number
+
+
+def read_tags(text: str) -> list[str]:
+    """Return the tags of a typed text: between commas and semicolons, Chinese ones too, and on lines of their own."""
+    return list(dict.fromkeys(tag for part in _BETWEEN_TAGS.split(text) if (tag := part.strip())))
+
+
+def write_tags(tags: Iterable[str]) -> str:
+    """Return the text to type for tags."""
+    return ", ".join(tags)

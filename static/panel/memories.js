@@ -97,7 +97,8 @@ function showShape(field) {
   const chip = field.closest(".editor__field").querySelector("[data-shape]");
   const shape = nameShape(field.value);
   chip.textContent = root.dataset[shape];
-  chip.classList.toggle("chip--amber", shape === "shapeBroken" || shape === "shapeNull");
+  chip.classList.toggle("chip--red", shape === "shapeBroken");
+  chip.classList.toggle("chip--amber", shape === "shapeNull");
 }
 
 function showShare(field) {
@@ -110,9 +111,15 @@ root.addEventListener("input", (event) => {
   if (event.target.matches("[data-must-be]")) armByName(event.target);
 });
 
+const opened = new WeakSet();
+
 function openEditor(editor) {
   editor.querySelectorAll("[data-value]").forEach(showShape);
   editor.querySelectorAll("[data-share]").forEach(showShare);
+  // An editor is focused once, and not where one is typing already: what settles later must not move the cursor.
+  if (opened.has(editor)) return;
+  opened.add(editor);
+  if (editor.contains(document.activeElement)) return;
   const wrong = editor.querySelector(".editor__field:has(.editor__error) :is(input, textarea, select)");
   const usual = editor.querySelector("textarea, input:not([type=hidden])");
   (wrong ?? usual)?.focus();
@@ -199,7 +206,7 @@ document.body.addEventListener("htmx:afterSettle", (event) => {
   }
   const editor = event.target.closest?.("[data-editor]") ?? event.target.querySelector?.("[data-editor]");
   if (editor) openEditor(editor);
-  else if (leftEditor) (document.getElementById(leftEditor) ?? find(".memory--fresh"))?.querySelector("[data-edit]")?.focus();
+  else if (leftEditor && document.activeElement === document.body) (document.getElementById(leftEditor) ?? find(".memory--fresh"))?.querySelector("[data-edit]")?.focus();
   leftEditor = "";
   showSelection();
 });

@@ -73,6 +73,24 @@ def _looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
         ("猫", "猫很可爱"),
         ("überall", "Das ist ÜBERALL so."),
         ("50%", "It was 50% off."),
+        ("100", "请付１００元"),
+        ("１００", "It costs 100 dollars"),
+        ("5G", "换了５Ｇ套餐"),
+        ("MacBook", "我的ＭａｃＢｏｏｋ坏了"),
+        ("パナソニック", "新しいﾊﾟﾅｿﾆｯｸのテレビ"),
+        ("ﾊﾟﾅ", "パナソニックのテレビ"),
+        ("会社", "㍿山田に行く"),
+        ("1605", "The part is ASR1605."),
+        ("15pro", "买了iPhone15pro"),
+        ("km", "跑了10km"),
+        ("cafe", "We met in the Cafe\u0301 Central."),
+        ("café", "We met in the cafe."),
+        ("strasse", "Die Straße ist lang."),
+        ("c++", "我写Ｃ＋＋代码"),
+        ("🐱", "我养了一只🐱叫咪咪"),
+        ("咪", "我养了一只🐱叫咪咪"),
+        ("❤️", "I ❤ it"),
+        ("NAS", "放在客厅NAS上"),
     ],
 )
 def test_a_message_is_found_by_its_words(mei: User, query: str, text: str) -> None:
@@ -193,7 +211,9 @@ def test_words_are_looked_up_in_the_index_of_the_owner(mei: User) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT message_words(user_id, content)::text FROM conversation")
         ((terms,),) = cursor.fetchall()
-    assert set(terms.split()) == {f"'{mei.pk}:{word}'" for word in ("2", "ein", "in", "leuchtturm", "v1", "灯塔", "塔")}
+    assert set(terms.split()) == {
+        f"'{mei.pk}:{word}'" for word in ("1", "2", "ein", "in", "leuchtturm", "v1", "灯塔", "塔")
+    }
 
 
 def test_a_search_takes_a_fixed_number_of_queries(mei: User, django_assert_max_num_queries: Any) -> None:

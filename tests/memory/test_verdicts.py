@@ -112,7 +112,7 @@ def test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_say
     learn(user, "用户对虾过敏。", days_ago=3, tags=["过敏"])
     learn(user, "用户對蝦過敏", tags=["食物"])
     memory = AtomicMemory.objects.get(user=user)
-    assert (memory.content, memory.tags) == ("用户对虾过敏。", ["过敏", "食物"])
+    assert (memory.content, memory.tags) == ("用户對蝦過敏", ["过敏", "食物"])
 
 
 # Verdicts.

@@ -12,6 +12,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.services import record_assistant_message
+from apps.panel.labels import tone_of_emotion
 from tests.support.factories import SessionFactory
 
 pytestmark = pytest.mark.long_except("test_who_has_no_permission_reads_the_table_only")
@@ -50,6 +51,14 @@ def test_the_neutral_strategy_stays(client: Client) -> None:
     selected = {"action": "delete_selected", "_selected_action": ["neutral", "sad"], "post": "yes"}
     client.post(reverse(f"{STRATEGIES}_changelist"), selected)
     assert Strategy.objects.count() == 12
+
+
+@pytest.mark.spec("M5")
+@pytest.mark.parametrize("emotion", ["happy", "sad", "curious", "frustrated", "neutral"])
+def test_an_emotion_has_one_colour_everywhere(client: Client, emotion: str) -> None:
+    tone = tone_of_emotion({"category": Strategy.objects.get(emotion=emotion).category})
+    page = client.get(reverse(f"{STRATEGIES}_changelist")).text
+    assert f'<span class="chip chip--{tone}">{emotion.capitalize()}</span>' in page
 
 
 def rows_of_form(**changes: Any) -> dict[str, Any]:

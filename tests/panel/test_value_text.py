@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.panel.value_text import NotJson, read_value, write_value
+from apps.panel.value_text import NotJson, read_tags, read_value, write_tags, write_value
 
 pytestmark = pytest.mark.spec("M3")
 
@@ -78,3 +78,19 @@ def test_what_begins_like_json_and_is_none_is_refused_with_its_place(typed: str,
 )
 def test_texts_have_quotes_only_where_they_need_them(value: Any, written: str) -> None:
     assert write_value(value) == written
+
+
+@pytest.mark.parametrize(
+    ("typed", "tags"),
+    [
+        ("pets, cats", ["pets", "cats"]),
+        ("宠物，猫、狗；鸟", ["宠物", "猫", "狗", "鸟"]),
+        ("a;b\nc", ["a", "b", "c"]),
+        (" , ，", []),
+        ("cats, cats", ["cats"]),
+        ("", []),
+    ],
+)
+def test_tags_are_typed_with_marks_between_them(typed: str, tags: list[str]) -> None:
+    assert read_tags(typed) == tags
+    assert read_tags(write_tags(tags)) == tags

@@ -6,14 +6,19 @@ Here only tables that hold rows are emptied, and what migrations put in is left 
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Generator
+from typing import Any
 
+import pytest
 from django.apps import apps
-from django.db import connection, transaction
+from django.db import connection, models, transaction
 from django.test import TransactionTestCase
 
 _KEPT = {"django_content_type", "auth_permission"}
 """What Django makes once, when it migrates, and no test changes."""
+
+_defaults: list[models.Model] = []
+"""Rows that migrations make and tests change: the strategies."""
 
 
 def empty_database() -> None:
@@ -35,7 +40,19 @@ def empty_database() -> None:
         cursor.execute("DISCARD PLANS; SET LOCAL enable_seqscan = off")
         for table, _is_large in found:
             cursor.execute(f"DELETE FROM {table}")
-        import_module("apps.chat.migrations.0002_default_strategies").add_defaults(apps, None)
+        apps.get_model("chat", "Strategy").objects.bulk_create(_defaults)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Keep the rows that migrations have made, before any test has changed them."""
+    result = yield
+    if fixturedef.argname == "django_db_setup":
+        with request.getfixturevalue("django_db_blocker").unblock():
+            _defaults[:] = apps.get_model("chat", "Strategy").objects.all()
+    return result
 
 
 def pytest_configure() -> None:

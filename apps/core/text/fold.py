@@ -6,10 +6,17 @@ import json
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from apps.core.text.clean import clean_text
 from apps.core.text.pronouns import drop_pronouns
+
+_AROUND = " .,;:!?。，、；：！？"
+"""Marks before and after a text that make no other spelling of it."""
+
+_ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff]")
+_ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
 _lock = threading.Lock()
 _converter: Any = None
@@ -20,11 +27,34 @@ def fold(text: str) -> str:
 
     Whitespace and punctuation stay. U+0000 and lone surrogates, which OpenCC cannot take, are dropped.
     """
+    return simplify(fold_form(text))
+
+
+def fold_form(text: str) -> str:
+    """`fold` but for Chinese script."""
     if text.isascii():
         return clean_text(text).lower()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_text(text)).casefold())
-    converted: str = _get_converter().convert(folded)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_text(text)).casefold())
+
+
+def simplify(text: str) -> str:
+    """`text` in simplified characters."""
+    if text.isascii():
+        return text
+    converted: str = _get_converter().convert(text)
     return converted
+
+
+def fold_for_search(text: str) -> str:
+    """`text` folded, and without the accents of Latin letters: who looks for "cafe" finds "café"."""
+    return strip_accents(fold(text))
+
+
+def strip_accents(text: str) -> str:
+    """Leave out the accents of Latin letters in lower-case `text`; those of kana and of other alphabets stay."""
+    if not _ACCENTED.search(text):
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def warm_up() -> None:
@@ -59,14 +89,23 @@ def normalize_value(value: Any) -> str:
     order of a dict's keys and of a list's items makes no difference, nor do repeated items: lists here are sets (of
     allergies, pets, languages), so a list of one item is that item.
     """
-    match _canonical(value):
-        case str() as text:
-            return text
-        case canonical:
-            return json.dumps(canonical, ensure_ascii=False, sort_keys=True)
+    return _write_canonical(value, _reduce)
 
 
-def _canonical(value: Any) -> Any:
+def spell_value(value: Any) -> str:
+    """The form of a JSON value in which "written alike" is decided: its texts as they stand, but for marks around them.
+
+    Values that are the same (`normalize_value`) may be spelled otherwise: McDonald and mcdonald, 王汎森 and 王泛森.
+    """
+    return _write_canonical(value, lambda text: " ".join(text.split()).strip(_AROUND) or text)
+
+
+def _write_canonical(value: Any, write: Callable[[str], str]) -> str:
+    canonical = _canonical(value, write)
+    return canonical if isinstance(canonical, str) else json.dumps(canonical, ensure_ascii=False, sort_keys=True)
+
+
+def _canonical(value: Any, write: Callable[[str], str]) -> Any:
     match value:
         case None | bool():
             return json.dumps(value)
@@ -75,11 +114,11 @@ def _canonical(value: Any) -> Any:
         case int() | float():
             return str(value)
         case str():
-            return _reduce(value)
+            return write(value)
         case dict():
-            return dict(sorted(((_reduce(str(key)), _canonical(item)) for key, item in value.items()), key=repr))
+            return dict(sorted(((write(str(key)), _canonical(item, write)) for key, item in value.items()), key=repr))
         case list() | tuple():
-            items = {repr(item): item for item in map(_canonical, value)}
+            items = {repr(item): item for item in (_canonical(part, write) for part in value)}
             return next(iter(items.values())) if len(items) == 1 else [items[name] for name in sorted(items)]
         case _:
             raise TypeError(f"not a JSON value: {type(value).__name__}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 from apps.core.text.matching import bigrams, stem, strip_possessive, word_parts
 from apps.core.text.pronouns import normalize_pronouns
-from apps.core.text.segment import cjk_runs, search_words
+from apps.core.text.segment import cjk_runs, mixed_parts, search_words, signs
 
 MIN_STEM_PREFIX = 5
 """Shorter stems begin too many unrelated words (run: rung)."""
@@ -26,12 +26,13 @@ MAX_TERMS_BYTES = 400_000
 def index_terms(text: str) -> list[str]:
     """The distinct terms under which `text` is found, for ``array_to_tsvector(text[])``.
 
-    Words of jieba's search mode, folded and with neutral pronouns; the stem of each English word; and every two
-    neighbouring Chinese, Japanese or Korean characters, which find what the segmentation missed.
+    Words of jieba's search mode, folded and with neutral pronouns; the stem of each English word; of a word of letters
+    and digits what follows each change from one to the other (asr1605: 1605); every two neighbouring Chinese, Japanese
+    or Korean characters, which find what the segmentation missed; and emoji.
     """
     terms: dict[str, None] = {}
     size = 0
-    for term in _terms(fold(text)):
+    for term in _terms(fold_for_search(text)):
         cut = term[:MAX_TERM_CHARACTERS]
         if cut in terms:
             continue
@@ -46,8 +47,11 @@ def _terms(folded: str) -> Iterator[str]:
     for word in normalize_pronouns(map(strip_possessive, search_words(folded))):
         yield word
         yield stem(word)
+        parts = mixed_parts(word)
+        yield from ("".join(parts[start:]) for start in range(1, len(parts)))
     for run in cjk_runs(folded):
         yield from bigrams(run)
+    yield from signs(folded)
 
 
 def keyword_query(keyword: str) -> str:

@@ -7,10 +7,10 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 from apps.core.text.matching import match_words
 from apps.core.text.pronouns import NEUTRAL
-from apps.core.text.segment import rarity
+from apps.core.text.segment import rarity, signs
 
 _DATA = Path(__file__).parent / "data"
 _MIN_DIGITS = 4
@@ -20,9 +20,9 @@ _MIN_DIGITS = 4
 def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
     """The keywords of `text` in order of first occurrence, folded, each once, at most `limit` (K1).
 
-    Stop words go, and so do numbers under four digits. One-character words go unless nothing else remains; pronouns, in
-    their neutral form, remain only in a text of nothing else. Past `limit` the most important stay: those that occur
-    often here and seldom in the language (tf-idf against the dictionary's counts).
+    Stop words go, and so do numbers under four digits. One-character words go unless nothing else remains; emoji, and
+    pronouns in their neutral form, remain only in a text of nothing else. Past `limit` the most important stay: those
+    that occur often here and seldom in the language (tf-idf against the dictionary's counts).
     """
     counts = Counter(match_words(text))
     if counts.keys() - {"的"} == {NEUTRAL}:
@@ -30,6 +30,8 @@ def extract_keywords(text: str, *, limit: int = 10) -> list[str]:
     stop_words = load_stop_words()
     content = [word for word in counts if word != NEUTRAL and word not in stop_words and not _is_short_number(word)]
     keywords = [word for word in content if len(word) > 1] or content
+    if not counts:
+        keywords = list(dict.fromkeys(signs(fold_for_search(text))))[:limit]
     if len(keywords) > limit:
         chosen = set(sorted(keywords, key=lambda word: -counts[word] * rarity(word))[:limit])
         keywords = [word for word in keywords if word in chosen]
@@ -50,7 +52,8 @@ class Fate(StrEnum):
 def explain_keywords(text: str, *, limit: int = 10) -> dict[str, Fate]:
     """What `extract_keywords` makes of each word of `text`, folded, in order of first occurrence."""
     keywords = set(extract_keywords(text, limit=limit))
-    return {word: Fate.KEYWORD if word in keywords else _explain_absence(word) for word in Counter(match_words(text))}
+    words = dict.fromkeys([*match_words(text), *signs(fold_for_search(text))])
+    return {word: Fate.KEYWORD if word in keywords else _explain_absence(word) for word in words}
 
 
 def _explain_absence(word: str) -> Fate:
@@ -60,7 +63,7 @@ def _explain_absence(word: str) -> Fate:
         return Fate.STOP_WORD
     if _is_short_number(word):
         return Fate.SHORT_NUMBER
-    return Fate.ONE_CHARACTER if len(word) == 1 else Fate.LESS_IMPORTANT
+    return Fate.ONE_CHARACTER if len(word) == 1 or signs(word) else Fate.LESS_IMPORTANT
 
 
 @cache
@@ -69,7 +72,7 @@ def load_stop_words() -> frozenset[str]:
     lines = [
         line for name in ("zh", "en") for line in (_DATA / f"stop_words_{name}.txt").read_text("utf-8").splitlines()
     ]
-    return frozenset(fold(word) for line in lines if not line.startswith("#") for word in line.split())
+    return frozenset(fold_for_search(word) for line in lines if not line.startswith("#") for word in line.split())
 
 
 def _is_short_number(word: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 from apps.core.text.pronouns import normalize_pronouns
 from apps.core.text.segment import is_cjk, words
 from apps.core.text.text_cache import cache_texts
@@ -18,8 +18,8 @@ _stemmers = threading.local()
 
 
 def match_words(text: str) -> list[str]:
-    """The words of `text` in order: jieba's default mode, folded, without 's, every pronoun in its neutral form."""
-    return normalize_pronouns(map(strip_possessive, words(fold(text))))
+    """The words of `text` in order: jieba's default mode, folded as for a search, without 's, pronouns neutral."""
+    return normalize_pronouns(map(strip_possessive, words(fold_for_search(text))))
 
 
 def strip_possessive(word: str) -> str:

@@ -1,8 +1,8 @@
 """What has to occur in a text that a search finds. Pure: no Django.
 
 English and other words with spaces between them are found by their beginnings ("pyth" finds Python), Chinese, Japanese
-and Korean anywhere, in the scripts that people write them in. The SQL function `message_words` takes texts apart by the
-same characters.
+and Korean anywhere, in the scripts that people write them in. The SQL functions `message_text` and `message_words`
+normalise texts and take them apart the same way.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from functools import cache
 from typing import Any
 
 from apps.core.text.clean import clean_text
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold, strip_accents
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.segment import cjk_runs, is_cjk
 
 MAX_TERMS = 20
 """Further ones are ignored: nothing that people look for needs them, and each of them takes time."""
 
-WORD_CHARACTERS = r"0-9a-z\u00df-\u00f6\u00f8-\u024f\u0370-\u0587\u05d0-\u1fff"
-"""Letters and digits in lower case, but for those of `cjk_runs`, as ranges of a regular expression."""
+DIGITS = "0-9"
+LETTERS = r"a-z\u00df-\u00f6\u00f8-\u024f\u0370-\u0587\u05d0-\u1fff"
+"""Letters in lower case, but for those of `cjk_runs`, as ranges of a regular expression."""
 
-WORD = re.compile(f"[{WORD_CHARACTERS}]+")
+WORD = re.compile(f"[{DIGITS}{LETTERS}]+")
 
 _MEANT = re.compile(r"[+#@/\\_%&=$€£*.:]")
 """Marks that make another thing of a word: C++ is not C, 3.14 is not 3 and 14."""
@@ -93,7 +94,9 @@ def list_spellings(text: str) -> tuple[str, ...]:
 
 
 def _normalise(text: str) -> str:
-    return unicodedata.normalize("NFKC", clean_text(text)).lower()
+    # As the SQL function `message_text`. What tells an emoji from a plain sign (U+FE0F) is not looked for.
+    plain = unicodedata.normalize("NFKC", clean_text(text)).lower().replace("\ufe0f", "")
+    return strip_accents(plain).replace("ß", "ss")
 
 
 @cache

@@ -25,6 +25,15 @@ _BLOCK = re.compile(
     rf"|[^\W_{_HAN}]+(?:['’][^\W\d_{_HAN}]+)*(?:\+\+|\#)?)"
 )
 
+# Emoji and the like. A flag is two letters of its own kind; tones of skin are none by themselves.
+_SIGN = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a-\u23ff\u2600-\u27bf\u2b50\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
+)
+
+_PART = re.compile(r"\d+|[^\W\d_]+")
+_LONGEST_MIXED = 32
+"""Longer words of letters and digits are digests and keys, of which nobody looks for a part."""
+
 _SLICE = 400
 """Characters given to jieba at once: its hidden Markov model takes quadratic time on a run of unknown characters."""
 
@@ -120,6 +129,17 @@ def search_words(text: str) -> list[str]:
                 found.extend(gram for gram in grams if frequencies.get(gram))
         found.append(word)
     return found
+
+
+def signs(text: str) -> list[str]:
+    """The emoji and other pictures in `text`, in order, each by itself; a flag is one."""
+    return _SIGN.findall(text)
+
+
+def mixed_parts(word: str) -> list[str]:
+    """The runs of letters and of digits in a folded word of both, such as asr1605; [] for any other word."""
+    parts = _PART.findall(word) if len(word) <= _LONGEST_MIXED and not word.isalpha() else []
+    return parts if len(parts) > 1 and "".join(parts) == word else []
 
 
 def rarity(word: str) -> float:

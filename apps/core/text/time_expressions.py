@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from apps.core.text.festivals import festival_rules, past_festival_rules
 from apps.core.text.fold import fold
 
 
@@ -29,6 +31,19 @@ class TimeSpan:
 _Days = tuple[date, date]
 """The first day, and the day after the last."""
 
+_Reader = Callable[[re.Match[str], date], _Days]
+
+
+class _Span(NamedTuple):
+    start: datetime
+    end: datetime
+
+
+_MOST_OF_A_RANGE = timedelta(days=360)
+"""How long it is at most from one time to another, where they are said to be one stretch."""
+
+_CONNECTION = re.compile(r"\s*(?:到|至|-|~|–|—|to|through|until|till)\s*")
+
 _PARTS = {
     "凌晨": (0, 6),
     "清晨|早上|早晨|一早|大早|早|上午|morning": (6, 12),
@@ -39,21 +54,17 @@ _PARTS = {
 _ZH_PART = "(?:的?(?P<part>凌晨|清晨|早上|早晨|一早|大早|上午|中午|下午|傍晚|晚上|夜里|半夜|早|晚))?"
 _EN_PART = r"(?:\s+(?P<part>morning|afternoon|evening|night))?"
 _ZH_NUMBER = "[0-9]{1,4}|[一二两三四五六七八九十]{1,3}|半"
+_ZH_MONTH = "[0-9]{1,2}|十?[一二三四五六七八九十]"
+_ZH_DAY = "[0-9]{1,2}|[一二三四五六七八九十]{1,3}"
+_TO = r"\s*(?:到|至|-|~|–|—|to|through|until|till)\s*"
+_ZH_DAYS = f"(?P<day>{_ZH_DAY})(?:[日号]?{_TO}(?P<until>{_ZH_DAY}))?[日号]"
+_EN_DAYS = rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?:{_TO}(?:the\s+)?(?P<until>\d{{1,2}})(?:st|nd|rd|th)?)?"
 _EN_WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_EN_NUMBER = rf"\d{{1,4}}|an?|{'|'.join(_EN_WORDS)}"
+_EN_NUMBER = rf"\d{{1,4}}|half\s+an?|an?|{'|'.join(_EN_WORDS)}"
+_EN_COUNT = rf"(?P<count>{_EN_NUMBER})(?P<half>\s+and\s+a\s+half)?\s+(?P<unit>day|week|month|year)s?"
 _MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
 ]
 _EN_MONTH = "|".join(rf"{name}|{name[:3]}\.?" if name != "may" else name for name in _MONTHS)
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -79,18 +90,38 @@ def find_times(text: str, *, said_at: datetime, zone: ZoneInfo, of_past: bool = 
     folded = "".join(one if len(one := fold(character)) == 1 else character for character in text)
     today = said_at.astimezone(zone).date()
     reached = 0
-    rules = [*_past_rules(), *_rules()] if of_past else _rules()
+    rules = [*_rules(), *festival_rules()]
+    if of_past:
+        rules = [*_past_rules(), *past_festival_rules(), *rules]
     matches = [(found, read) for pattern, read in rules for found in pattern.finditer(folded)]
+    last: TimeSpan | None = None
     for found, read in sorted(matches, key=lambda match: (match[0].start(), -match[0].end())):
         if found.start() < reached:
             continue
+        is_end = last is not None and _CONNECTION.fullmatch(folded, reached, found.start()) is not None
         try:
-            first, after = read(found, today)
-            start, end = _place(first, after, part=found.groupdict().get("part"), zone=zone)
+            span = _read_span(found, read, today, zone)
+            if last is not None and is_end and not last.start < span.end <= last.start + _MOST_OF_A_RANGE:
+                # 去年3月到5月: the end is the one after the beginning.
+                span = _read_span(found, read, last.start.date() + _MOST_OF_A_RANGE, zone)
+                is_end = last.start < span.end <= last.start + _MOST_OF_A_RANGE
         except (ValueError, OverflowError):  # 2023年13月, February 30th, 9999 years ago
             continue
         reached = found.end()
-        yield TimeSpan(start=start, end=end, text=text[found.start() : found.end()], position=found.start())
+        if last is not None and is_end:
+            position = last.position
+            last = TimeSpan(start=last.start, end=span.end, text=text[position:reached], position=position)
+            continue
+        if last is not None:
+            yield last
+        last = TimeSpan(start=span.start, end=span.end, text=text[found.start() : reached], position=found.start())
+    if last is not None:
+        yield last
+
+
+def _read_span(found: re.Match[str], read: _Reader, today: date, zone: ZoneInfo) -> _Span:
+    first, after = read(found, today)
+    return _Span(*_place(first, after, part=found.groupdict().get("part"), zone=zone))
 
 
 def _place(first: date, after: date, *, part: str | None, zone: ZoneInfo) -> tuple[datetime, datetime]:
@@ -145,6 +176,8 @@ def _exists(year: int, month: int, day: int) -> bool:
 def _number(text: str) -> float:
     if text.isdecimal():
         return int(text)
+    if text.startswith("half"):
+        return 0.5
     if text in ("a", "an"):
         return 1
     if text in _EN_WORDS:
@@ -157,6 +190,10 @@ def _number(text: str) -> float:
     return (value[tens] or 1) * 10 + value[ones] if ten else value[ones]
 
 
+def _count(found: re.Match[str], *halves: str) -> float:
+    return _number(found["count"]) + 0.5 * any(found.groupdict().get(name) for name in halves)
+
+
 def _shift(today: date, count: float, unit: str) -> _Days:
     """The stretch of the unit's own length `count` units away: three days ago is a day, two months ago a month."""
     match unit:
@@ -165,9 +202,9 @@ def _shift(today: date, count: float, unit: str) -> _Days:
         case "周" | "星期" | "礼拜" | "week":
             return _week(today + timedelta(weeks=round(count))) if count % 1 == 0 else _week(today)
         case "月" | "month":
-            # 半个月前 names a day as good as any month.
-            if count % 1:
-                return _day(today + timedelta(days=round(count * 30)))
+            if count % 1:  # 半个月前, 两个半月前: half a month, around that day
+                day = today + timedelta(days=round(count * 30.4))
+                return day - timedelta(days=7), day + timedelta(days=8)
             return _month(today.year, today.month + int(count))
         case _:
             return _month(today.year, today.month + int(count * 12)) if count % 1 else _year(today.year + int(count))
@@ -176,7 +213,7 @@ def _shift(today: date, count: float, unit: str) -> _Days:
 def _in_month(days: _Days, found: re.Match[str]) -> _Days:
     groups = found.groupdict()
     if groups.get("day"):
-        return _day(days[0].replace(day=int(_number(groups["day"]))))
+        return _until(_day(days[0].replace(day=int(_number(groups["day"])))), found)
     match groups.get("third"):
         case "初" | "上旬":
             return days[0], days[0] + timedelta(days=10)
@@ -187,10 +224,25 @@ def _in_month(days: _Days, found: re.Match[str]) -> _Days:
     return days
 
 
+def _until(first: _Days, found: re.Match[str]) -> _Days:
+    """The days from the first to the one that follows "to", in this month or the next."""
+    until = found.groupdict().get("until")
+    if not until:
+        return first
+    day = int(_number(until))
+    last = first[0].replace(day=day)
+    if last < first[0]:
+        last = _month(last.year, last.month + 1)[0].replace(day=day)
+    return first[0], last + timedelta(days=1)
+
+
 def _in_year(year: int, found: re.Match[str]) -> _Days:
     groups = found.groupdict()
     if groups.get("month"):
-        return _in_month(_month(year, _read_month(groups["month"])), found)
+        days = _in_month(_month(year, _read_month(groups["month"])), found)
+        if groups.get("last_month"):
+            return days[0], _month(year, _read_month(groups["last_month"]))[1]
+        return days
     if groups.get("season"):
         return _season(year, groups["season"])
     match groups.get("edge"):
@@ -212,8 +264,8 @@ def _read_month(text: str) -> int:
 @cache
 def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Days]]]:
     zh_month_day = (
-        "(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月份?"
-        "(?:(?P<day>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]|(?P<third>上旬|中旬|下旬|初|底|末))?"
+        f"(?P<month>{_ZH_MONTH})月份?(?:{_ZH_DAYS}|(?P<third>上旬|中旬|下旬|初|底|末)"
+        f"|{_TO}(?P<last_month>{_ZH_MONTH})月份?(?![0-9一二三四五六七八九十]))?"
     )
     return [
         # 昨天下午, 前天晚上, 今早, 昨晚
@@ -224,22 +276,20 @@ def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Day
         # 三天前, 两个月后, 半年前
         (
             re.compile(
-                f"(?<![0-9一二三四五六七八九十第几])(?P<count>{_ZH_NUMBER})个?(?:多)?(?P<unit>天|周|星期|礼拜|月|年)(?:之|以)?(?P<side>前|后)"
+                f"(?<![0-9一二三四五六七八九十第几])(?P<count>{_ZH_NUMBER})个?(?:多)?(?P<half>半)?(?P<unit>天|周|星期|礼拜|月|年)"
+                "(?P<and_half>半)?(?:之|以)?(?P<side>前|后)"
             ),
             lambda found, today: _shift(
-                today, _number(found["count"]) * (-1 if found["side"] == "前" else 1), found["unit"]
+                today, _count(found, "half", "and_half") * (-1 if found["side"] == "前" else 1), found["unit"]
             ),
         ),
         # 上周六晚上, 下下周一, 这个星期天
         (
-            re.compile(f"(?P<which>上上|上|这|本|下下|下)个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天]){_ZH_PART}"),
-            lambda found, today: _day(
-                _week(today)[0]
-                + timedelta(
-                    weeks=_SHIFTS[found["which"]],
-                    days="一二三四五六日天".replace("日天", "日").find(found["weekday"].replace("天", "日")),
-                )
+            re.compile(
+                "(?P<which>上上|上|这|本|下下|下)个?(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天])"
+                f"(?:{_TO}(?:周|星期|礼拜)?(?P<last>[一二三四五六日天])(?!月|[日号]))?{_ZH_PART}"
             ),
+            lambda found, today: _weekdays(_week(today + timedelta(weeks=_SHIFTS[found["which"]]))[0], found),
         ),
         # 上周末, 上个星期
         (
@@ -248,31 +298,29 @@ def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Day
         ),
         # 下个月5号, 上月底
         (
-            re.compile(
-                "(?P<which>上上|上|这|本|下下|下)个?月(?:(?P<day>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]|(?P<third>上旬|中旬|下旬|初|中|底|末))?"
-            ),
+            re.compile(f"(?P<which>上上|上|这|本|下下|下)个?月(?:{_ZH_DAYS}|(?P<third>上旬|中旬|下旬|初|中|底|末))?"),
             lambda found, today: _in_month(_month(today.year, today.month + _SHIFTS[found["which"]]), found),
         ),
         # 去年夏天, 前年三月, 今年年底, 明年
         (
             re.compile(
-                f"(?P<which>大?前|去|今|明|后)年(?:年?(?P<edge>初|底|末)|(?P<season>[春夏秋冬])[天季]?|{zh_month_day})?"
+                f"(?P<which>大?前|去|今|明|后)年(?:年?(?P<edge>初|底|末)|(?P<season>[春夏秋冬])(?![至分])[天季]?|{zh_month_day})?"
             ),
             lambda found, today: _in_year(today.year + _RELATIVE_YEARS.get(found["which"], -3), found),
         ),
         # 2023年5月3日, 2019年
         (
             re.compile(
-                f"(?<![0-9])(?P<year>(?:19|20)[0-9]{{2}})年(?:年?(?P<edge>初|底|末)|(?P<season>[春夏秋冬])[天季]?|{zh_month_day})?"
+                f"(?<![0-9])(?P<year>(?:19|20)[0-9]{{2}})年(?:年?(?P<edge>初|底|末)|(?P<season>[春夏秋冬])(?![至分])[天季]?|{zh_month_day})?"
             ),
             lambda found, _today: _in_year(int(found["year"]), found),
         ),
         # 5月3号
         (
-            re.compile(
-                "(?<![0-9年一二三四五六七八九十])(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月(?P<day>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]"
+            re.compile(f"(?<![0-9年一二三四五六七八九十])(?P<month>{_ZH_MONTH})月{_ZH_DAYS}"),
+            lambda found, today: _until(
+                _nearest(_read_month(found["month"]), int(_number(found["day"])), today), found
             ),
-            lambda found, today: _nearest(_read_month(found["month"]), int(_number(found["day"])), today),
         ),
         # 2024-05-03, 2024/5/3
         (
@@ -294,12 +342,12 @@ def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Day
         (re.compile(r"\blast\s+(?P<part>night)\b"), lambda _found, today: _day(today - timedelta(days=1))),
         # two weeks ago, in three days
         (
-            re.compile(rf"\b(?P<count>{_EN_NUMBER})\s+(?P<unit>day|week|month|year)s?\s+(?:ago|earlier)\b"),
-            lambda found, today: _shift(today, -_number(found["count"]), found["unit"]),
+            re.compile(rf"\b{_EN_COUNT}(?P<and_half>\s+and\s+a\s+half)?\s+(?:ago|earlier)\b"),
+            lambda found, today: _shift(today, -_count(found, "half", "and_half"), found["unit"]),
         ),
         (
-            re.compile(rf"\bin\s+(?P<count>{_EN_NUMBER})\s+(?P<unit>day|week|month|year)s?\b(?!\s+of)"),
-            lambda found, today: _shift(today, _number(found["count"]), found["unit"]),
+            re.compile(rf"\bin\s+{_EN_COUNT}\b(?!\s+of)"),
+            lambda found, today: _shift(today, _count(found, "half"), found["unit"]),
         ),
         # last Saturday night, next Monday: the Saturday before today, the Monday after it
         (
@@ -326,15 +374,11 @@ def _rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Day
         ),
         # on May 5th, May 5, 2023, May 2023, 5 May 2023, in May 2023
         (
-            re.compile(
-                rf"\b(?P<month>{_EN_MONTH})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?"
-            ),
+            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?:the\s+)?{_EN_DAYS}\b(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?"),
             lambda found, today: _read_date(found, today),
         ),
         (
-            re.compile(
-                rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?"
-            ),
+            re.compile(rf"\b{_EN_DAYS}\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b(?:,?\s+(?P<year>(?:19|20)\d\d)\b)?"),
             lambda found, today: _read_date(found, today),
         ),
         (
@@ -362,6 +406,17 @@ _ENGLISH_DAYS = {
 @cache
 def _past_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date], _Days]]]:
     return [
+        # on Monday evening, 周一下午
+        (
+            re.compile(rf"\bon\s+(?P<weekday>{_EN_WEEKDAY})\b{_EN_PART}"),
+            lambda found, today: _day(_find_weekday(today, "last", _WEEKDAYS.index(found["weekday"]))),
+        ),
+        (
+            re.compile(f"(?<!每)(?<!每个)(?:周|星期|礼拜)(?P<weekday>[一二三四五六日天]){_ZH_PART}"),
+            lambda found, today: _day(
+                _find_weekday(today, "last", "一二三四五六日".index(found["weekday"].replace("天", "日")))
+            ),
+        ),
         # in May, since early June
         (
             re.compile(
@@ -372,34 +427,31 @@ def _past_rules() -> list[tuple[re.Pattern[str], Callable[[re.Match[str], date],
         ),
         # on May 5th, 5 May
         (
-            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b"),
-            lambda found, today: _latest_day(today, _read_month(found["month"]), int(found["day"])),
+            re.compile(rf"\b(?P<month>{_EN_MONTH})\s+(?:the\s+)?{_EN_DAYS}\b"),
+            lambda found, today: _latest_day(today, found),
         ),
         (
-            re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b"),
-            lambda found, today: _latest_day(today, _read_month(found["month"]), int(found["day"])),
+            re.compile(rf"\b{_EN_DAYS}\s+(?:of\s+)?(?P<month>{_EN_MONTH})\b"),
+            lambda found, today: _latest_day(today, found),
         ),
         # 5月3号
         (
-            re.compile(
-                "(?<![0-9年一二三四五六七八九十])(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月(?P<day>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]"
-            ),
-            lambda found, today: _latest_day(today, _read_month(found["month"]), int(_number(found["day"]))),
+            re.compile(f"(?<![0-9年一二三四五六七八九十])(?P<month>{_ZH_MONTH})月{_ZH_DAYS}"),
+            lambda found, today: _latest_day(today, found),
         ),
         # 5月份, 五月
         (
-            re.compile(
-                "(?<![0-9年一二三四五六七八九十])(?P<month>[0-9]{1,2}|十?[一二三四五六七八九十])月份?(?![0-9一二三四五六七八九十])"
-            ),
+            re.compile(f"(?<![0-9年一二三四五六七八九十])(?P<month>{_ZH_MONTH})月份?(?![0-9一二三四五六七八九十])"),
             lambda found, today: _latest_month(today, _read_month(found["month"])),
         ),
     ]
 
 
-def _latest_day(today: date, month: int, day: int) -> _Days:
-    """The latest day of that name that has begun."""
+def _latest_day(today: date, found: re.Match[str]) -> _Days:
+    """The latest day of that name that has begun, and what follows it to the last that is named."""
+    month, day = _read_month(found["month"]), int(_number(found["day"]))
     years = [year for year in range(today.year - 8, today.year + 1) if _exists(year, month, day)]
-    return _day(max(found for year in years if (found := date(year, month, day)) <= today))
+    return _until(_day(max(day_then for year in years if (day_then := date(year, month, day)) <= today)), found)
 
 
 def _latest_month(today: date, month: int) -> _Days:
@@ -423,6 +475,13 @@ def _weekend_or_week(today: date, *, weeks: int, unit: str) -> _Days:
     return (monday + timedelta(days=5), after) if unit in ("周末", "weekend") else (monday, after)
 
 
+def _weekdays(monday: date, found: re.Match[str]) -> _Days:
+    """The day of a week, to the last that is named."""
+    names = "一二三四五六日"
+    first, last = (names.index((found[name] or found["weekday"]).replace("天", "日")) for name in ("weekday", "last"))
+    return monday + timedelta(days=first), monday + timedelta(days=max(first, last) + 1)
+
+
 def _find_weekday(today: date, which: str, weekday: int) -> date:
     if which == "this":
         return _week(today)[0] + timedelta(days=weekday)
@@ -443,4 +502,5 @@ def _find_season(today: date, shift: int, name: str) -> _Days:
 
 def _read_date(found: re.Match[str], today: date) -> _Days:
     month, day = _read_month(found["month"]), int(found["day"])
-    return _day(date(int(found["year"]), month, day)) if found["year"] else _nearest(month, day, today)
+    days = _day(date(int(found["year"]), month, day)) if found["year"] else _nearest(month, day, today)
+    return _until(days, found)

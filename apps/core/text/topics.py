@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from apps.core.text.fold import strip_accents
 from apps.core.text.keywords import extract_keywords
-from apps.core.text.segment import rarity
+from apps.core.text.segment import rarity, signs
 
 LEAST_INFORMATION = 18.0
 """Nats that the words of a message carry in all before it has a topic of its own: "true", 的确 and "that helped" are
@@ -29,10 +30,12 @@ def find_topic(
     `folded`: the message character by character as keywords are written. What was said `earlier`, too, folded as well,
     tells more. `is_vague`: of a folded word that names nothing.
     """
-    words = [word for word in extract_keywords(folded, limit=MAX_WORDS) if len(word) > 1 and not is_vague(word)]
+    words = [word for word in _list_words(folded) if len(word) > 1 and not is_vague(word)]
     if sum(map(measure, words)) < LEAST_INFORMATION:
         return None
-    places = sorted((at, word) for word in words if (at := folded.find(word)) >= 0)
+    plain = strip_accents(folded)  # as keywords are, and as long: an accent by itself is the exception
+    spoken = plain if len(plain) == len(folded) else folded
+    places = sorted((at, word) for word in words if (at := spoken.find(word)) >= 0)
     weights = {word: measure(word) * (1 + sum(word in text for text in earlier)) for word in words}
     best, phrase = 0.0, ""
     for number, (at, word) in enumerate(places):
@@ -48,7 +51,11 @@ def find_topic(
 
 def tells_enough(text: str) -> bool:
     """Return whether the words of a text carry enough for it to be a title."""
-    return sum(map(measure, extract_keywords(text, limit=MAX_WORDS))) >= LEAST_INFORMATION
+    return sum(map(measure, _list_words(text))) >= LEAST_INFORMATION
+
+
+def _list_words(text: str) -> list[str]:
+    return [word for word in extract_keywords(text, limit=MAX_WORDS) if word.isalnum() or not signs(word)]
 
 
 def measure(word: str) -> float:

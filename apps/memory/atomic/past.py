@@ -9,7 +9,7 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.text.bm25_terms import bm25_terms
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 from apps.memory.atomic.selectors import list_atomic_memories
 from apps.memory.history.as_of import PastKind, PastObjects, read_past
 from apps.memory.history.types import Snapshot
@@ -54,8 +54,8 @@ def is_wanted(state: Snapshot, wanted: Mapping[str, Any]) -> bool:
 
 def holds_text(state: Snapshot, text: str) -> bool:
     """Whether a memory held what `search_content` would have found it by."""
-    folded = fold(state["content"])
-    if fold(text).strip() in folded:
+    folded = fold_for_search(state["content"])
+    if fold_for_search(text).strip() in folded:
         return True
     terms = set(bm25_terms(text))
     if not terms:

@@ -50,7 +50,7 @@ class AtomicRecorder:
         if verdict.relation is Relation.CONTRADICTS and rows:
             self._replace(statement, rows, same=same, operation=operation)
         elif same is not None:
-            self._writer.refresh(same, tags=statement.tags, operation=operation)
+            self._refresh(same, statement, operation=operation)
         elif verdict.relation is Relation.SAME and targets:
             if rows:
                 self._writer.refresh(rows[0], tags=statement.tags, operation=operation)
@@ -138,7 +138,7 @@ class AtomicRecorder:
             self._writer.create(statement, status=Status.SUPERSEDED, operation=operation, superseded_by=newer[0])
             successor = newer[0]
         elif same is not None:
-            self._writer.refresh(same, tags=statement.tags, operation=operation)
+            self._refresh(same, statement, operation=operation)
             successor = same
         else:
             successor = self._create(statement, operation=operation)
@@ -155,6 +155,12 @@ class AtomicRecorder:
         whole = next((row for row in rows if is_grounded(left, said=row.content)), None)
         if whole is not None and form not in self._same and form != normalize_content(by.content if by else ""):
             self._same[form] = self._writer.keep_left(whole, left, operation=operation)
+
+    def _refresh(self, same: AtomicMemory, statement: JudgedStatement, *, operation: UUID) -> None:
+        """Note that a memory was said again; spelled otherwise, as 王泛森 for 王汎森, it takes the new spelling."""
+        is_newer = statement.source.said_at >= same.timestamp
+        content = statement.content if is_newer else None
+        self._writer.refresh(same, tags=statement.tags, operation=operation, content=content)
 
     def _create(self, statement: JudgedStatement, *, operation: UUID) -> AtomicMemory:
         memory = self._writer.create(statement, status=Status.ACTIVE, operation=operation)

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from apps.accounts.models import User
 from apps.core.errors import NotFound
 from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.segment import is_cjk
 from apps.memory.judging.exact import normalize_content
 from apps.memory.models import AtomicMemory
 
@@ -44,7 +45,8 @@ def search_content(
     by the index; only where it knows none, which takes a query to tell, are texts read. `by_index`: which of both, as
     told before.
     """
-    if terms := bm25_terms(text):
+    # The index knows words and pairs of characters, not where one character is: that is read.
+    if (terms := bm25_terms(text)) and not all(len(term) == 1 and is_cjk(term) for term in terms):
         indexed = memories.filter(terms__contains=list(dict.fromkeys(terms)))
         if indexed.exists() if by_index is None else by_index:
             return indexed

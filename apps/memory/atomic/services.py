@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
+from apps.core.text.fold import spell_value
 from apps.core.text.sentences import split_sentences
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.selectors import DERIVED_FIELDS, get_atomic_memory
@@ -100,9 +101,9 @@ def create_atomic_memory(
 ) -> tuple[AtomicMemory, bool]:
     """Store a memory its owner wrote; returns it, and whether it is new.
 
-    An active one with the same content takes the new tags instead, so that nothing is there twice (A3). What was
-    deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a session
-    that is not theirs.
+    An active one with the same content takes the new tags and spelling instead, so that nothing is there twice (A3).
+    What was deleted before may be learned again from here on. Raises `InvalidInput`, `TooLarge`, and `NotFound` for a
+    session that is not theirs.
     """
     times = {"timestamp": timestamp, "event_start": event_start, "event_end": event_end}
     check_fields({"content": content, "tags": tags, **times})
@@ -116,9 +117,14 @@ def create_atomic_memory(
         before = snapshot(same)
         same.tags = list(dict.fromkeys([*same.tags, *tags]))
         same.updated_at = now
-        same.save(update_fields=["tags", "updated_at"])
-        change = describe_change(same, action=Change.Action.REFRESH, before=before)
-        record_changes(user=user, changes=[change], now=now)
+        respelled = spell_value(content) != spell_value(same.content)
+        if respelled:
+            set_content(same, content)
+        same.save(update_fields=["tags", "updated_at", *(TEXT_FIELDS if respelled else ())])
+        action = Change.Action.EDIT if respelled else Change.Action.REFRESH
+        record_changes(user=user, changes=[describe_change(same, action=action, before=before)], now=now)
+        if respelled:
+            _write_vectors(user, [same])
         return same, False
     draft = AtomicDraft(
         content=content,

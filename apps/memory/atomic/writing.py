@@ -10,6 +10,7 @@ from uuid import UUID
 
 from apps.accounts.models import User
 from apps.core.text.clean import clean_text
+from apps.core.text.fold import spell_value
 from apps.memory.atomic.audit import describe_change, snapshot
 from apps.memory.atomic.held_verdicts import HeldVerdict
 from apps.memory.atomic.text import TEXT_FIELDS, set_content
@@ -86,10 +87,14 @@ class MemoryWriter:
         )
         return self._insert(memory, left, status=Status.ACTIVE, operation=operation)
 
-    def refresh(self, row: AtomicMemory, *, tags: Sequence[str], operation: UUID) -> None:
-        """Take note that a memory was said again: it gets the new tags, too."""
-        with self._change(row, Change.Action.REFRESH, operation=operation):
+    def refresh(self, row: AtomicMemory, *, tags: Sequence[str], operation: UUID, content: str | None = None) -> None:
+        """Take note that a memory was said again: it gets the new tags, and the new `content` if there is one."""
+        respelled = content is not None and spell_value(content) != spell_value(row.content)
+        with self._change(row, Change.Action.EDIT if respelled else Change.Action.REFRESH, operation=operation):
             row.tags = _join_tags(row, tags)
+            if content is not None and respelled:
+                set_content(row, content)
+                self._rewritten[row.id] = row
 
     def merge(self, row: AtomicMemory, statement: JudgedStatement, *, content: str, operation: UUID) -> None:
         """Give a memory the `content` that says both; of the two it keeps when and where the later was said."""

@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.text.fold import normalize_value
+from apps.core.text.fold import normalize_value, spell_value
 from apps.memory.long_term.types import Action, Mode
 
 Claim = tuple[bool, str]
@@ -29,19 +29,20 @@ def list_items(value: Any) -> list[Any]:
 def apply_mode(*, mode: Mode, current: Any, proposed: Any) -> Any:
     """Return the value a key has after `proposed`; None (as `current`, too) means that there is none.
 
-    Adding always makes a list. Items are compared in normalised form, so nothing is in a list twice. Taking
-    items away leaves the rest in order, or None when none is left. An unchanged value comes back as it is.
+    Adding always makes a list. Items are compared in normalised form, so nothing is in a list twice; one that is
+    written otherwise takes the place of its older spelling. Taking items away leaves the rest in order, or None when
+    none is left. An unchanged value comes back as it is.
     """
     if mode is Mode.REPLACE:
         return proposed
     kept = [] if current is None else list_items(current)
-    known = {normalize_value(item) for item in kept}
     named: dict[str, Any] = {}
     for item in list_items(proposed):
         named.setdefault(normalize_value(item), item)
     if mode is Mode.ADD:
-        added = [item for form, item in named.items() if form not in known]
-        return [*kept, *added] if added else current
+        newer = [named.pop(normalize_value(item), item) for item in kept]
+        spelled = [old if spell_value(old) == spell_value(new) else new for old, new in zip(kept, newer, strict=True)]
+        return [*spelled, *named.values()] if named or spelled != kept else current
     rest = [item for item in kept if normalize_value(item) not in named]
     return current if len(rest) == len(kept) else rest or None
 
@@ -76,8 +77,8 @@ def decide(
 ) -> Decision:
     """Decide about a proposed value for a key whose active value is `current` (None: it has none).
 
-    Rejected: ignored (L1). Already so: refreshed, or ignored where it takes away what is not there. Not to be accepted
-    by itself: pending, once. Else created or superseded.
+    Rejected: ignored (L1). Already so: refreshed, in the newer spelling where it is accepted, or ignored where it takes
+    away what is not there. Not to be accepted by itself: pending, once. Else created or superseded.
     """
     value = drop_claims(mode=mode, value=value, claims=rejected)
     if value is None:
@@ -86,7 +87,11 @@ def decide(
     if current is None and result is None:
         return Decision(Action.IGNORED)
     if current is not None and result is not None and normalize_value(result) == normalize_value(current):
-        return Decision(Action.IGNORED if mode is Mode.REMOVE else Action.REFRESHED, current)
+        if mode is Mode.REMOVE:
+            return Decision(Action.IGNORED, current)
+        # Folding takes some names for one, such as 王汎森 and 王泛森: what was said last is shown, whichever it is.
+        respelled = accept and spell_value(result) != spell_value(current)
+        return Decision(Action.REFRESHED, result if respelled else current)
     if not accept:
         value = drop_claims(mode=mode, value=value, claims=pending)
         return Decision(Action.IGNORED) if value is None else Decision(Action.PENDING, value)

@@ -31,7 +31,9 @@ _ENDED = (Status.SUPERSEDED, Status.REJECTED, Status.EVICTED)
 
 def combine_values(kept: Any, merged: Any) -> Any:
     """Return both values as one list, each item once; `kept` as it is where it says all that `merged` does."""
-    return apply_mode(mode=Mode.ADD, current=kept, proposed=merged)
+    known = set(map(normalize_value, list_items(kept)))
+    left = [item for item in list_items(merged) if normalize_value(item) not in known]
+    return apply_mode(mode=Mode.ADD, current=kept, proposed=left) if left else kept
 
 
 @transaction.atomic

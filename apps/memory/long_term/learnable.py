@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
-from apps.core.text.fold import fold, normalize_value
+from apps.core.text.fold import fold_for_search, normalize_value
 from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
@@ -75,6 +75,7 @@ def is_said(*, key: str, value: Any, message_text: str) -> bool:
 
     Stop words need not; a value of nothing else (28, 不) is looked for as it is.
     """
-    said, text = fold(message_text), json_text(value)
-    needed = extract_keywords(text, limit=_MAX_WORDS) or words(fold(text)) or extract_keywords(key, limit=_MAX_WORDS)
+    said, text = fold_for_search(message_text), json_text(value)
+    folded = words(fold_for_search(text))
+    needed = extract_keywords(text, limit=_MAX_WORDS) or folded or extract_keywords(key, limit=_MAX_WORDS)
     return bool(needed) and all(word in said or stem(word) in said for word in needed)

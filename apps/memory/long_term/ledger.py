@@ -95,6 +95,7 @@ class Ledger:
         self._changed: dict[UUID, LongTermMemory] = {}
         self._accepted: dict[UUID, LongTermMemory] = {}
         self._before: dict[UUID, Snapshot] = {}
+        self._respelled: set[UUID] = set()
         self._said_at: dict[UUID, datetime] = {}
         self._actions: dict[UUID, tuple[LongTermMemory, Action, Any]] = {}
         rows = LongTermMemory.objects.filter(user=user, normalized_key__in=self._keys, status__in=_CURRENT)
@@ -164,6 +165,9 @@ class Ledger:
             case Action.REFRESHED:
                 assert active is not None
                 active.confidence = max(active.confidence, confidence)
+                if (key, decision.value) != (active.key, active.value):
+                    set_text(active, key=key, value=decision.value)
+                    self._respelled.add(active.id)
                 self._change(active)
                 return self._report(active, Action.REFRESHED)
             case Action.SUPERSEDED if decision.value is None:
@@ -244,6 +248,9 @@ class Ledger:
         if self._changed:
             fields = ["status", "superseded_by", "confidence", "updated_at"]
             LongTermMemory.objects.bulk_update(self._changed.values(), fields)
+        respelled = [self._changed[memory_id] for memory_id in self._respelled & self._changed.keys()]
+        for memory in respelled:
+            memory.save(update_fields=TEXT_FIELDS)
         if self._new:
             LongTermMemory.objects.bulk_create(self._new.values())
         for memory in self._accepted.values():
@@ -254,6 +261,7 @@ class Ledger:
             write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
         elif self._new:
             ask_for_vectors()
+        write_vectors(self._user, respelled)  # workers look for memories without a vector: these have an old one
         return [
             MemoryUpdate(
                 id=memory.id,
@@ -265,12 +273,17 @@ class Ledger:
             for memory, action, left in self._actions.values()
         ]
 
+    def _name_change(self, row: LongTermMemory) -> Change.Action:
+        if row.status == Status.SUPERSEDED:
+            return Change.Action.SUPERSEDE
+        return Change.Action.EDIT if row.id in self._respelled else Change.Action.REFRESH
+
     def _list_changes(self) -> list[ChangeDraft]:
         created = [describe_change(row, action=Change.Action.CREATE, before=None) for row in self._new.values()]
         changed = [
             describe_change(
                 row,
-                action=Change.Action.SUPERSEDE if row.status == Status.SUPERSEDED else Change.Action.REFRESH,
+                action=self._name_change(row),
                 before=self._before[row.id],
             )
             for row in self._changed.values()

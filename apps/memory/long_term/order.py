@@ -28,7 +28,8 @@ class Version:
 def drop_overtaken(*, mode: Mode, value: Any, said_at: datetime, versions: Sequence[Version]) -> Any:
     """Return what is left of a value to add or remove that was said at `said_at`; None when nothing is.
 
-    `versions`: the values of the key, in the order in which they were said, the one that holds last.
+    `versions`: the values of the key, in the order in which they were said, the one that holds last: items that it has,
+    too, come back in its spelling, the newer one.
     """
     before = frozenset[str]()
     overtaken: set[str] = set()
@@ -38,8 +39,9 @@ def drop_overtaken(*, mode: Mode, value: Any, said_at: datetime, versions: Seque
         if later_at > max(said_at, earlier_at):
             overtaken |= earlier - later if mode is Mode.ADD else later - earlier
     items = list_items(value)
-    kept = [item for item in items if normalize_value(item) not in overtaken]
-    return value if len(kept) == len(items) else kept or None
+    held = {normalize_value(item): item for item in list_items(versions[-1].value)}
+    kept = [held.get(form, item) for item in items if (form := normalize_value(item)) not in overtaken]
+    return kept if kept and isinstance(value, list) else next(iter(kept), None)
 
 
 def _forms(value: Any) -> frozenset[str]:

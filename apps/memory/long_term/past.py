@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from apps.accounts.models import User
-from apps.core.text.fold import fold, normalize_key
+from apps.core.text.fold import fold_for_search, normalize_key
 from apps.core.text.index_terms import index_terms
 from apps.core.text.keywords import extract_keywords
 from apps.memory.history.as_of import PastKind, PastObjects, read_past
@@ -47,8 +47,8 @@ def is_wanted(state: Snapshot, wanted: Mapping[str, Any]) -> bool:
 def holds_text(state: Snapshot, text: str) -> bool:
     """Whether a memory held what `search_text` would have found it by."""
     said = join_text(key=state["key"], value=state["value"])
-    folded = fold(said)
-    if fold(text).strip() in folded:
+    folded = fold_for_search(said)
+    if fold_for_search(text).strip() in folded:
         return True
     keywords = extract_keywords(text, limit=MAX_SEARCH_KEYWORDS)
     if not keywords:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.conversations.selectors import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
-from apps.core.text.fold import normalize_key, normalize_value
+from apps.core.text.fold import normalize_key, spell_value
 from apps.memory.do_not_relearn import find_forgotten
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import Snapshot
@@ -153,7 +153,8 @@ def _record(ledger: Ledger, proposal: Proposal, *, accept: bool, origin: tuple[U
     ledger.apply(
         decision,
         category=proposal.category,
-        key=proposal.key,
+        # A value said again keeps its key, which may be the owner's own: in a proposal it is the model's label.
+        key=rows.active.key if decision.action is Action.REFRESHED and rows.active else proposal.key,
         source=proposal.source,
         confidence=proposal.confidence,
         mode=proposal.mode,
@@ -178,7 +179,7 @@ def _record_overtaken(
     rows = ledger.get(proposal.normalized_key)
     versions = ledger.list_versions(proposal.normalized_key)
     assert rows.active is not None
-    if normalize_value(proposal.value) == normalize_value(rows.active.value) and proposal.mode is not Mode.REMOVE:
+    if spell_value(proposal.value) == spell_value(rows.active.value) and proposal.mode is not Mode.REMOVE:
         _record(ledger, proposal, accept=accept, origin=origin)
         return
     if proposal.mode is not Mode.REPLACE:
@@ -189,8 +190,8 @@ def _record_overtaken(
             _record(ledger, replace(proposal, value=value), accept=accept, origin=origin)
         return
     claims = list_claims(mode=proposal.mode, value=proposal.value)
-    known = {normalize_value(version.value) for version in versions}
-    if not accept or claims <= rows.rejected_claims or normalize_value(proposal.value) in known:
+    known = {spell_value(version.value) for version in versions}
+    if not accept or claims <= rows.rejected_claims or spell_value(proposal.value) in known:
         return
     memory = LongTermMemory(
         user=rows.active.user,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from apps.core.text.bm25_terms import bm25_terms
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 
 MISSING_SHARE = 0.1
 """A text says nothing new if another one has all but so many of its words."""
@@ -59,5 +59,5 @@ class Shown:
 
 
 def _read(text: str) -> _Said:
-    folded = fold(text)
+    folded = fold_for_search(text)
     return _Said(folded=folded, negated=_NEGATION.search(folded) is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.accounts.types import ScoreWeights
-from apps.core.text.fold import fold
+from apps.core.text.fold import fold_for_search
 from apps.core.text.matching import word_parts
 from apps.memory.text import join_text
 from apps.memory.types import Candidate, CorpusStatistics, Recall, ScoredMemory
@@ -35,7 +35,7 @@ class MemoryText:
 def read_memory_text(candidate: Candidate) -> MemoryText:
     """The words and the folded text of a candidate's key and value."""
     text = join_text(key=candidate.key, value=candidate.value)
-    return MemoryText(words=frozenset(candidate.words), whole=fold(text))
+    return MemoryText(words=frozenset(candidate.words), whole=fold_for_search(text))
 
 
 def match_keyword(keyword: str, *, text: MemoryText) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.memory.models import Category
-from apps.panel.value_text import NotJson, read_value, write_value
+from apps.panel.value_text import NotJson, read_tags, read_value, write_tags, write_value
 
 
 class MemoryEditor(forms.Form):
@@ -93,10 +92,10 @@ class TagsField(forms.CharField):
     """Tags with commas between them, Chinese ones too."""
 
     def clean(self, value: Any) -> list[str]:
-        return [tag for part in re.split(r"[,，、;；\n]", super().clean(value)) if (tag := part.strip())]
+        return read_tags(super().clean(value))
 
     def prepare_value(self, value: Any) -> Any:
-        return ", ".join(value) if isinstance(value, list) else value
+        return write_tags(value) if isinstance(value, list) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return self.clean(data or "") != list(initial or [])

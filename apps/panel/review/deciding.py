@@ -18,6 +18,7 @@ from apps.memory.models import Change
 from apps.memory.services import (
     accept_atomic_memory,
     accept_memory,
+    collect_operations,
     reject_atomic_memory,
     reject_memory,
     undo_operation,
@@ -26,9 +27,6 @@ from apps.memory.services import (
 )
 from apps.panel.review.queue import Kind
 from apps.profile.services import accept_proposal, reject_proposal
-
-_RECENT_CHANGES = 500
-"""Among which those of the decision just made are looked for."""
 
 
 class Decision(StrEnum):
@@ -67,15 +65,16 @@ def decide(
     The newest first. Raises what the services raise, with nothing changed.
     """
     user: User = row.user
-    if kind is Kind.PROFILE:
-        _decide_proposal(user, row, decision=decision, now=now, text=(edits or {}).get("text"))
-        return _list_operations(user, now=now)
-    services = _SERVICES[kind]
-    if edits:
-        services.update(user=user, memory_id=row.id, changes=edits, now=now)
-    service = services.accept if decision is Decision.ACCEPT else services.reject
-    service(user=user, memory_id=row.id, now=now)
-    return _list_operations(user, now=now)
+    with collect_operations() as operations:
+        if kind is Kind.PROFILE:
+            _decide_proposal(user, row, decision=decision, now=now, text=(edits or {}).get("text"))
+        else:
+            services = _SERVICES[kind]
+            if edits:
+                services.update(user=user, memory_id=row.id, changes=edits, now=now)
+            service = services.accept if decision is Decision.ACCEPT else services.reject
+            service(user=user, memory_id=row.id, now=now)
+    return operations[::-1]
 
 
 def _decide_proposal(user: User, row: Any, *, decision: Decision, now: datetime, text: str | None) -> None:
@@ -96,12 +95,6 @@ _SERVICES = {
     Kind.LONG_TERM: _Services(update=update_memory, accept=accept_memory, reject=reject_memory),
     Kind.ATOMIC: _Services(update=update_atomic_memory, accept=accept_atomic_memory, reject=reject_atomic_memory),
 }
-
-
-def _list_operations(user: User, *, now: datetime) -> list[UUID]:
-    """The operations recorded at `now`, which is this decision's alone, the last one first."""
-    recent = Change.objects.filter(user=user).order_by("-id").values_list("operation", "created_at")
-    return list(dict.fromkeys(operation for operation, at in recent[:_RECENT_CHANGES] if at == now))
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from apps.core.errors import InvalidInput
 from apps.panel.review.queue import Kind
-from apps.panel.value_text import NotJson, read_value, write_value
+from apps.panel.value_text import NotJson, read_tags, read_value, write_tags, write_value
 
 
 def write_fields(kind: Kind, row: Any) -> dict[str, str]:
@@ -23,7 +23,7 @@ def write_fields(kind: Kind, row: Any) -> dict[str, str]:
                 "confidence": repr(row.confidence),
             }
         case Kind.ATOMIC:
-            return {"content": row.content, "tags": ", ".join(row.tags)}
+            return {"content": row.content, "tags": write_tags(row.tags)}
         case Kind.PROFILE:
             return {"text": row.text}
 
@@ -39,8 +39,7 @@ def read_fields(kind: Kind, typed: Mapping[str, str]) -> dict[str, Any]:
                 "confidence": _read_number(typed.get("confidence", "")),
             }
         case Kind.ATOMIC:
-            tags = typed.get("tags", "").replace("，", ",").split(",")
-            return {"content": typed.get("content", ""), "tags": [tag.strip() for tag in tags if tag.strip()]}
+            return {"content": typed.get("content", ""), "tags": read_tags(typed.get("tags", ""))}
         case Kind.PROFILE:
             return {"text": typed.get("text", "")}
 

@@ -20,6 +20,11 @@ from apps.core.text.index_terms import MAX_TERM_CHARACTERS
         ("喜歡 Python", ["喜欢", "python", "喜欢"]),
         ("ＰＹＴＨＯＮ", ["python"]),
         ("3月5日", ["3", "月", "5", "日"]),
+        ("ASR1605", ["asr1605", "asr", "1605"]),
+        ("iPhone15pro", ["iphone15pro", "iphon", "15", "pro"]),
+        ("5G", ["5g"]),
+        ("Café", ["cafe"]),
+        ("🐱叫咪咪", ["咪咪", "叫咪", "咪咪", "🐱"]),
     ],
 )
 def test_terms(text: str, terms: list[str]) -> None:

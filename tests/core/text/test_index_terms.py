@@ -25,6 +25,23 @@ def test_terms_stay_small() -> None:
     assert MAX_TERMS_BYTES * 0.9 < sum(len(term.encode()) for term in terms) <= MAX_TERMS_BYTES
 
 
+@pytest.mark.spec("K3")
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("ASR1605", ["asr1605", "1605"]),
+        ("iphone15pro", ["iphone15pro", "15pro", "pro"]),
+        ("ｶﾞｷﾞ ５Ｇ", ["ガギ", "5g", "g"]),
+        ("a" + "1b" * 20, ["a" + "1b" * 20]),  # a digest: nobody looks for a part of it
+        ("Café Ångström", ["cafe", "angstrom"]),
+        ("🐱👍🏽", ["🐱", "👍"]),
+        ("🇫🇷", ["🇫🇷"]),
+    ],
+)
+def test_what_else_a_text_is_found_by(text: str, terms: list[str]) -> None:
+    assert index_terms(text) == terms
+
+
 def test_no_terms() -> None:
     assert index_terms("") == index_terms("。！ ") == []
 

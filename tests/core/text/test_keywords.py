@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import apps.core.text.keywords
-from apps.core.text.keywords import explain_keywords, extract_keywords, load_stop_words
+from apps.core.text.keywords import Fate, explain_keywords, extract_keywords, load_stop_words
 
 
 @pytest.mark.spec("K1")
@@ -46,7 +46,7 @@ def test_a_text_of_pronouns_alone_asks_for_the_person(text: str) -> None:
 
 @pytest.mark.spec("K1")
 @pytest.mark.parametrize(
-    "text", ["", "   ", "？！", "你好", "谢谢你", "Thank you!", "what is it", "是什么", "42", "1.5", "😀"]
+    "text", ["", "   ", "？！", "你好", "谢谢你", "Thank you!", "what is it", "是什么", "42", "1.5"]
 )
 def test_a_text_without_content_has_no_keywords(text: str) -> None:
     assert extract_keywords(text) == []
@@ -95,3 +95,21 @@ def test_what_became_of_each_word_can_be_told() -> None:
     }
     assert explain_keywords("") == {}
     assert explain_keywords("the 猫") == {"the": "stop_word", "猫": "keyword"}
+
+
+@pytest.mark.spec("K1")
+@pytest.mark.parametrize(
+    ("text", "keywords"),
+    [
+        ("🐱", ["🐱"]),
+        ("🐱？ 🐱", ["🐱"]),
+        ("🇫🇷🇩🇪", ["🇫🇷", "🇩🇪"]),
+        ("❤️", ["❤"]),
+        ("👍🏽", ["👍"]),
+        ("🐱 thanks", []),
+        ("my 🐱 Momo", ["momo"]),
+    ],
+)
+def test_emoji_are_keywords_where_there_is_nothing_else(text: str, keywords: list[str]) -> None:
+    assert extract_keywords(text) == keywords
+    assert [word for word, fate in explain_keywords(text).items() if fate is Fate.KEYWORD] == keywords

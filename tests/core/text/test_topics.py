@@ -13,7 +13,7 @@ def find(message: str, *earlier: str, vague: str = "") -> str | None:
     return find_topic(message, folded=message.lower(), earlier=earlier, is_vague=vague.split().__contains__)
 
 
-@pytest.mark.parametrize("message", ["true", "helped ya", "的确", "明白了", "", "👍", "1234", "yes it is"])
+@pytest.mark.parametrize("message", ["true", "helped ya", "的确", "明白了", "", "👍", "👍🎉😀🇫🇷", "1234", "yes it is"])
 def test_what_tells_little_has_no_topic(message: str) -> None:
     assert find(message) is None
     assert not tells_enough(message)
@@ -25,6 +25,7 @@ def test_what_tells_little_has_no_topic(message: str) -> None:
         ("Where can I read about Sourdough Bread?", "Sourdough Bread"),
         ("We fly for our holidays to Tokyo, then back", "holidays to Tokyo"),
         ("公司押金退还的合同", "押金退还"),
+        ("Meeting José in the café Überall", "Meeting José"),
     ],
 )
 def test_words_that_stand_together_are_one_topic_as_they_were_written(message: str, topic: str) -> None:

@@ -101,6 +101,39 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
     expect(row.locator(".memory__value")).to_have_text("peanuts")
 
 
+@pytest.mark.spec("M3")
+def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
+    open_panel: Callable[..., Page], mei: User
+) -> None:
+    memory = remember(mei, "allergies", "peanuts")
+    page = open_panel(mei, LIST, language="en-US")
+    page.evaluate("""() => {
+        htmx.config.defaultSettleDelay = 1000;
+        window.settled = false;
+        window.settling = new Promise((resolve) => document.body.addEventListener("htmx:afterSettle", resolve));
+        window.settling.then(() => (window.settled = true));
+    }""")
+    row = page.locator(f"#memory-{memory.id}")
+    row.get_by_role("button", name="Edit allergies").click()
+    row.get_by_label("Value").click()
+    assert page.evaluate("window.settled") is False
+    page.keyboard.press("End")
+    page.keyboard.type(" and ")
+    page.evaluate("() => window.settling.then(() => null)")
+    expect(row.get_by_label("Value")).to_be_focused()
+    # Whatever else settles around an open editor leaves the cursor where it is.
+    settle = """() => document.getElementById("memory-page").dispatchEvent(
+        new CustomEvent("htmx:afterSettle", {bubbles: true, detail: {target: document.body}})
+    )"""
+    page.evaluate(settle)
+    page.keyboard.type("mango")
+    page.locator("#memory-q").focus()
+    page.evaluate(settle)
+    expect(page.locator("#memory-q")).to_be_focused()
+    expect(row.get_by_label("Key")).to_have_value("allergies")
+    expect(row.get_by_label("Value")).to_have_value("peanuts and mango")
+
+
 @pytest.mark.long
 @pytest.mark.spec("M1", "M3")
 def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:

@@ -81,7 +81,7 @@ def test_a_memory_outlives_its_session(user: User) -> None:
 
 @pytest.mark.spec("A3")
 def test_the_same_again_is_no_second_memory(user: User) -> None:
-    first = create(user, "用户喜歡茶。", tags=["饮料"])
+    first = create(user, "用户喜欢茶。", tags=["饮料"])
     again, created = create_atomic_memory(user=user, content="用户喜欢茶！", tags=["茶"], now=LATER)
     assert (again.id, created, again.tags, again.updated_at) == (first.id, False, ["饮料", "茶"], LATER)
     assert AtomicMemory.objects.count() == 1

@@ -11,6 +11,7 @@ import pytest
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.copies import MemoryCopy
+from apps.memory.judging.exact import find_deleted
 from apps.memory.long_term.types import Action, Forgotten, MemoryUpdate, ProposedEntry
 from apps.memory.models import ForgottenKey, LongTermMemory, WorkingMemory
 from apps.memory.selectors import list_copies
@@ -145,6 +146,16 @@ def test_a_later_message_brings_back_only_what_it_says_itself(user: User) -> Non
     assert learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="今天天气怎么样？") == []
     assert learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="忘掉我喜欢的颜色") == []
     (update,) = learn(user, "喜欢的颜色", "蓝色", said_at=AFTER, message_text="其實我還是喜歡藍色")
+    assert update.action is Action.CREATED
+
+
+@pytest.mark.spec("L6")
+def test_accents_hide_nothing_that_was_forgotten_or_said(user: User) -> None:
+    forget(user, remember(user, "brother", "José"))
+    assert learn(user, "brother", "José", said_at=BEFORE, message_text="My brother is José") == []
+    assert learn(user, "sibling", "Jose", said_at=BEFORE, message_text="My brother is José") == []
+    assert find_deleted(user, [("The user met José.", BEFORE)])
+    (update,) = learn(user, "brother", "José", said_at=AFTER, message_text="My brother is called José")
     assert update.action is Action.CREATED
 
 

@@ -73,7 +73,8 @@ def test_a_created_memory_has_every_field(user: User) -> None:
 def test_another_value_supersedes_and_the_same_refreshes(user: User) -> None:
     first, _ = create(user, "最喜欢的颜色", "蓝色", confidence=0.5)
     again, action = create(user, "我最喜歡的顏色", "藍色！", confidence=0.9, now=LATER)
-    assert (again.id, action, again.value, again.confidence) == (first.id, Action.REFRESHED, "蓝色", 0.9)
+    assert (again.id, action, again.value, again.confidence) == (first.id, Action.REFRESHED, "藍色！", 0.9)
+    assert LongTermMemory.objects.get(id=first.id).key == "我最喜歡的顏色"
     second, action = create(user, "最喜欢的颜色", "绿色", category="preference", now=LATER)
     assert action is Action.SUPERSEDED
     first.refresh_from_db()

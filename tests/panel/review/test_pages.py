@@ -17,6 +17,7 @@ from apps.memory.judging.types import Relation, Verdict
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.selectors import list_known_memories
 from apps.memory.services import create_atomic_memory, create_memory
+from apps.panel.review import deciding
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Order, Selection, count_pending, list_waiting
 from apps.profile.models import ProfileProposal
@@ -206,6 +207,18 @@ def test_accepting_supersedes_and_undoing_brings_both_back(mei: User, browser: C
     assert states == {before.id: "active", memory.id: "pending"}
 
 
+def test_a_decision_takes_back_only_what_it_did_itself(mei: User) -> None:
+    """Even where another program wrote something at the very same time."""
+    rows = [wait_long_term(mei, "drink", "tea"), wait_long_term(mei, "pet", "cat")]
+    create_memory(user=mei, category="fact", key="city", value="Leeds", now=NOW)
+    decided = [
+        deciding.decide(kind=Kind.LONG_TERM, row=row, decision=deciding.Decision.ACCEPT, now=NOW) for row in rows
+    ]
+    deciding.take_back(deciding.join_decisions(decided[:1]), owner=mei, now=NOW)
+    states = dict(LongTermMemory.objects.values_list("key", "status"))
+    assert states == {"drink": "pending", "pet": "active", "city": "active"}
+
+
 @pytest.mark.long
 def test_rejecting_says_that_it_is_not_proposed_again_and_can_be_undone(mei: User, browser: Client) -> None:
     rows = [
@@ -254,9 +267,13 @@ def test_edited_and_accepted_in_one_step(mei: User, browser: Client) -> None:
     assert (memory.status, memory.value, memory.category) == ("pending", "tea", "preference")
 
     atomic = wait_atomic(mei, "The user may keep a cat.", said="I may get a cat")
-    decide(browser, "accept", atomic, edited="1", content="The user keeps two cats.", tags="pets，cats")
+    decide(browser, "accept", atomic, edited="1", content="The user keeps two cats.", tags="pets，cats、宠物")
     atomic.refresh_from_db()
-    assert (atomic.status, atomic.content, atomic.tags) == ("active", "The user keeps two cats.", ["pets", "cats"])
+    assert (atomic.status, atomic.content, atomic.tags) == (
+        "active",
+        "The user keeps two cats.",
+        ["pets", "cats", "宠物"],
+    )
 
     proposal = wait_profile(mei, "background", "A lawyer.", by_hand="Lives in York.")
     decide(browser, "accept", proposal, edited="1", text="A judge.")

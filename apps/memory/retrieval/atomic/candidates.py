@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
+from apps.core.text.segment import is_cjk
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.bm25 import K1, B
 from apps.memory.retrieval.atomic.features import WIDE_TURNS
@@ -66,7 +68,7 @@ near AS MATERIALIZED ({_COSINES.format(embeddings="atomic_embedding AS vector")}
 _BEST = """occurrence AS MATERIALIZED (
     SELECT memory.id, memory.term_count, given.position,
            cardinality(array_positions(memory.terms, given.term)) AS frequency
-    FROM atomic_memory AS memory, unnest(%(terms)s::text[]) WITH ORDINALITY AS given (term, position)
+    FROM atomic_memory AS memory, unnest(%(terms)s::text[], %(positions)s::int[]) AS given (term, position)
     WHERE memory.user_id = %(user)s AND memory.status = 'active' AND memory.terms && %(terms)s::text[]
       AND (%(with_muted)s OR NOT memory.muted) AND given.term = ANY (memory.terms) AND {gate}
 ),
@@ -140,9 +142,9 @@ SELECT
 FROM {memories}
 LEFT JOIN LATERAL (
     SELECT string_agg(
-        int4send(position::int) || int4send(cardinality(array_positions(memory.terms, term))), ''
+        int4send(position) || int4send(cardinality(array_positions(memory.terms, term))), ''
     ) AS pairs
-    FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS given (term, position)
+    FROM unnest(%(terms)s::text[], %(positions)s::int[]) AS given (term, position)
     WHERE term = ANY (memory.terms)
 ) AS found ON memory.terms && %(terms)s::text[]
 WHERE {of_person}
@@ -189,9 +191,11 @@ def recall_atomic(
     """
     if not (terms or query_embedding):
         return None
+    sought = _list_sought(user, terms)
     parameters: dict[str, Any] = {
         "user": user.pk,
-        "terms": list(terms),
+        "terms": [term for term, _position in sought],
+        "positions": [position for _term, position in sought],
         "k1": K1,
         "b": B,
         **nearest_parameters(query_embedding, limit=ARM_LIMIT),
@@ -204,7 +208,33 @@ def recall_atomic(
     }
     (row,) = _RECALL.fetch(parameters)
     keys, *_ = row
-    return _read(row, terms=len(terms)) if keys else None
+    if not keys:
+        return None
+    recall = _read(row, terms=len(terms))
+    return recall if len(sought) <= len(terms) else _add_up(recall, terms=len(terms))
+
+
+# Stored are words and pairs of neighbouring characters: what holds one character is one of these.
+_TERMS_WITH = """
+SELECT DISTINCT term
+FROM atomic_memory AS memory, unnest(memory.terms) AS term
+WHERE memory.user_id = %(user)s AND memory.status = 'active' AND strpos(term, %(character)s) > 0
+LIMIT %(limit)s
+"""
+
+
+def _list_sought(user: User, terms: Sequence[str]) -> list[tuple[str, int]]:
+    """The stored terms to look for, each with the place of the query's term that it stands for, counted from 1.
+
+    They are the query's own, but where it has nothing else than single Chinese characters: 咪 is found in 咪咪.
+    """
+    if not all(len(term) == 1 and is_cjk(term) for term in terms):
+        return [(term, place) for place, term in enumerate(terms, start=1)]
+    found = []
+    for place, character in enumerate(terms, start=1):
+        parameters = {"user": user.pk, "character": character, "limit": ARM_LIMIT}
+        found += [(term, place) for (term,) in fetch_rows(_TERMS_WITH, parameters)]
+    return found
 
 
 def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
@@ -249,6 +279,19 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
         memory_count=memory_count,
         average_length=average_length or 0.0,
         document_frequencies=document_frequencies,
+    )
+
+
+def _add_up(recall: AtomicRecall, *, terms: int) -> AtomicRecall:
+    """Count a term for which several stored ones stand once in each memory, as often as all of them."""
+    rows = recall.rows
+    pairs, place = np.unique(rows.row * terms + rows.term, return_inverse=True)
+    row, term = np.divmod(pairs, terms)
+    frequency = np.bincount(place, weights=rows.frequency, minlength=len(pairs))
+    return replace(
+        recall,
+        rows=replace(rows, row=row, term=term, frequency=frequency),
+        document_frequencies=np.bincount(term, minlength=terms).astype(np.float64),
     )
 
 

@@ -9,8 +9,18 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from apps.core.text.bm25_terms import bm25_terms
+from apps.core.text.keywords import extract_keywords
+from apps.core.text.matching import stem
 from apps.core.text.time_expressions import find_times
 from apps.memory.retrieval.follow_up import weigh_earlier
+
+_VAGUE = frozenset(
+    {
+        *("happen", "talk", "day", "new", "since", "plan", "thing", "go", "spend", "remember"),
+        *("发生", "干什么", "安排", "事", "事情", "过", "过得", "聊", "聊天", "记得", "计划"),
+    }
+)
+"""Stems of words that ask what there was at a time, and say nothing about it."""
 
 LINE_DECAY = 0.5
 """In a dialogue, what was said one line earlier counts half as much: the person is asked for what they say now."""
@@ -52,6 +62,14 @@ class AtomicQuery:
             (span.start.timestamp(), span.end.timestamp())
             for span in find_times(self.text, said_at=said_at, zone=zone, of_past=True)
         ]
+
+    def names_time_alone(self, *, said_at: datetime, zone: ZoneInfo) -> bool:
+        """Whether it names a time and nothing else ("What did I do yesterday?"): whatever is from then is asked for."""
+        rest, reached = [], 0
+        for span in find_times(self.text, said_at=said_at, zone=zone, of_past=True):
+            rest.append(self.text[reached : span.position])
+            reached = span.position + len(span.text)
+        return reached > 0 and not set(map(stem, extract_keywords(" ".join([*rest, self.text[reached:]])))) - _VAGUE
 
 
 def _weigh_terms(text: str) -> dict[str, float]:
