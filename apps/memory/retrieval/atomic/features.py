@@ -75,8 +75,9 @@ def compute_keyword_scores(recall: AtomicRecall, query: AtomicQuery) -> Floats:
     return compute_bm25(recall, np.where(np.arange(len(idfs)) < len(query.weights), idfs, 0.0))
 
 
-# As a sign that a memory bears on the query, all of its words together are worth so many standard deviations of cosine.
-WORDS_AS_EVIDENCE = 2.5
+# As a sign that a memory bears on the query, all of its words together are worth so many standard deviations of
+# cosine: enough for what shares all of them, however unlike it is otherwise.
+WORDS_AS_EVIDENCE = 4.0
 
 
 def compute_evidence(context: Look, features: Mapping[str, Floats]) -> Floats:

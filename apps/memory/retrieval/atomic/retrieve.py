@@ -147,6 +147,8 @@ def rank_recall(
     scores = np.sum(list(parts.values()), axis=0)
     keyword_scores = compute_keyword_scores(recall, query)
     allowed = np.isfinite(rows.cosine) | (features["words_near"] > 0) | (features["time"] > 0) | (keyword_scores > 0)
+    if features["time"].any() and query.names_time_alone(said_at=said_at, zone=zone):
+        allowed &= features["time"] > 0
     if since is not None:
         allowed &= rows.time >= since.timestamp()
     if until is not None:

@@ -236,3 +236,16 @@ def test_what_is_most_like_a_text_is_found_by_words_and_meaning_alone(user: User
     assert muted.id in everything
     assert find_similar_memories(user=user, text="tea", limit=1, query_embedding=None) == [both.id]
     assert find_similar_memories(user=user, text="", limit=9, query_embedding=None) == []
+
+
+@pytest.mark.spec("A4")
+@pytest.mark.parametrize(
+    "question", ["What did I do yesterday?", "我昨天做了什么？", "What happened yesterday?", "昨天有什么事？"]
+)
+def test_a_question_of_a_time_alone_finds_what_is_from_then(user: User, remember: Remember, question: str) -> None:
+    yesterday = NOW - timedelta(days=1)
+    remember("I painted the fence.", timestamp=yesterday, at=(0, 1))
+    remember("We had dinner with Lin.", timestamp=NOW, event_start=yesterday, at=(0, 0, 1))
+    remember("I did a lot of things.", timestamp=NOW - timedelta(days=9), at=(1,))
+    found = retrieve(user, question, asked(1), only_outstanding=True, now=NOW)
+    assert set(contents(found)) == {"I painted the fence.", "We had dinner with Lin."}

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('conversations', '0015_same_owner'),
+        ('conversations', '0016_normalised_words'),
     ]
 
     operations = [
