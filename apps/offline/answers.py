@@ -1,62 +1,87 @@
-"""Which of the remembered texts answer a question: by the attribute it asks for, or by its words."""
+"""Which of the remembered texts answer a question: by the attribute asked for, by words, by how they were recalled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.text.segment import is_cjk
+from apps.core.text.sentences import split_sentences
 from apps.offline.attributes import find_asked, is_single, make_own, name_attribute, read_facts
+from apps.offline.language import fold_in_place
 from apps.offline.prompt import Memory, Prompt
 from apps.offline.rules import load_rules
-from apps.offline.statements import list_statements
+from apps.offline.statements import list_statements, points_back
 
-_MOST_ANSWERS, _MOST_KEYWORDS = 3, 12
+_MOST_ANSWERS, _MOST_KEYWORDS, _LONGEST_WHOLE = 3, 12, 160
+_FEWEST_SHARED = 0.5
+"""Of the words asked with, what a text shares that was not recalled for the question: it stood in the prompt anyway."""
 
 
-def gather_known(prompt: Prompt) -> list[Memory]:
-    """Return all the reply may draw on: what was said in this conversation, the newest first, memories, forms, profile.
+def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
+    """Return the memories that answer best, at most three, and whether one has what was asked for.
+
+    First what states the attribute asked for, once where it has one value; then what shares words with the question,
+    and what was recalled for it, by its place.
+    """
+    wanted, asked = _content_words(question), find_asked(question)
+    scored: list[tuple[float, float, Memory]] = []
+    stating: list[Memory] = []
+    for memory in _gather_known(prompt, wanted):
+        shared, near = _share(memory, wanted), 0 if memory.place is None else 1 / (2 + memory.place)
+        if any(attribute in _list_attributes(memory) for attribute in asked):
+            stating.append(memory)
+        if memory in stating or near or shared >= _FEWEST_SHARED:
+            scored.append((2 * (memory in stating) + shared + near, shared, memory))
+    if stating:
+        told = [min(stating, key=_prefer)] if all(is_single(name) for name, _ in asked) else stating
+        scored = [one for one in scored if one[2] in told or (one[2] not in stating and one[1])]
+    best = sorted(scored, key=lambda one: -one[0])[:_MOST_ANSWERS]
+    return [memory for _score, _shared, memory in best], bool(stating or (not asked and best and best[0][1]))
+
+
+def _gather_known(prompt: Prompt, wanted: Sequence[str]) -> Iterator[Memory]:
+    """All the reply may draw on: what was said in this conversation, the newest first, memories, forms, profile.
 
     What reads like an order to the model is left out: remembered text is data (C5).
     """
-    said = [Memory("", one.text) for message in reversed(prompt.history) for one in list_statements(message)]
-    known: dict[str, Memory] = {}
-    for memory in (*said, *prompt.memories, *prompt.filled, *prompt.profile):
-        if memory.text and not is_instruction(memory.text):
-            known.setdefault(normalize_value(memory.text), memory)
-    return list(known.values())
+    said = (Memory("", one.text) for message in reversed(prompt.history) for one in list_statements(message))
+    met: set[str] = set()
+    for memory in (*prompt.memories, *said, *prompt.filled, *prompt.profile):
+        known = memory if memory.key else replace(memory, value=_choose_passage(memory.text, wanted))
+        normal = normalize_value(known.text)
+        if normal and normal not in met and not is_instruction(known.text):
+            met.add(normal)
+            yield known
 
 
-def find_answers(question: str, known: Sequence[Memory]) -> list[Memory]:
-    """Return the memories that state the attribute asked for, else those that hold most words of the question."""
-    wanted = _content_words(question)
-    for attribute in find_asked(question):
-        if found := [memory for memory in known if attribute in _list_attributes(memory)]:
-            keyed = [*(memory for memory in found if memory.key), *found][:1]  # else what was said last
-            return keyed if is_single(attribute[0]) else _prefer_words(wanted, found, fewest=0)
-    return _prefer_words(wanted, known, fewest=max(1, (len(wanted) + 1) // 2))
+def _choose_passage(text: str, wanted: Sequence[str]) -> str:
+    """What to quote of a text: all but its questions; of a long one the sentence that shares most words, else the first
+    that tells something. One that points back goes with the sentence before it."""
+    asks, sentences = load_rules("summary")["question"], split_sentences(text)
+    told = [one for one in sentences if not asks.search(fold_in_place(one).strip())] or sentences
+    if len("".join(told)) <= _LONGEST_WHOLE:
+        return "".join(told).strip()
+    shared = [_share(Memory("", one), wanted) for one in told]
+    kept = "\n".join(one.text for one in list_statements(text))
+    first = next((at for at, one in enumerate(told) if one.strip() in kept), 0)
+    best = shared.index(max(shared)) if any(shared) else first
+    return "".join(told[best - (best > 0 and points_back(told[best])) : best + 1]).strip()
 
 
-def find_related(message: str, known: Sequence[Memory]) -> Memory | None:
-    """Return the first memory that shares a telling word with `message`."""
-    wanted = {word for word in _content_words(message) if len(word) > 1}
-    return next((memory for memory in known if any(_holds(memory, word) for word in wanted)), None)
+def _prefer(memory: Memory) -> tuple[bool, bool, int]:
+    """Of what states one attribute: an entry, else what was said in this conversation, else what was said last."""
+    return not memory.key, memory.place is not None, -memory.day.toordinal() if memory.day else 0
 
 
 def _list_attributes(memory: Memory) -> set[tuple[str, str]]:
     if memory.key and (named := name_attribute(memory.key)):
         return {(named[0], normalize_key(named[1]))}
-    return {fact.identity for fact in read_facts(make_own(memory.text))}
-
-
-def _prefer_words(wanted: Sequence[str], memories: Sequence[Memory], *, fewest: int) -> list[Memory]:
-    """Those that hold most of the words wanted: of pets the dog, where a dog is asked for."""
-    scores = [sum(_holds(memory, word) for word in wanted) for memory in memories]
-    best = max([*scores, fewest])
-    return [memory for memory, score in zip(memories, scores, strict=True) if score == best][:_MOST_ANSWERS]
+    return {fact.identity for fact in read_facts(make_own(memory.text)) if not fact.removes}
 
 
 def _content_words(text: str) -> list[str]:
@@ -64,8 +89,8 @@ def _content_words(text: str) -> list[str]:
     return [word for word in extract_keywords(text, limit=_MOST_KEYWORDS) if not vague.fullmatch(word)]
 
 
-def _holds(memory: Memory, word: str) -> bool:
+def _share(memory: Memory, wanted: Sequence[str]) -> float:
+    """Which part of the words wanted a text holds."""
     text = fold(memory.text)
-    if is_cjk(word):
-        return word in text
-    return stem(word) in {stem(one) for one in extract_keywords(text, limit=50)}
+    stems = {stem(word) for word in extract_keywords(text, limit=50)}
+    return sum(word in text if is_cjk(word) else stem(word) in stems for word in wanted) / max(1, len(wanted))

@@ -11,7 +11,7 @@ from typing import Any
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.scripts import holds_chinese
 from apps.offline.language import Language, detect_language, fold_in_place
-from apps.offline.rules import compile_rule, load_rules, load_table, rewrite
+from apps.offline.rules import compile_rule, fill, load_rules, load_table, rewrite
 from apps.offline.sentences import Sentence, make_sentence
 
 CONFIDENCE = 0.95
@@ -42,11 +42,6 @@ class Fact:
     def key(self) -> str:
         """The key in the person's language."""
         return str(load_table("attributes")[self.attribute][self.language]).format(name=self.name)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the attribute has one value at a time."""
-        return is_single(self.attribute)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -97,9 +92,9 @@ def make_own(text: str) -> Sentence:
 
 def name_attribute(key: str) -> tuple[str, str] | None:
     """Return the attribute that a remembered key names, with its own name ("favorite colour": colour)."""
-    folded = _spell(fold_in_place(key))
-    named = ((name, found["name"]) for name, pattern in _named_keys() if (found := pattern.fullmatch(folded)))
-    return _keys().get(normalize_key(key)) or next(named, None)
+    folded = _spell(fold_in_place(key)).replace("_", " ")
+    named = ((name, found.groupdict().get("name") or "") for name, key in _keys() if (found := key.fullmatch(folded)))
+    return next(named, None)
 
 
 def find_asked(question: str) -> list[tuple[str, str]]:
@@ -140,19 +135,29 @@ def is_same_value(one: str, other: str) -> bool:
 
 
 def _read_clause(clause: str, sentence: Sentence, *, whole: bool) -> Fact | None:
-    for attribute, pattern, sets, removes in _patterns():
-        found = pattern.fullmatch(clause.strip())
+    table, clause = load_table("attributes"), clause.strip()
+    values = table["values"]
+    for attribute, pattern, group in _patterns():
+        found = pattern.fullmatch(clause)
         if found is None:
             continue
-        value = found["value"].strip()
-        said = _as_written(value, sentence.text)
-        small = said.islower() and sentence.text[:1].isupper()  # "My wife is pregnant", "I live in fear"
-        if _rejects(attribute).fullmatch(value) or (small and _rows()[attribute]["value"] in _PROPER):
+        value = compile_rule(values["after"]).sub("", compile_rule(values["before"]).sub("", found["value"].strip()))
+        said, rest = _as_written(value, sentence.text), clause.replace(found["value"], "")
+        kind = table[attribute]["value"]
+        if not value or compile_rule(values["asked"]).search(value) or _rejects(kind).fullmatch(value):
+            continue
+        if group == "introduces" and said.isascii():  # "I'm Irish", "I'm learning Welsh", 我是ai
+            named = all(word[0].isupper() for word in said.split())
+            proper = named and compile_rule(values["no_name"]).match(said) is None
+        else:  # "My wife is pregnant", "I live in fear"
+            small = said.islower() and sentence.text[:1].isupper()
+            proper = not small or kind not in _PROPER
+        if not proper or (group != "removes" and compile_rule(values["was"]).search(rest)):
             continue
         name = _spell(found.groupdict().get("name") or "")
-        language: Language = "zh" if holds_chinese(clause.replace(value, "")) else "en"
+        language: Language = "zh" if holds_chinese(rest) else "en"
         alone = whole and not found.groupdict().get("more")
-        return Fact(attribute, name, said, language, sets=sets, whole=alone, removes=removes)
+        return Fact(attribute, name, said, language, group == "sets", whole=alone, removes=group == "removes")
     return None
 
 
@@ -168,11 +173,11 @@ def _as_written(value: str, text: str) -> str:
 
 
 @cache
-def _patterns() -> list[tuple[str, re.Pattern[str], bool, bool]]:
-    # First what ends: what is no longer liked is not what is disliked.
+def _patterns() -> list[tuple[str, re.Pattern[str], str]]:
+    # First what ends: what is no longer liked is not what is disliked. Last the bare "I am …", which may be a job.
     return [
-        (attribute, re.compile(_fill(pattern, row["value"])), group == "sets", group == "removes")
-        for group in ("removes", "sets", "states")
+        (attribute, _compile(pattern, row["value"]), group)
+        for group in ("removes", "sets", "states", "introduces")
         for attribute, row in _rows().items()
         for pattern in row.get(group, [])
     ]
@@ -180,32 +185,20 @@ def _patterns() -> list[tuple[str, re.Pattern[str], bool, bool]]:
 
 @cache
 def _asks() -> Mapping[str, list[re.Pattern[str]]]:
-    return {name: [re.compile(_fill(ask, "thing")) for ask in row["asks"]] for name, row in _rows().items()}
+    return {name: [_compile(ask, "thing") for ask in row["asks"]] for name, row in _rows().items()}
 
 
 @cache
-def _rejects(attribute: str) -> re.Pattern[str]:
-    table = load_table("attributes")
-    return re.compile(table["not"].get(table[attribute]["value"], "^$"))
+def _rejects(kind: str) -> re.Pattern[str]:
+    return re.compile(load_table("attributes")["not"].get(kind, "^$"))
 
 
 @cache
-def _keys() -> Mapping[str, tuple[str, str]]:
-    return {
-        normalize_key(key): (name, "")
+def _keys() -> list[tuple[str, re.Pattern[str]]]:
+    return [
+        (name, re.compile(_spell(key).replace("{name}", "(?P<name>.+)")))
         for name, row in _rows().items()
         for key in (row["en"], row["zh"], *row.get("keys", []))
-        if "{" not in key
-    }
-
-
-@cache
-def _named_keys() -> list[tuple[str, re.Pattern[str]]]:
-    return [
-        (name, re.compile(row[language].replace("{name}", "(?P<name>.+)")))
-        for name, row in _rows().items()
-        for language in ("en", "zh")
-        if "{" in row[language]
     ]
 
 
@@ -213,10 +206,7 @@ def _rows() -> Mapping[str, Any]:
     return {name: row for name, row in load_table("attributes").items() if "asks" in row}
 
 
-def _fill(pattern: str, kind: str) -> str:
+def _compile(pattern: str, kind: str) -> re.Pattern[str]:
     table = load_table("attributes")
-    parts = {**table["patterns"], "v": f"(?P<value>{table['values'][kind]})"}
-    while found := re.search(r"\{([a-z_]\w*)\}", pattern):
-        part = parts[found[1]]
-        pattern = pattern.replace(found[0], part if found[1] == "v" else f"(?:{part})")
-    return pattern
+    values = {"v": f"(?P<value>{table['values'][kind]})", "p": f"(?P<value>{table['values']['person']})"}
+    return re.compile(fill(pattern, {**table["patterns"], **values}))

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from apps.core.llm.blocks import read_block
-from apps.core.llm.types import PromptMessage
 from apps.core.text.fold import spell_value
 from apps.core.text.time_expressions import find_times
 from apps.offline.attributes import CONFIDENCE, Fact, make_entry, name_attribute
 from apps.offline.judging import find_ended
 from apps.offline.language import fold_in_place
-from apps.offline.prompt import read_lines, read_object
+from apps.offline.prompt import ANY_DAY, UTC_ZONE, read_lines, read_object
 from apps.offline.rules import load_rules
 from apps.offline.sentences import Sentence, list_sentences
-from apps.offline.statements import list_facts, list_statements, read_stated
+from apps.offline.statements import list_statements, read_stated
 
 _MOST_TAGS, _SHORTEST_CASE = 5, 120
 _RECURS = re.compile(r"(?i)\b(?:birthday|anniversary|born|every|each|daily|weekly|yearly|since)\b|生日|周年|每|出生|属")
-_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # only the words for a time are given: the core knows when they were said
+_OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _GOES_ON = re.compile(r"(?i)今[天年]|这[个]?[周月]|本[周月]|today|this (?:week|month|year)")
 
 
-def answer_extraction(messages: Sequence[PromptMessage]) -> dict[str, Any]:
+def answer_extraction(prompt: str) -> dict[str, Any]:
     """The answer to an extraction prompt, in the form its pydantic model asks for."""
-    prompt = "\n".join(message.content for message in messages if message.role == "user")
     wanted = read_object(read_block(prompt, "wanted"))
     rows = read_lines(read_block(prompt, "known_memories"))
     known = {row["number"]: str(row.get("text", "")) for row in rows if isinstance(row.get("number"), int)}
@@ -60,7 +57,13 @@ def list_entries(text: str, remembered: Collection[str]) -> list[dict[str, Any]]
         key, colon, _ = known.partition(": ")
         if colon and (named := name_attribute(key)):
             keys.setdefault(named, key)
-    return [make_entry(fact, key=keys.get(fact.identity, "")) for fact in list_facts(text)]
+    entries = []
+    for fact in (fact for sentence in list_statements(text) for fact in read_stated(sentence)):
+        entries.append(make_entry(fact, key=keys.get(fact.identity, "")))
+        if (other := _OPPOSITES.get(fact.attribute)) and not fact.removes:
+            gone = replace(fact, attribute=other, removes=True)  # what is liked now is disliked no longer
+            entries.append(make_entry(gone, key=keys.get(gone.identity, "")))
+    return entries
 
 
 def _make_memory(sentence: Sentence, known: Mapping[int, str]) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def _find_event(text: str, facts: Sequence[Fact]) -> str | None:
     """The words that say when it happened or will happen, where there is one time; None of what recurs or goes on."""
     if _RECURS.search(text) or any(fact.attribute == "birthday" for fact in facts):
         return None
-    times = list(find_times(text, said_at=_ANY_DAY, zone=ZoneInfo("UTC")))
+    times = list(find_times(text, said_at=ANY_DAY, zone=UTC_ZONE))
     return times[0].text if len(times) == 1 and not _GOES_ON.fullmatch(times[0].text) else None
 
 

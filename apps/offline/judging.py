@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from apps.core.text.fold import normalize_value
 from apps.core.text.matching import stem
-from apps.offline.attributes import Fact, is_same_value, make_own, read_facts, read_remembered
+from apps.offline.attributes import Fact, is_same_value, is_single, make_own, read_facts, read_remembered
 from apps.offline.rules import load_rules
 from apps.offline.sentences import Sentence
 
@@ -19,19 +20,23 @@ _FEWEST_WORDS = 3
 
 def find_ended(sentence: Sentence, known: Mapping[int, str]) -> list[int]:
     """Return which of the `known` memories, texts by number, `sentence` ends."""
-    new = [fact for fact in read_facts(sentence) if fact.sets and fact.is_single and not fact.is_wide]
+    facts = read_facts(sentence)
+    ending = [fact for fact in facts if fact.removes or (fact.sets and is_single(fact.attribute) and not fact.is_wide)]
     return [
         number
         for number, text in known.items()
-        if _is_denied(sentence, text) or any(_is_replaced(text, fact) for fact in new)
+        if _is_denied(sentence, text) or any(_is_ended(text, fact) for fact in ending)
     ]
 
 
-def _is_replaced(text: str, new: Fact) -> bool:
+def _is_ended(text: str, new: Fact) -> bool:
+    """Whether a text says nothing but another value of what is set, or the very value that is taken away."""
     old = read_remembered(text)
-    return (
-        old is not None and old.identity == new.identity and not old.is_wide and not is_same_value(old.value, new.value)
-    )
+    if old is None or old.removes or old.identity != new.identity:
+        return False
+    if new.removes and not is_single(new.attribute):
+        return normalize_value(old.value) == normalize_value(new.value)
+    return not old.is_wide and is_same_value(old.value, new.value) is new.removes
 
 
 def _is_denied(sentence: Sentence, text: str) -> bool:

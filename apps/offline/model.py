@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from apps.core.llm.types import ModelRequest, PromptMessage
+from apps.core.llm.types import ModelRequest
 from apps.core.text.topics import find_topic
 from apps.offline.emotion import read_emotion
 from apps.offline.extraction import answer_extraction, list_entries
@@ -37,12 +37,12 @@ class OfflineModel:
             await asyncio.sleep(0)  # let what was said so far go out, as a model that takes its time would
 
 
-_BACKGROUND: dict[str, Callable[[Sequence[PromptMessage]], dict[str, Any]]] = {
+_BACKGROUND: dict[str, Callable[[str], dict[str, Any]]] = {
     "extraction": answer_extraction,
     "session_summary": answer_session_summary,
     "conversation_summary": answer_conversation_summary,
 }
-"""What answers a request of background work, by the name of its response format."""
+"""What answers the person's part of a prompt of background work, by the name of its response format."""
 
 
 def _answer(request: ModelRequest) -> str:
@@ -50,7 +50,8 @@ def _answer(request: ModelRequest) -> str:
     if wanted is None:
         return str(answer_turn(read_prompt(request.messages))["response"])
     answer_background = _BACKGROUND.get(wanted.name)
-    answer = answer_background(request.messages) if answer_background else answer_turn(read_prompt(request.messages))
+    asked = "\n".join(message.content for message in request.messages if message.role == "user")
+    answer = answer_background(asked) if answer_background else answer_turn(read_prompt(request.messages))
     return json.dumps(answer, ensure_ascii=False)
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from apps.core.llm.blocks import read_block
 from apps.core.llm.types import PromptMessage
 from apps.core.text.json_text import json_text
+from apps.core.text.time_expressions import find_time
+
+ANY_DAY, UTC_ZONE = datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC")
+"""To find words for a time where only the words are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +31,27 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A recalled memory. Atomic ones have no key; their value is the text."""
+    """What a reply may draw on. What was said has no key; its value is the text.
+
+    `day`: when it was said, where that is known. `place`: among the recalled ones of its kind, None where not recalled.
+    """
 
     key: str
     value: Any
+    day: date | None = None
+    place: int | None = None
+
+    @property
+    def said(self) -> str:
+        """The value as a text."""
+        values = self.value if isinstance(self.value, list) else [self.value]
+        said = ", ".join(map(json_text, values))
+        return said if said.isascii() else said.replace(", ", "、")
 
     @property
     def text(self) -> str:
         """The memory as one text: a sentence, or ``key: value``."""
-        values = self.value if isinstance(self.value, list) else [self.value]
-        said = ", ".join(map(json_text, values))
-        if not said.isascii():
-            said = said.replace(", ", "、")
-        return f"{self.key}: {said}" if self.key else said
+        return f"{self.key}: {self.said}" if self.key else self.said
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +60,6 @@ class Form:
 
     title: str
     fields: Mapping[str, Any]
-
-    @property
-    def shown(self) -> list[tuple[str, str]]:
-        """The fields as texts."""
-        return [(name, json_text(value)) for name, value in self.fields.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,7 @@ class Prompt:
     filled: tuple[Memory, ...] = ()
     profile: tuple[Memory, ...] = ()
     submitted: Form | None = None
+    today: date | None = None
     session_summaries: tuple[str, ...] = ()
 
 
@@ -89,6 +100,7 @@ def read_prompt(messages: Sequence[PromptMessage]) -> Prompt:
         actions={name: [str(text) for text in texts] for name, texts in actions.items() if isinstance(texts, list)},
         filled=tuple(Memory(name, value) for form in reversed(filled) for name, value in form.fields.items()),
         profile=tuple(Memory("", text) for text in "\n".join(sections).splitlines() if text.strip()),
+        today=_read_day((read_block(system, "now") or "").strip()),
         submitted=_read_form(read_object(read_block(system, "form_submitted"))),
         session_summaries=tuple(filter(None, notes)),
     )
@@ -114,12 +126,26 @@ def _read_strategy(row: Mapping[str, Any]) -> Strategy:
 
 
 def _read_memories(block: str | None) -> Iterator[Memory]:
+    places = Counter[str]()
     for row in read_lines(block):
-        match row:
-            case {"key": str(key), "value": value}:
-                yield Memory(key, value)
-            case {"text": str(text)}:
-                yield Memory("", text)
+        kind, key, text = str(row.get("kind")), row.get("key"), row.get("user", row.get("text"))
+        if isinstance(key, str):
+            memory = Memory(key, row.get("value"))
+        elif isinstance(text, str):
+            # The day of a memory is that of the event, where it tells of one; else the day on which it was said.
+            said_then = kind == "message" or not find_time(text, said_at=ANY_DAY, zone=UTC_ZONE)
+            memory = Memory("", text, day=_read_day(row.get("day")) if said_then else None)
+        else:
+            continue
+        yield replace(memory, place=places[kind])
+        places[kind] += 1
+
+
+def _read_day(text: Any) -> date | None:
+    try:
+        return date.fromisoformat(str(text)[:10])
+    except ValueError:
+        return None
 
 
 def _read_form(row: Any) -> Form | None:

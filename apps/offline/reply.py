@@ -6,44 +6,22 @@ It quotes what people said. That something is stored or forgotten is said only w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from apps.offline.answers import find_answers, find_related, gather_known
+from apps.core.text.json_text import json_text
+from apps.offline.answers import find_answers
 from apps.offline.emotion import Emotion
-from apps.offline.language import Language, fold_in_place
+from apps.offline.language import fold_in_place
 from apps.offline.prompt import Memory, Prompt, read_object
-from apps.offline.rules import compile_rule, load_table
 from apps.offline.statements import list_statements
+from apps.offline.telling import Phrases
 
-_MOST_QUOTED = 5
 _EDGE = " \n\t,.!?~。…"
 _PART = re.compile(r"[,!?;~。…\n]+|\.(?=\s|$)")
 _COURTESIES = ("wellbeing", "praise", "thanks", "farewell")
-_GLAD = {"happy", "excited", "grateful"}
-
-
-class Phrases:
-    """The texts and cues of one language (data/replies.toml)."""
-
-    def __init__(self, language: Language) -> None:
-        self.language = language
-        self.table: Mapping[str, Any] = load_table("replies")[language]
-
-    def hears(self, cue: str, folded: str) -> bool:
-        """Whether `folded` text has the cue."""
-        return compile_rule(self.table["cues"][cue]).search(folded) is not None
-
-    def say(self, name: str, /, **parts: str) -> str:
-        """Return the text called `name` with its parts filled in."""
-        return str(self.table[name]).format(**parts)
-
-    def quote(self, texts: Sequence[str]) -> str:
-        """Return texts as quotations, the first few of many."""
-        shown = [self.say("quoted", text=text.strip(_EDGE)) for text in texts[:_MOST_QUOTED]]
-        rest = len(texts) - len(shown)
-        return self.say("join").join(shown) + (self.say("and_more", count=str(rest)) if rest > 0 else "")
+_SMALL_TALK = ("greeting", "assent", *_COURTESIES)
+_ASKING = ("asks", "how_kept", "who", "summaries", "about_user", "about_model", "opinion", "work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +36,17 @@ class Reply:
     def compose(self) -> str:
         """The reply, within the strategy's ``max_length`` characters if it can.
 
-        The first sentence, and what was done to the memory, are always said; what no longer fits is left out.
+        What was done to the memory, what is told from it and the first sentence are always said; what no longer fits
+        is left out.
         """
-        limit = self.prompt.strategy.max_length
-        sentences, gap = list(self._say_done()), " " if self.phrases.language == "en" else ""
-        for sentence in self._say_rest(done=bool(sentences)):
-            if not sentences or len(gap.join([*sentences, sentence])) <= limit:
+        limit, gap = self.prompt.strategy.max_length, self.phrases.say("gap")
+        sentences = list(self._say_done())
+        answer = [] if sentences else self._answer_question()
+        for sentence in self._say_rest(answer, done=bool(sentences)):
+            if not sentences or sentence in answer or len(gap.join([*sentences, sentence])) <= limit:
                 sentences.append(sentence)
         reply = gap.join(sentences)
-        glad = self.prompt.strategy.emoji_allowed and self.emotion.primary in _GLAD
+        glad = self.prompt.strategy.emoji_allowed and self.emotion.primary in ("happy", "excited", "grateful")
         return f"{reply} 😊" if glad and len(reply) + 2 <= limit else reply
 
     def _say_done(self) -> Iterator[str]:
@@ -78,26 +58,25 @@ class Reply:
         if self.prompt.everything:
             yield say("everything", said="\n" + "\n".join(map(_show_line, self.prompt.everything.splitlines())) + "\n")
 
-    def _say_rest(self, *, done: bool) -> Iterator[str]:
+    def _say_rest(self, answer: list[str], *, done: bool) -> Iterator[str]:
         prompt, say, hears = self.prompt, self.phrases.say, self.phrases.hears
         asking = prompt.strategy.proactive_question
         if prompt.submitted is not None:
-            fields = (say("form_field", name=name, value=value) for name, value in prompt.submitted.shown)
+            fields = [
+                say("form_field", name=name, value=json_text(value)) for name, value in prompt.submitted.fields.items()
+            ]
             yield say("form", title=prompt.submitted.title, fields=say("join").join(fields))
             if asking:
                 yield say("ask_form")
             return
-        folded = fold_in_place(prompt.message).strip(_EDGE)
-        parts = [part.strip(_EDGE) for part in _PART.split(folded) if part.strip(_EDGE)]
+        parts = self._list_parts()
         greeted = bool(parts) and hears("greeting", parts[0])
         if greeted and not done:
             yield say("greeting")
         courtesies = [cue for cue in _COURTESIES if any(hears(cue, part) for part in parts)]
-        small_talk = all(any(hears(cue, part) for cue in ("greeting", "assent", *_COURTESIES)) for part in parts)
-        answered = [] if small_talk or done else list(self._answer(folded))
-        yield from answered
+        yield from answer
         yield from (say(f"on_{cue}") for cue in courtesies)
-        if answered or courtesies or done:
+        if answer or courtesies or done:
             return
         if parts and all(hears("assent", part) for part in parts):
             yield say("on_assent")
@@ -108,44 +87,55 @@ class Reply:
         elif asking:
             yield say("ask_today")
 
+    def _list_parts(self) -> list[str]:
+        folded = fold_in_place(self.prompt.message)
+        return [part.strip(_EDGE) for part in _PART.split(folded) if part.strip(_EDGE)]
+
     def _listen(self) -> Iterator[str]:
         """What is said to a message that asks nothing: the feeling is answered, what was told is quoted."""
         say, felt = self.phrases.say, self.phrases.table["emotions"].get(self.emotion.primary)
         if felt:
             yield felt
         if told := [sentence.text for sentence in list_statements(self.prompt.message)]:
-            yield say("heard", said=self.phrases.quote(told))
+            yield say("heard", said=self.phrases.cite(told[:3]))
             return
         if not felt:
             plain = say("heard_topic", topic=self.topic) if self.topic else say("heard_plain")
             yield self.phrases.table["tones"].get(self.prompt.strategy.tone) or plain
-        yield from self._say_related()
+        related, fits = find_answers(self.prompt.message, self.prompt)
+        yield from self.phrases.tell(related[:fits], today=self.prompt.today)
 
-    def _answer(self, folded: str) -> Iterator[str]:
-        """What is replied to questions and requests; nothing when there are none."""
-        prompt, say, hears = self.prompt, self.phrases.say, self.phrases.hears
-        asks = prompt.message.rstrip(" \"'”’)").endswith(("?", "？")) or hears("asks", folded)
-        if hears("how_kept", folded) and asks:
-            yield say("temporary_kept" if "temporary" in prompt.actions else "how_kept")
-        elif hears("who", folded):
-            yield from (say("who"), say("connect"))
-        elif hears("summaries", folded):
+    def _answer_question(self) -> list[str]:
+        """What is replied to a question or a request; nothing where there is none."""
+        prompt, say = self.prompt, self.phrases.say
+        folded = fold_in_place(prompt.message).strip(_EDGE)
+        heard = {cue for cue in _ASKING if self.phrases.hears(cue, folded)}
+        small = all(any(self.phrases.hears(cue, part) for cue in _SMALL_TALK) for part in self._list_parts())
+        if prompt.submitted is not None or small:
+            return []
+        asks = prompt.message.rstrip(" \"'”’)").endswith(("?", "？"))
+        asks = asks or ("asks" in heard and not list_statements(prompt.message))
+        if "how_kept" in heard and asks:
+            return [say("temporary_kept" if "temporary" in prompt.actions else "how_kept")]
+        if "who" in heard:
+            return [say("who"), say("connect")]
+        if "summaries" in heard:
             said = say("clause_join").join(prompt.session_summaries[:3])
-            yield say("summaries", said=said) if said else say("no_summaries")
-        elif asks and hears("about_user", folded) and not hears("work", folded) and not hears("opinion", folded):
-            found = find_answers(prompt.message, gather_known(prompt))
-            said = self.phrases.quote([memory.text for memory in found])
-            yield say("recalled", said=said) if found else say("unknown")
-        elif hears("about_model", folded):
-            yield say("no_self")
-        elif asks or hears("work", folded):
-            yield say("cannot")
-            yield from self._say_related()
-            yield say("connect")
+            return [say("summaries", said=said) if said else say("no_summaries")]
+        if "about_model" in heard and "about_user" not in heard:
+            return [say("no_self")]
+        return self._recall(heard, asks=asks) if asks or "work" in heard else []
 
-    def _say_related(self) -> Iterator[str]:
-        if related := find_related(self.prompt.message, gather_known(self.prompt)):
-            yield self.phrases.say("related", said=self.phrases.quote([related.text]))
+    def _recall(self, heard: set[str], *, asks: bool) -> list[str]:
+        """What was recalled for a question; where it asks for more than that, that this takes a real model."""
+        say, about_user = self.phrases.say, "about_user" in heard
+        beyond = "work" in heard or "opinion" in heard
+        found, fits = find_answers(self.prompt.message, self.prompt)
+        told = self.phrases.tell(found if asks or fits else [], today=self.prompt.today)
+        if not told and about_user and not beyond:
+            return [say("unknown")]
+        opening = [say("cannot")] if beyond or not told else [] if fits else [say("unsure")]
+        return [*opening, *told, *([say("connect")] if beyond or not (about_user or fits) else [])]
 
 
 def _show_line(line: str) -> str:

@@ -20,8 +20,10 @@ def load_table(name: str) -> Mapping[str, Any]:
 def load_rules(name: str) -> Mapping[str, re.Pattern[str]]:
     """Return the patterns of data/`name`.toml: of a list, any of its words; ``{other}`` stands for another pattern."""
     table = load_table(name)
-    sources = {key: value if isinstance(value, str) else join_words(value) for key, value in table.items()}
-    return {key: re.compile(_fill(source, sources)) for key, source in sources.items()}
+    sources = {
+        key: value.replace("\n", "") if isinstance(value, str) else join_words(value) for key, value in table.items()
+    }
+    return {key: re.compile(fill(source, sources)) for key, source in sources.items()}
 
 
 def rewrite(text: str, name: str) -> str:
@@ -41,9 +43,11 @@ def join_words(words: list[str]) -> str:
     return f"(?:{found})" if re.search(r"[\u3400-\u9fff]", found) else rf"\b(?:{found})\b"
 
 
-def _fill(source: str, sources: Mapping[str, str]) -> str:
+def fill(source: str, sources: Mapping[str, str]) -> str:
+    """Return a pattern with those that stand in it as ``{name}``."""
+
     def insert(found: re.Match[str]) -> str:
         name = found.group(1)
-        return f"(?:{_fill(sources[name], sources)})" if name in sources else found.group()
+        return f"(?:{fill(sources[name], sources)})" if name in sources else found.group()
 
-    return re.sub(r"\{([a-z_]+)\}", insert, source)
+    return re.sub(r"\{([a-z_]\w*)\}", insert, source)

@@ -31,6 +31,11 @@ class Sentence:
     plain: str
     language: Language
 
+    def join(self, other: Sentence) -> Sentence:
+        """Return this sentence with the one after it."""
+        gap = " " if self.language == "en" else ""
+        return Sentence(f"{self.text}{gap}{other.text}", f"{self.plain}. {other.plain}", self.language)
+
 
 def list_sentences(text: str) -> list[Sentence]:
     """Return the sentences of a message that may say something about its writer, in order.

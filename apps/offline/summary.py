@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.llm.blocks import read_block
-from apps.core.llm.types import PromptMessage
 from apps.core.text.citations import find_citation_spans, find_citations
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.segment import rarity
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.core.text.topics import tells_enough
-from apps.offline.attributes import make_own, read_facts
+from apps.offline.attributes import is_single, make_own, read_facts
 from apps.offline.language import Language, detect_language, fold_in_place, take_excerpt
 from apps.offline.prompt import read_lines, read_object
 from apps.offline.rules import load_rules
@@ -50,9 +49,8 @@ class _Sentence:
     states: frozenset[tuple[str, str]]
 
 
-def answer_session_summary(messages: Sequence[PromptMessage]) -> dict[str, Any]:
+def answer_session_summary(prompt: str) -> dict[str, Any]:
     """The answer to a prompt for a session's note: `title` and `snippet`."""
-    prompt = "\n".join(message.content for message in messages if message.role == "user")
     note = read_object(read_block(prompt, "earlier_note"))
     said = _read_said(prompt)
     sentences = _list_sentences(str(note.get("snippet", "")), [line for line in said if line[0] == "user"])
@@ -60,9 +58,8 @@ def answer_session_summary(messages: Sequence[PromptMessage]) -> dict[str, Any]:
     return {"title": title, "snippet": _join(_choose(sentences, room=_SNIPPET_CHARACTERS)) or title}
 
 
-def answer_conversation_summary(messages: Sequence[PromptMessage]) -> dict[str, Any]:
+def answer_conversation_summary(prompt: str) -> dict[str, Any]:
     """The answer to a prompt for a conversation's summary: `summary`, with who said what."""
-    prompt = "\n".join(message.content for message in messages if message.role == "user")
     said = _read_said(prompt)
     citations = (read_block(prompt, "citations") or "").splitlines()
     room = max(_SUMMARY_CHARACTERS - sum(len(citation) + 2 for citation in citations), _LEAST_CHARACTERS)
@@ -117,7 +114,7 @@ def _split(text: str) -> Iterator[str]:
 def _make_sentence(text: str, role: str, *, order: int, weight: float, earlier: bool) -> _Sentence:
     folded, cues = fold_in_place(text), load_rules("summary")
     facts = read_facts(make_own(text)) if role == "user" else []
-    states = frozenset(fact.identity for fact in facts if fact.is_single)
+    states = frozenset(fact.identity for fact in facts if is_single(fact.attribute))
     weight += 0.4 * bool(cues["decision"].search(folded)) + 0.4 * bool(find_citations(text))
     weight += 0.2 * any(map(str.isdigit, text)) + 0.3 * bool(states)
     return _Sentence(order, role, text, weight, earlier, frozenset(extract_keywords(folded, limit=20)), states)

@@ -37,21 +37,16 @@ def _offline_sources() -> list[tuple[str]]:
         *((source,) for table in (emotions["negation"], emotions["intensity"]) for source in table.values()),
         *((cue,) for row in emotions["cues"].values() for cues in row.values() for cue in cues),
         *((cue,) for language in ("en", "zh") for cue in load_table("replies")[language]["cues"].values()),
-        (values["values"]["noun"],),
+        *((values["values"][name],) for name in ("noun", "before", "after", "asked", "was", "no_name")),
         (values["wide"]["parts"],),
     ]
-
-
-def _attributes() -> list[tuple[str]]:
-    from apps.offline.attributes import _rows
-
-    return [(name,) for name in _rows()]
 
 
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.rules.load_rules": _offline_rules,
     "apps.offline.rules.compile_rule": _offline_sources,
-    "apps.offline.attributes._rejects": _attributes,
+    "apps.offline.attributes._rejects": lambda: [("name",), ("place",), ("job",), ("employer",), ("thing",), ("list",)],
+    "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
 }
 """Of each cached function that returns patterns and has parameters: all it is called with."""
 
@@ -77,10 +72,8 @@ def list_patterns() -> list[Found]:
 ANCHORED = (
     "apps.offline.attributes._patterns",
     "apps.offline.attributes._rejects",
-    "apps.offline.attributes._named_keys",
+    "apps.offline.attributes._keys",
     "apps.offline.attributes._noun",
-    "apps.offline.english._subject",
-    "apps.offline.chinese._person",
 )
 """Functions whose patterns are matched with a whole text, or its beginning, only."""
 

@@ -16,7 +16,6 @@ from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.reading import read_json_object
 from apps.core.llm.reasoning import remove_reasoning_before_object
 from apps.core.llm.streaming_json import FieldStream
-from apps.core.llm.types import PromptMessage
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.citations import find_citations, list_missing
 from apps.core.text.clean import clean_json, find_forbidden
@@ -49,10 +48,10 @@ from apps.offline.summary import answer_conversation_summary, answer_session_sum
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
-def _ask(text: str, *blocks: tuple[str, str]) -> list[PromptMessage]:
+def _ask(text: str, *blocks: tuple[str, str]) -> str:
     said = json.dumps({"role": "user", "number": 1, "text": text}, ensure_ascii=False)
     parts = [render_block(name, body) for name, body in (("conversation", said), *blocks)]
-    return [PromptMessage(role="user", content="\n".join(parts))]
+    return "\n".join(parts)
 
 
 def _decode(text: str) -> None:

@@ -67,7 +67,8 @@ NO_ENTRIES = [
 @pytest.mark.spec("L2")
 @pytest.mark.parametrize(("said", "expected"), ENTRIES)
 def test_attributes_stated_plainly_become_entries(said: str, expected: dict[str, Any]) -> None:
-    assert {entry["key"]: entry["value"] for entry in list_entries(said, [])} == expected
+    kept = [entry for entry in list_entries(said, []) if entry["mode"] != "remove"]
+    assert {entry["key"]: entry["value"] for entry in kept} == expected
 
 
 @pytest.mark.parametrize("said", NO_ENTRIES)
@@ -85,5 +86,123 @@ def test_an_attribute_keeps_the_key_it_is_remembered_by() -> None:
 
 
 def test_lists_grow_and_shrink_by_items() -> None:
-    assert [entry["mode"] for entry in list_entries("I like tea. I no longer like coffee.", [])] == ["add", "remove"]
-    assert [entry["mode"] for entry in list_entries("我喜欢茶。我不再喜欢咖啡了。", [])] == ["add", "remove"]
+    assert [entry["mode"] for entry in list_entries("I have a dog. I no longer have a cat.", [])] == ["add", "remove"]
+    assert [entry["mode"] for entry in list_entries("我对虾过敏。我对花生不过敏了。", [])] == ["add", "remove"]
+
+
+@pytest.mark.spec("L3")
+@pytest.mark.parametrize(
+    ("said", "changes"),
+    [
+        ("I like mushrooms.", [("likes", "add"), ("dislikes", "remove")]),
+        ("I hate mushrooms.", [("dislikes", "add"), ("likes", "remove")]),
+        ("I no longer like mushrooms.", [("likes", "remove")]),
+        ("I don't hate mushrooms any more.", [("dislikes", "remove")]),
+        ("我喜欢蘑菇", [("喜欢的事物", "add"), ("不喜欢的事物", "remove")]),
+        ("我讨厌蘑菇", [("讨厌", "add"), ("喜欢的事物", "remove")]),
+    ],
+)
+def test_what_is_liked_is_not_disliked_and_the_other_way_round(said: str, changes: list[tuple[str, str]]) -> None:
+    known = ["讨厌: 香菜"] if "讨厌" in said else []
+    entries = list_entries(said, known)
+    assert [(entry["key"], entry["mode"]) for entry in entries] == changes
+    assert {tuple(entry["value"]) for entry in entries} in ({("mushrooms",)}, {("蘑菇",)})
+
+
+INTRODUCTIONS = [
+    ("Hi, I'm Mel", "Mel"),
+    ("Hi, I'm Mel. My sister Anna is a vet in Hamburg.", "Mel"),
+    ("call me Bo, everyone does", "Bo"),
+    ("You can call me Max.", "Max"),
+    ("Please call me Dr. Chen.", "Dr. Chen"),
+    ("My name's Ana Souza", "Ana Souza"),
+    ("I'm Tom, nice to meet you!", "Tom"),
+    ("Hey there! I'm Sofia, a nurse from Porto.", "Sofia"),
+    ("hiya, Karen here, from Swansea", "Karen"),
+    ("Everyone calls me Liz these days.", "Liz"),
+    ("I go by Sam.", "Sam"),
+    ("It's Nina here.", "Nina"),
+    ("你好，我是林晓雯，在杭州做设计", "林晓雯"),
+    ("叫我阿杰就行", "阿杰"),
+    ("你可以叫我老王。", "老王"),
+    ("我姓陈，叫陈思远。", "陈思远"),
+    ("你好呀，我叫Lily", "Lily"),
+    ("我是Kevin", "Kevin"),
+]
+NO_INTRODUCTIONS = [
+    "I'm tired.",
+    "I'm back",
+    "I'm Irish.",
+    "I'm learning British Sign Language.",
+    "Call me tomorrow.",
+    "call me crazy",
+    "Same here",
+    "My sister is called Anna.",
+    "我是认真的",
+    "我是老师",
+    "我是高中生",
+    "我是单身",
+    "我养了只猫，叫咪咪",
+    "我以前叫李雷",
+]
+
+
+@pytest.mark.spec("L2")
+@pytest.mark.parametrize(("said", "name"), INTRODUCTIONS)
+def test_who_says_their_name_is_known_by_it(said: str, name: str) -> None:
+    assert [entry["value"] for entry in list_entries(said, ()) if entry["key"] in ("name", "名字")] == [name]
+
+
+@pytest.mark.parametrize("said", NO_INTRODUCTIONS)
+def test_nobody_is_called_what_they_are(said: str) -> None:
+    assert [entry for entry in list_entries(said, ()) if entry["key"] in ("name", "名字")] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "My previous number was 555-0101.",
+        "My previous number is 555-0101.",
+        "My old phone number is 555-0101.",
+        "My former employer is Siemens.",
+        "I used to live in Cork.",
+        "我以前的手机号是13800138000。",
+        "我原来在腾讯上班。",
+        "我之前住在上海。",
+    ],
+)
+def test_what_was_is_not_what_is(said: str) -> None:
+    assert list_entries(said, ()) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("My favourite colour is green now.", "green"),
+        ("My favourite colour is now green", "green"),
+        ("my favourite band is still Wilco after all these years", "Wilco"),
+        ("My favourite food is ramen these days!", "ramen"),
+        ("I work at Siemens now, actually.", "Siemens"),
+        ("我最喜欢的颜色是绿色啦", "绿色"),
+    ],
+)
+def test_a_value_is_clean(said: str, value: str) -> None:
+    assert [entry["value"] for entry in list_entries(said, ())] == [value]
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "value"),
+    [
+        ("I no longer work at Siemens.", "employer", "Siemens"),
+        ("I'm no longer at Deloitte, started my own thing", "employer", "Deloitte"),
+        ("I left Siemens.", "employer", "Siemens"),
+        ("I don't live in Leeds any more.", "home", "Leeds"),
+        ("我不在腾讯上班了", "工作单位", "腾讯"),
+        ("我已经从腾讯离职了", "工作单位", "腾讯"),
+        ("我不住上海了", "居住地", "上海"),
+    ],
+)
+def test_what_has_ended_is_taken_away(said: str, key: str, value: str) -> None:
+    assert [(entry["key"], entry["value"], entry["mode"]) for entry in list_entries(said, ())] == [
+        (key, value, "remove")
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,3 +114,57 @@ def test_orders_to_the_system_are_not_remembered() -> None:
 def test_a_prompt_without_a_conversation_is_answered_in_form(prompt: str) -> None:
     pieces = stream_pieces(PromptMessage("user", prompt), response_format=ResponseFormat(name="extraction", schema={}))
     assert json.loads("".join(pieces)) == {"memories": [], "entries": [], "profile": [], "context": None}
+
+
+LEAST_KEPT, MOST_JUNK = 0.8, 0.15
+
+
+@pytest.mark.spec("A2", "A3")
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_of_casual_talk_what_is_told_is_kept_and_little_else(language: str) -> None:
+    """Conversations by somebody who did not know the rules: each fact is a list of words that one memory has to hold.
+
+    Whatever holds none counts as junk, even where it is true.
+    """
+    lines = (Path(__file__).parent / f"casual.{language}.jsonl").read_text("utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    background = (
+        "I live with my sister in Leeds.",
+        "My name is Ada.",
+        "我住在上海。",
+        "我对虾过敏。",
+        "My car is red.",
+    )
+    lost, junk, told, items = list[Any](), list[str](), 0, 0
+    for case in cases:
+        answer = extract(*case["messages"], known=background)
+        assert [memory for memory in answer["memories"] if memory["target"]] == []
+        kept = contents(answer)
+        holding = {
+            tuple(fact): {text for text in kept if all(word.casefold() in text.casefold() for word in fact)}
+            for fact in case["facts"]
+        }
+        lost += [fact for fact, texts in holding.items() if not texts]
+        junk += [text for text in kept if text not in set().union(*holding.values())]
+        told, items = told + len(holding), items + len(kept)
+    assert len(cases) == 60
+    assert len(lost) <= (1 - LEAST_KEPT) * told, lost
+    assert len(junk) <= MOST_JUNK * items, junk
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            "My colleague Tom came over. He is allergic to peanuts.",
+            ["My colleague Tom came over. He is allergic to peanuts."],
+        ),
+        ("dad remarried! her name's Lorraine", ["dad remarried! her name's Lorraine"]),
+        ("搬啦！上周末把东西都拉到苏州园区了，跟我姐一起住", ["上周末把东西都拉到苏州园区了，跟我姐一起住"]),
+        ("二宝出生了！男孩，六斤八两，小名叫豆包", ["二宝出生了！男孩，六斤八两，小名叫豆包"]),
+        ("I live in Leeds. It's lovely.", ["I live in Leeds."]),
+        ("My name is Bea. She is a nurse.", ["My name is Bea."]),
+    ],
+)
+def test_a_sentence_that_points_back_is_kept_with_the_one_before(said: str, kept: list[str]) -> None:
+    assert contents(extract(said)) == kept

@@ -61,6 +61,11 @@ ENDED = [
     ("I weigh 68 kg now.", ["I weigh 72 kg."]),
     ("My favourite colour is green.", ["My favorite color is blue.", "favorite color: blue"]),
     ("I no longer eat meat.", ["I eat meat."]),
+    ("I no longer work at Siemens.", ["I work at Siemens.", "employer: Siemens", "The user works for Siemens."]),
+    ("I don't live in Leeds any more.", ["home: Leeds", "I live in Leeds."]),
+    ("I left Siemens.", ["employer: Siemens"]),
+    ("I'm no longer allergic to bees.", ["allergies: bees"]),
+    ("我不在腾讯上班了。", ["我在腾讯工作。", "工作单位: 腾讯"]),
     ("I don't have a car any more.", ["I have a car."]),
     ("I stopped playing tennis.", ["I play tennis."]),
     ("我搬到杭州了。", ["我住在上海。", "居住地: 上海", "用户住在上海。"]),
@@ -73,6 +78,10 @@ ENDED = [
 ]
 
 LEFT = [
+    ("I no longer work at Siemens.", ["employer: Bosch", "My brother works at Siemens."]),
+    ("I'm no longer allergic to bees.", ["allergies: nuts, bees"]),
+    ("Hi, I'm Mel.", ["My name is Melanie.", "name: Melanie"]),
+    ("My previous number was 555-0101.", ["My phone number is 07700 900123."]),
     ("I live in York.", ["我住在约克。", "居住地: 北京"]),
     ("My birthday is on 14 November.", ["我的生日是11月14号。", "My birthday is on 14 November 1990."]),
     ("I moved to York in March.", ["I live in Aberdeen with my two sons."]),

@@ -11,7 +11,7 @@ from apps.core.llm.types import PromptMessage
 from apps.offline.model import OfflineModel
 from tests.offline.prompts import ask, remember, render_system, stream_pieces
 
-MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 600
+MAX_CODE_LINES, MAX_DATA_LINES = 1_500, 650
 
 
 @pytest.mark.spec("E5")
@@ -47,7 +47,7 @@ def test_it_streams_in_small_pieces() -> None:
 def test_without_a_format_it_answers_in_plain_text() -> None:
     system = render_system(memories=remember(喜欢的颜色="蓝色"))
     pieces = stream_pieces(system, PromptMessage("user", "我喜欢的颜色是什么？"), response_format=None)
-    assert "".join(pieces) == "你说过：「喜欢的颜色: 蓝色」。"
+    assert "".join(pieces) == "你喜欢的颜色是蓝色。"
 
 
 def test_it_is_called_offline() -> None:

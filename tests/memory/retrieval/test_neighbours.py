@@ -152,7 +152,9 @@ def test_one_statement_however_many_memories(user: User, count: int) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        ("工作", "老师", "我的工作是什么？我的工作是老师。"),
+        ("工作", "老师", "我是做什么工作的？我的工作是老师。"),
+        ("home", "Leeds", "Where do I live? My home is Leeds."),
+        ("游戏", "围棋", "我的游戏是什么？我的游戏是围棋。"),
         ("你喜歡的顏色", ["蓝色", "绿色"], "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色 绿色。"),
         ("my favorite_food", "pizza", "What is my favorite food? My favorite food is pizza."),
         ("我", "林晓雨", "我的我是什么？我的我是林晓雨。"),
