@@ -48,10 +48,29 @@ def _attributes() -> list[tuple[str]]:
     return [(name,) for name in _rows()]
 
 
+_WHOLE = (
+    "courtesy",
+    "remember",
+    "remember_told",
+    "remember_this",
+    "fragment",
+    "forget",
+    "everything",
+    "conversation",
+    "list",
+)
+"""Of the commands: what is matched with a whole sentence."""
+
+
+def _commands() -> list[tuple[str]]:
+    return [(name,) for name in (*_WHOLE, "hint", "about_text", "letter")]
+
+
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.rules.load_rules": _offline_rules,
     "apps.offline.rules.compile_rule": _offline_sources,
     "apps.offline.attributes._rejects": _attributes,
+    "apps.core.text.commands._patterns": _commands,
 }
 """Of each cached function that returns patterns and has parameters: all it is called with."""
 
@@ -75,6 +94,8 @@ def list_patterns() -> list[Found]:
 
 
 ANCHORED = (
+    "apps.core.text.commands._start",
+    *(f"apps.core.text.commands._patterns('{name}'" for name in _WHOLE),
     "apps.offline.attributes._patterns",
     "apps.offline.attributes._rejects",
     "apps.offline.attributes._named_keys",
