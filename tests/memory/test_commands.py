@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -161,8 +163,8 @@ def test_a_word_of_over_the_limit_stays_whole() -> None:
 
 
 def remember_around(user: User) -> None:
-    """Thirty unrelated memories: none of them may change."""
-    for number in range(30):
+    """Ten unrelated memories: none of them may change."""
+    for number in range(10):
         create_atomic_memory(user=user, content=f"I saw film number {number} with Kim.", now=NOW)
 
 
@@ -255,7 +257,7 @@ def test_both_kinds_of_one_key_end_at_once(
     assert result.status == Outcome.FORGOTTEN
     assert not LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).exists()
     assert content not in active(user)
-    assert len(active(user)) == 30
+    assert len(active(user)) == 10
     profile = get_user_profile(user=user)
     assert profile is not None
     assert profile.background == "I teach maths."
@@ -285,6 +287,21 @@ def test_where_more_than_one_may_be_meant_all_are_shown_and_none_ends(
     assert (len(active(user)), LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).count()) == (
         len(contents), len(entries),
     )  # fmt: skip
+
+
+def load_forgotten() -> list[dict[str, str]]:
+    lines = (Path(__file__).parents[1] / "core/text/commands.jsonl").read_text("utf-8").splitlines()
+    return [line for line in map(json.loads, lines) if line["effect"] == "forgotten"]
+
+
+@pytest.mark.parametrize("line", load_forgotten(), ids=lambda line: line["command"])
+def test_what_somebody_else_told_is_forgotten_or_shown(user: User, session: Session, line: dict[str, str]) -> None:
+    remember_around(user)
+    memory, _new = create_atomic_memory(user=user, content=line["tell"], now=NOW)
+    (result,) = obey(say(session, line["command"], at=LATER))
+    gone = any(line["about"] in text for text in result.texts)
+    assert (result.status == Outcome.FORGOTTEN, memory.id in result.unclear) == (gone, not gone)
+    assert len(active(user)) == 11 - gone
 
 
 def test_what_may_not_be_meant_for_the_memory_and_matches_nothing_is_no_command(user: User, session: Session) -> None:
