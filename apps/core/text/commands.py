@@ -206,6 +206,8 @@ def _read_sentence(plain: str, text: str) -> _Found | None:
     is_request = bool(start and (start["ask"] or start["ask_zh"])) or bool(re.search(r"\w", plain[thanked:]))
     if asks and not is_request:
         return None
+    if plain.endswith("吗", 0, thanked):
+        thanked, end = thanked - 1, min(end, thanked - 1)
     return _read_forget(plain, text, begin, end) or _read_remember(plain, text, begin, thanked, end, asks=asks)
 
 
@@ -226,9 +228,7 @@ def _read_forget(plain: str, text: str, begin: int, end: int) -> _Found | None:
 def _read_remember(plain: str, text: str, begin: int, thanked: int, end: int, *, asks: bool) -> _Found | None:
     if _match("remember_this", plain, begin, end):
         return _Found(Command(CommandKind.REMEMBER), refers=True)
-    if asks and plain.endswith("吗", 0, thanked):
-        thanked -= 1
-    elif not asks and not re.search(r"\w", plain[thanked:]):
+    if not asks and not re.search(r"\w", plain[thanked:]):
         thanked = len(plain)
     found = _match("remember", plain, begin, thanked) or (
         None if asks else _match("remember_told", plain, begin, thanked)
