@@ -268,6 +268,7 @@ def test_both_kinds_of_one_key_end_at_once(
     [
         ({"home": "Leeds", "address": "18 Orchard Lane"}, [], "Forget where I live."),
         ({}, ["My dog is called Rex.", "My dog is brown."], "Forget my dog."),
+        ({"职业": "工程师", "公司": "华为"}, ["我在华为上班。"], "忘掉我的工作"),
         ({}, ["Tom lives in Rome.", "I had lunch with Tom in May."], "Forget everything you know about Tom."),
         ({}, ["I've got high blood pressure."], "Get rid of the thing about my blood pressure."),
         ({"home": "Leeds"}, ["I ski."], "Forget everything you know about me."),

@@ -68,7 +68,9 @@ def match_forget_targets(what: str, statements: Sequence[Statement], *, doubtful
         said = naming if len(naming) == 1 and not _is_of_another(what, statements[naming[0]].text) else []
     plain = _choose_one(asked, said, statements)
     plain |= {at for at in range(len(statements)) if any(_is_twin(statements, words, at, one) for one in plain)}
-    sharing = [at for at, found in enumerate(words) if asked.words & found or at in said]
+    sharing = [at for at, found in enumerate(words) if asked.words & found or at in said or at in plain]
+    if len({normalize_key(statements[at].key) for at in plain if statements[at].key}) > 1:
+        plain = set()
     return Meant(tuple(sorted(plain)), tuple(at for at in sharing if at not in plain))
 
 
