@@ -7,7 +7,8 @@ operation of the audit record, whose ID follows from the message: a turn that is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -20,10 +21,10 @@ from django.db.models import Q
 
 from apps.accounts.models import User
 from apps.core.text.commands import Command, CommandKind, read_commands
+from apps.core.text.forget_targets import Meant, Statement, match_forget_targets
 from apps.core.text.grounding import is_grounded
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text, readable_text
-from apps.core.text.meant import Statement, find_meant
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.segment import pieces
 from apps.core.text.sentences import split_sentences
@@ -108,21 +109,17 @@ def register_statement_holder(kind: str, holder: StatementHolder) -> None:
 def run_commands(
     *,
     user: User,
+    commands: Sequence[Command],
     message_id: UUID,
     session_id: UUID,
-    text: str,
     said_at: datetime,
     max_length: int,
     zone: ZoneInfo,
     now: datetime,
-    kinds: Collection[CommandKind] = (CommandKind.REMEMBER, CommandKind.FORGET),
 ) -> list[CommandResult]:
-    """Carry out the commands of these kinds in a message of the person; run again, it does nothing twice."""
+    """Carry out what a message of the person asks to remember and to forget; run again, it does nothing twice."""
     results = []
-    for number, command in enumerate(read_commands(text)):
-        if command.kind not in kinds:
-            continue
-        operation = name_operation(message_id, str(number))
+    for command, operation in _name_operations(message_id, commands):
         with changed_by(origin=Change.Origin.TURN, actor=user):
             if command.kind is CommandKind.REMEMBER:
                 result = remember_statement(
@@ -138,7 +135,9 @@ def run_commands(
                 )
             else:
                 result = forget_stated(user=user, command=command, operation=operation, now=now)
-        results.append(replace(result, said=command.text or text.strip()))
+        # What may not have been meant for the memory, and matches nothing in it, was not.
+        if not command.doubtful or result.unclear:
+            results.append(replace(result, said=command.text))
     return results
 
 
@@ -147,29 +146,13 @@ def name_operation(message_id: UUID, name: str) -> UUID:
     return uuid5(message_id, f"command {name}")
 
 
-def apply_recorded_commands(
-    *,
-    user: User,
-    message_id: UUID,
-    session_id: UUID,
-    text: str,
-    said_at: datetime,
-    max_length: int,
-    zone: ZoneInfo,
-    now: datetime,
-) -> list[CommandResult]:
-    """Keep what a recorded message (C9) says is to be remembered; what it ends is for the extraction to judge."""
-    return run_commands(
-        user=user,
-        message_id=message_id,
-        session_id=session_id,
-        text=text,
-        said_at=said_at,
-        max_length=max_length,
-        zone=zone,
-        now=now,
-        kinds=(CommandKind.REMEMBER,),
-    )
+def _name_operations(message_id: UUID, commands: Iterable[Command]) -> Iterator[tuple[Command, UUID]]:
+    """What is to be done, with its operation: by its place among those of its kind."""
+    seen = Counter[CommandKind]()
+    for command in commands:
+        if command.kind is not CommandKind.LIST:
+            yield command, name_operation(message_id, f"{command.kind} {seen[command.kind]}")
+            seen[command.kind] += 1
 
 
 @transaction.atomic
@@ -296,7 +279,7 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
     if Change.objects.filter(user=user, operation=operation).exists():
         return describe_forgotten(user=user, operation=operation)
     known = list(_list_known(user))
-    meant = find_meant(command.text, [one.statement for one in known], everything=command.everything)
+    meant = _match(command, known)
     unclear = dict.fromkeys(row_id for at in meant.unclear if (row_id := known[at].row_id))
     if not meant.plain:
         found = tuple(unclear)[:_LISTED_UNCLEAR]
@@ -306,6 +289,14 @@ def forget_stated(*, user: User, command: Command, operation: UUID, now: datetim
     return replace(result, unclear=tuple(unclear)[:_LISTED_UNCLEAR])
 
 
+def _match(command: Command, known: Sequence[_Known]) -> Meant:
+    statements = [one.statement for one in known]
+    if command.everything:
+        # All of it is deleted in the panel, which asks for a confirmation.
+        return Meant(unclear=tuple(range(len(statements))))
+    return match_forget_targets(command.text, statements, doubtful=command.doubtful)
+
+
 @transaction.atomic
 def forget_learned(*, user: User, message_id: UUID, text: str, learned_from: Collection[UUID], now: datetime) -> None:
     """End what was learned from earlier messages only after `text` said that it is to be forgotten (L9).
@@ -313,15 +304,13 @@ def forget_learned(*, user: User, message_id: UUID, text: str, learned_from: Col
     Extraction runs later than the turn that carries a command out. `learned_from`: the messages before this one. What
     its owner undid stays undone.
     """
-    for number, command in enumerate(read_commands(text)):
-        undone = Change.objects.filter(
-            user=user, operation=name_operation(message_id, str(number)), undone_by__isnull=False
-        )
+    for command, operation in _name_operations(message_id, read_commands(text)):
+        undone = Change.objects.filter(user=user, operation=operation, undone_by__isnull=False)
         if command.kind is not CommandKind.FORGET or undone.exists():
             continue
         lock_memories(user)
         known = list(_list_known(user, learned_from=learned_from))
-        meant = find_meant(command.text, [one.statement for one in known], everything=command.everything)
+        meant = _match(command, known)
         if meant.plain:
             with changed_by(origin=Change.Origin.TURN, actor=user):
                 _end(user, [known[at] for at in meant.plain], operation=uuid4(), now=now)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import User
-from apps.core.text.meant import Statement
+from apps.core.text.forget_targets import Statement
 from apps.core.text.sentences import split_sentences
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change

@@ -34,14 +34,19 @@ function commandNote(command, { actions, reviewUrl }) {
     "li",
     { class: `command ${status}`, "data-status": status },
     icon(ICONS[status] ?? "check"),
-    el("div", { class: "command-text" }, el("strong", {}, TITLES[status]), " ", textsOf(texts)),
+    el("div", { class: "command-text" }, el("strong", {}, titleOf(command)), " ", textsOf(texts)),
     status === "waiting" ? el("a", { class: "button small quiet", href: reviewUrl }, gettext("Review")) : null,
     operation && (status === "stored" || status === "forgotten") ? undo() : null,
     status === "not_found" ? candidates(command, actions) : null,
   );
 }
 
+function titleOf({ status, unclear }) {
+  return status === "not_found" && unclear.length ? gettext("Not forgotten yet:") : TITLES[status];
+}
+
 function textsOf(texts) {
+  if (!texts.length) return null;
   if (texts.length === 1) return freeText("span", texts[0]);
   const more = texts.length - SHOWN;
   const items = texts.slice(0, SHOWN).map((text) => freeText("li", text));

@@ -42,11 +42,30 @@ def _offline_sources() -> list[tuple[str]]:
     ]
 
 
+_WHOLE = (
+    "courtesy",
+    "remember",
+    "remember_told",
+    "remember_this",
+    "fragment",
+    "forget",
+    "everything",
+    "conversation",
+    "list",
+)
+"""Of the commands: what is matched with a whole sentence."""
+
+
+def _commands() -> list[tuple[str]]:
+    return [(name,) for name in (*_WHOLE, "hint", "about_text", "letter")]
+
+
 ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.rules.load_rules": _offline_rules,
     "apps.offline.rules.compile_rule": _offline_sources,
     "apps.offline.attributes._rejects": lambda: [("name",), ("place",), ("job",), ("employer",), ("thing",), ("list",)],
     "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
+    "apps.core.text.commands._patterns": _commands,
 }
 """Of each cached function that returns patterns and has parameters: all it is called with."""
 
@@ -70,6 +89,8 @@ def list_patterns() -> list[Found]:
 
 
 ANCHORED = (
+    "apps.core.text.commands._start",
+    *(f"apps.core.text.commands._patterns('{name}'" for name in _WHOLE),
     "apps.offline.attributes._patterns",
     "apps.offline.attributes._rejects",
     "apps.offline.attributes._keys",

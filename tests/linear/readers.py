@@ -19,14 +19,14 @@ from apps.core.llm.streaming_json import FieldStream
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.citations import find_citations, list_missing
 from apps.core.text.clean import clean_json, find_forbidden
-from apps.core.text.commands import is_only_list, read_commands
+from apps.core.text.commands import read_commands, read_message
 from apps.core.text.fold import fold, normalize_value
+from apps.core.text.forget_targets import Statement, match_forget_targets
 from apps.core.text.grounding import is_grounded, is_said_by, read_questions
 from apps.core.text.highlight import cut_excerpt
 from apps.core.text.index_terms import index_terms
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import explain_keywords, extract_keywords
-from apps.core.text.meant import Statement, find_meant
 from apps.core.text.search_terms import list_spellings, parse_question, parse_search
 from apps.core.text.sentences import cut_at_sentence, split_sentences
 from apps.core.text.time_expressions import find_times
@@ -83,10 +83,12 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "sentences": lambda text: (split_sentences(text), cut_at_sentence(text, 200), read_questions(text)),
     "times": lambda text: list(find_times(text, said_at=NOW, zone=ZoneInfo("UTC"), of_past=True)),
     "citations": lambda text: list_missing(text, find_citations(text)[:20]),
-    "commands": lambda text: (read_commands(text), is_only_list(text)),
+    "commands": lambda text: (read_message(text), read_message("Remember that.", before=[text])),
     "remembering": lambda text: (read_commands("Remember: " + text), split_statement(text, limit=500)),
     "forgetting": lambda text: (read_commands("Forget " + text), read_commands("忘掉" + text)),
-    "meant": lambda text: find_meant(text, [Statement(text), Statement("My birthday is on May 3rd", "birthday")]),
+    "meant": lambda text: match_forget_targets(
+        text, [Statement(text), Statement("My birthday is on May 3rd", "birthday")]
+    ),
     "instructions": is_instruction,
     "grounding": lambda text: (is_grounded(text, said=text), is_said_by("I like tea", said=text)),
     "traces": lambda text: Traces([text[:500], "a", "ab1 ab1", "中中", "1 1 1"]).cut_from(text),

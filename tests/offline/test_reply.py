@@ -160,7 +160,7 @@ def test_what_was_said_in_this_conversation_and_in_forms_and_the_profile_answers
         ("Forget my birthday.", {"forgotten": ["My birthday is on 3 May."]},
          "I've forgotten: “My birthday is on 3 May”."),
         ("忘掉我的生日", {"not_found": ["我的生日"]},
-         "没找到与「我的生日」对得上的记忆，请说得更具体些，你指的是哪一条？"),
+         "还没有忘掉任何内容：找不到唯一一条与「我的生日」对得上的记忆，你指的是哪一条？"),
         ("帮我记住：我对虾过敏", {"stored": ["我对虾过敏"], "not_listed": {"stored": 2}}, "我记住了：「我对虾过敏」。"),
     ],
 )  # fmt: skip

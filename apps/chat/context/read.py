@@ -29,7 +29,7 @@ from apps.chat.context.types import (
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
-from apps.core.text.commands import CommandKind, read_commands
+from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import readable_text
 from apps.core.text.sentences import split_sentences
 from apps.core.tracing import span
@@ -80,6 +80,7 @@ def read_context(
     settings: MemorySettings,
     now: datetime,
     recalls: bool,
+    asked: Reading | None = None,
     said_at: datetime | None = None,
     submitted: Form | None = None,
     actions: Mapping[str, Any] | None = None,
@@ -92,15 +93,16 @@ def read_context(
     """Return the context of a turn with `message`; writes and counts nothing.
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
-    session, C7). `said_at`: when the message was said, if not now. `actions`: what was done in memory because it asked
-    for it (L9). `wait_for_embedding`: what `start_embedding` gave, where the message is being embedded already.
-    `recalled`: what was recalled for it already, under the same settings. `client`: what a client brings along; a
-    history of its own takes the window's place (T3). `tools`: names of those that the model may call (T1).
-    `files`: None reads those of the session.
+    session, C7). `asked`: what the message asks of the memory (L9); None reads it. `said_at`: when the message was
+    said, if not now. `actions`: what was done in memory because it asked for it. `wait_for_embedding`: what
+    `start_embedding` gave, where the message is being embedded already. `recalled`: what was recalled for it already,
+    under the same settings. `client`: what a client brings along; a history of its own takes the window's place (T3).
+    `tools`: names of those that the model may call (T1). `files`: None reads those of the session.
     """
     remembers = recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
-    everything = remembers and recalled is None and asks_for_everything(message)
+    asked = read_message(message) if asked is None else asked
+    everything = remembers and recalled is None and asked.lists
     history = client.history if client else None
     keeps_window = history is None
     said = list_said(window) if history is None else [line.content for line in history]
@@ -142,7 +144,7 @@ def read_context(
             forms=_read_forms(working),
             submitted=submitted,
             files=_read_files(user, session_id, budget=settings.token_budget) if files is None else files,
-            actions=list_refused(message) if temporary else actions or {},
+            actions=list_refused(asked) if temporary else actions or {},
             temporary=temporary,
             profile=profile,
             cases=cases,
@@ -166,11 +168,6 @@ def list_shown_ids(window: Window, client: ClientPrompt | None = None) -> list[u
     """The messages that the prompt has already: those of the window, or of a client's own history."""
     own = [line.id for line in (client.history or ()) if line.id is not None] if client else []
     return [*own, *(line.id for exchange in window.rounds for line in exchange)]
-
-
-def asks_for_everything(message: str) -> bool:
-    """Whether a message asks what is remembered, among other things (L9)."""
-    return any(command.kind is CommandKind.LIST for command in read_commands(message))
 
 
 def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
@@ -313,9 +310,9 @@ def _from_content(memory: AtomicMemory | AtomicCandidate, *, settings: MemorySet
     )
 
 
-def list_refused(message: str) -> dict[str, list[str]]:
+def list_refused(asked: Reading) -> dict[str, list[str]]:
     """What a message of a temporary session asks of the memory: none of it is done (C7), and the prompt says so."""
-    return {"temporary": [command.text for command in read_commands(message) if command.text]}
+    return {"temporary": [command.text for command in asked.commands if command.text]}
 
 
 def _read_forms(working: WorkingMemorySnapshot | None) -> list[Form]:

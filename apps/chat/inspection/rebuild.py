@@ -39,6 +39,7 @@ from apps.chat.turn.record import NOT_KEPT, digest_layer
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.chat.types import COMPOSED, ReplyStrategy, StrategyTable
 from apps.conversations.types import Line
+from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import json_text
 
 _PROFILE, _WORKING, _MEMORIES, _SUMMARIES, _CONVERSATION = range(1, 6)
@@ -124,7 +125,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
         forms=forms,
         submitted=forms[-1] if forms and turn.user_message is None else None,
         files=past.read_files(turn.user, record.sources.get("files", ())),
-        actions=list_refused(turn.user_message.content if turn.user_message else "")
+        actions=list_refused(_read_again(turn, lines))
         if record.sources.get("temporary")
         else _rebuild_actions(turn, found),
         temporary=record.sources.get("temporary", False),
@@ -218,6 +219,11 @@ def _rebuild_call(call: Mapping[str, Any], found: Mapping[str, Found[Any]]) -> R
         ms=call["ms"],
         pieces=[found[ref].piece for ref in refs],
     )
+
+
+def _read_again(turn: Turn, lines: Sequence[Any]) -> Reading:
+    own = [line.content for line in lines if line.role == "user"]
+    return read_message(turn.user_message.content, before=own) if turn.user_message else Reading()
 
 
 def _rebuild_actions(turn: Turn, found: Mapping[str, Found[Any]]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.command_record import commands_to_wire, record_commands
-from apps.chat.turn.commands import forget_numbered
+from apps.chat.turn.commands import forget_numbered, show_recalled
 from apps.chat.turn.record import describe_layers, describe_sources
 from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found_long_term, read_texts, record_runs
 from apps.chat.turn.tool_use.running import ToolRun
@@ -265,16 +265,13 @@ def _store_entries(
 
 def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[CommandResult]:
     """What the message told the memory to do, with what the model found for a request that nothing plainly matched."""
-    if not (turn.round and analysis and analysis.forget):
-        return turn.commands
-    return forget_numbered(
-        user=turn.user,
-        opened=turn.round,
-        results=turn.commands,
-        memories=[memory for memory in turn.context.memories if memory.kind != MESSAGE],
-        numbers=analysis.forget,
-        now=now,
-    )
+    results = turn.commands
+    memories = [memory for memory in turn.context.memories if memory.kind != MESSAGE]
+    if turn.round and analysis and analysis.forget:
+        results = forget_numbered(
+            user=turn.user, opened=turn.round, results=results, memories=memories, numbers=analysis.forget, now=now
+        )
+    return show_recalled(results, memories)
 
 
 def _join_said(turn: OpenTurn, message: str) -> str:

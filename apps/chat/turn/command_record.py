@@ -21,8 +21,9 @@ DELETED = "(deleted)"
 
 
 def record_commands(results: Sequence[CommandResult], *, prompted: Sequence[CommandResult]) -> list[dict[str, Any]]:
-    """Return what is kept. `prompted`: the results as the prompt had them, before the model's answer."""
-    return [_record(result, prompted=before.status) for result, before in zip(results, prompted, strict=True)]
+    """Return what is kept. `prompted`: the results that the prompt had, before the model's answer."""
+    statuses = [*(result.status for result in prompted), *[Outcome.LEFT_OUT] * (len(results) - len(prompted))]
+    return [_record(result, prompted=status) for result, status in zip(results, statuses, strict=True)]
 
 
 def record_choice(
@@ -106,7 +107,7 @@ def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[di
         {
             "kind": str(result.kind),
             "status": str(result.status),
-            "texts": [result.said] if result.status is Outcome.NOT_FOUND else list(result.texts),
+            "texts": list(filter(None, [result.said])) if result.status is Outcome.NOT_FOUND else list(result.texts),
             "operation": str(result.operation) if result.operation else None,
             "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
             "unclear": [known[memory_id] for memory_id in result.unclear if memory_id in known],

@@ -12,17 +12,20 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.types import RecalledMemory
+from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.command_record import record_choice
 from apps.conversations.services import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
-from apps.core.text.commands import CommandKind, read_commands
+from apps.core.text.commands import Command, CommandKind
+from apps.core.text.scripts import holds_chinese
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.services import CommandResult, Outcome, forget_chosen, name_operation, run_commands
 
@@ -32,16 +35,23 @@ MAX_CHOSEN = 5
 MAX_ACTION_TOKENS = 1_000
 """Of the texts that the prompt lists as stored, or as forgotten."""
 
+MAX_SHOWN, MAX_RECALLED = 10, 3
+"""Candidates of one request: those that the model named, and those that were only recalled."""
+
+_KINDS = (LONG_TERM, ATOMIC)
+
 _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, Outcome.NOT_FOUND)
 """The keys of the block `memory_actions`, in order."""
 
 
-def obey_message(*, user: User, opened: OpenRound, settings: MemorySettings, now: datetime) -> list[CommandResult]:
+def run_message_commands(
+    *, user: User, opened: OpenRound, commands: Sequence[Command], settings: MemorySettings, now: datetime
+) -> list[CommandResult]:
     """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
 
     Raises `NotFound` when the session was deleted meanwhile.
     """
-    if all(command.kind is CommandKind.LIST for command in read_commands(opened.content)):
+    if all(command.kind is CommandKind.LIST for command in commands):
         return []
     with transaction.atomic():
         lock_session(user=user, session_id=opened.session_id)
@@ -49,7 +59,7 @@ def obey_message(*, user: User, opened: OpenRound, settings: MemorySettings, now
             user=user,
             message_id=opened.message_id,
             session_id=opened.session_id,
-            text=opened.content,
+            commands=commands,
             said_at=opened.create_time,
             max_length=settings.atomic_content_max_length,
             zone=settings.zone,
@@ -122,16 +132,16 @@ def forget_numbered(
 ) -> list[CommandResult]:
     """End the memories of the prompt that the model named for what was not plainly matched; returns all results.
 
-    Without such a command nothing ends. More than `MAX_CHOSEN` are left to the person.
+    Without such a command nothing ends, nor do more than `MAX_CHOSEN`: they are shown for the person to choose.
     """
-    chosen = [uuid.UUID(memories[number - 1].id) for number in numbers if 1 <= number <= len(memories)]
+    chosen = [uuid.UUID(memory.id) for memory in list_named(memories, numbers)]
     changed = list(results)
     for at, result in enumerate(results):
         if result.kind is not CommandKind.FORGET or result.status is not Outcome.NOT_FOUND or not chosen:
             continue
         if len(chosen) > MAX_CHOSEN:
             changed[at] = replace(result, unclear=tuple(dict.fromkeys([*chosen, *result.unclear])))
-            break
+            return changed
         # Each to the request whose words it shares; the last one gets the rest.
         is_last = not any(later.status is Outcome.NOT_FOUND for later in results[at + 1 :])
         mine = chosen if is_last else [memory_id for memory_id in chosen if memory_id in result.unclear]
@@ -141,4 +151,33 @@ def forget_numbered(
             left = [memory_id for memory_id in result.unclear if memory_id not in mine]
             changed[at] = replace(done, unclear=tuple(dict.fromkeys([*done.unclear, *left])))
         chosen = [memory_id for memory_id in chosen if memory_id not in mine]
+    if chosen:
+        changed.append(CommandResult(CommandKind.FORGET, Outcome.NOT_FOUND, unclear=tuple(chosen[:MAX_SHOWN])))
     return changed
+
+
+def show_recalled(results: Sequence[CommandResult], memories: Sequence[RecalledMemory]) -> list[CommandResult]:
+    """Return the results, with the best of what was recalled as candidates where no memory has words of a request."""
+    recalled = tuple(uuid.UUID(memory.id) for memory in memories if memory.kind in _KINDS)[:MAX_RECALLED]
+    is_bare = [one.status is Outcome.NOT_FOUND and not one.unclear for one in results]
+    return [replace(one, unclear=recalled) if bare else one for one, bare in zip(results, is_bare, strict=True)]
+
+
+def list_named(memories: Sequence[RecalledMemory], numbers: Sequence[int]) -> list[RecalledMemory]:
+    """Return the memories of the prompt that have these numbers, each once."""
+    named = [memories[number - 1] for number in dict.fromkeys(numbers) if 1 <= number <= len(memories)]
+    return [memory for memory in named if memory.kind in _KINDS]
+
+
+def ask_what_to_forget(
+    *, message: str, results: Sequence[CommandResult], memories: Sequence[RecalledMemory], numbers: Sequence[int]
+) -> str:
+    """Return what a reply says besides where its model named memories to forget that do not end; "" where they do."""
+    named = list_named(memories, numbers)
+    is_asked = any(one.kind is CommandKind.FORGET and one.status is Outcome.NOT_FOUND for one in results)
+    if not named or (is_asked and len(named) <= MAX_CHOSEN):
+        return ""
+    with translation.override("zh-hans" if holds_chinese(message) else "en"):
+        texts = "\n".join(f"- {' '.join(memory.text.split())}" for memory in named[:MAX_SHOWN])
+        said = _("Nothing has been forgotten yet. Choose below what to forget, or say “forget that …” in its words:")
+        return f"\n\n{said}\n\n{texts}"

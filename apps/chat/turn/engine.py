@@ -31,6 +31,7 @@ from apps.chat.turn.closing import (
     keep_for_tools,
     user_message_to_wire,
 )
+from apps.chat.turn.commands import ask_what_to_forget
 from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
 from apps.chat.turn.relaying import RelayedAnswer, add_layers
@@ -175,6 +176,16 @@ class TurnRun:
             raise ModelUnavailable("The reply was stopped before its first word.", fields={"reason": "cancelled"})
         if not answer.reply.strip() and self.finish_reason == "stop":
             raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+        if turn.round is not None and answer.analysis is not None:
+            besides = ask_what_to_forget(
+                message=turn.round.content,
+                results=turn.commands,
+                memories=turn.context.memories,
+                numbers=answer.analysis.forget,
+            )
+            if besides:
+                self._events.put_nowait(Delta(besides))
+                answer = replace(answer, reply=answer.reply + besides)
         return await self._store(turn, answer, timings=timings)
 
     async def _store(self, turn: OpenTurn, answer: Answer, *, timings: Mapping[str, float]) -> Any:

@@ -18,8 +18,8 @@ from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextIn
 from apps.chat.emotions import get_strategy
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
-from apps.chat.turn.commands import describe_actions, obey_message
-from apps.chat.turn.recounting import recount
+from apps.chat.turn.commands import describe_actions, run_message_commands
+from apps.chat.turn.recounting import compose_memory_list_reply
 from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
@@ -30,7 +30,7 @@ from apps.conversations.services.client_histories import find_session, open_clie
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model
-from apps.core.text.commands import is_only_list
+from apps.core.text.commands import read_message
 from apps.memory.selectors import (
     QueryEmbedding,
     WorkingMemorySnapshot,
@@ -355,17 +355,25 @@ def _prepare(
         chosen = choose_chat_model(asked=request.model if request else "", preferred=opened.model)
         # Before the prompt is built: it says what was done, and recalls what was just stored (L9).
         obeys = strategy is not None and not opened.temporary
-        commands = obey_message(user=user, opened=opened, settings=settings, now=now) if obeys else []
+        asked = read_message(opened.content, before=_list_own(window, request))
+        commands = []
+        if obeys:
+            commands = run_message_commands(
+                user=user, opened=opened, commands=asked.commands, settings=settings, now=now
+            )
         reading = time.perf_counter()
         reply = None
-        if strategy is not None and not relayed and is_only_list(opened.content):
-            reply = recount(user=user, message=opened.content, settings=settings, results=commands, recalls=obeys)
+        if strategy is not None and not relayed and asked.only_list:
+            reply = compose_memory_list_reply(
+                user=user, message=opened.content, settings=settings, results=commands, recalls=obeys
+            )
             context = _make_unsent(opened, strategy=strategy, settings=settings, now=now)
         else:
             context = read_context(
                 user,
                 session_id=opened.session_id,
                 message=opened.content,
+                asked=asked,
                 window=window,
                 strategy=strategy,
                 table=table,
@@ -406,6 +414,13 @@ def _prepare(
         reply=reply,
         client=request,
     )
+
+
+def _list_own(window: Window, request: ClientRequest | None) -> list[str]:
+    """What the person said in the session before, oldest first."""
+    if request is not None and not request.given.is_new_only:
+        return [line.content for line in request.given.before if line.role == "user"]
+    return [line.content for exchange in window.rounds for line in exchange if line.role == "user"]
 
 
 def _make_unsent(opened: OpenRound, *, strategy: ReplyStrategy, settings: MemorySettings, now: datetime) -> Context:

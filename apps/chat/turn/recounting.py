@@ -30,7 +30,7 @@ _DONE = {
     Outcome.KNOWN: gettext_lazy("Already remembered: %(text)s"),
     Outcome.WAITING: gettext_lazy("Stored, waiting for your review: %(text)s"),
     Outcome.FORGOTTEN: gettext_lazy("Forgotten: %(text)s"),
-    Outcome.NOT_FOUND: gettext_lazy("I found nothing to forget about: %(text)s"),
+    Outcome.NOT_FOUND: gettext_lazy("Not forgotten, as no single memory plainly says it: %(text)s"),
 }
 _SECTIONS = {
     "reply_style": gettext_lazy("Reply style"),
@@ -44,7 +44,7 @@ _CATEGORIES = {
 }
 
 
-def recount(
+def compose_memory_list_reply(
     *, user: User, message: str, settings: MemorySettings, results: Sequence[CommandResult], recalls: bool
 ) -> str:
     """Return the reply, in Markdown. `results`: what else the message asked of the memory, and what was done.

@@ -19,17 +19,18 @@ from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
+from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded, read_questions
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
     Origin,
-    apply_recorded_commands,
     changed_by,
     record_context,
     record_entries,
     record_verdicts,
+    run_commands,
 )
 from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
 from apps.pipeline.extraction.confirming import confirm_ends
@@ -111,16 +112,26 @@ def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
         return
     settings = get_settings(claim.user)
     for message in Message.objects.filter(user=claim.user, id__in=recorded).order_by("position"):
-        apply_recorded_commands(
+        # What a recorded message ends is for the extraction to judge.
+        reading = read_message(message.content, before=_list_said_before(message))
+        run_commands(
             user=claim.user,
+            commands=[command for command in reading.commands if command.kind is CommandKind.REMEMBER],
             message_id=message.id,
             session_id=message.session_id,
-            text=message.content,
             said_at=message.create_time,
             max_length=settings.atomic_content_max_length,
             zone=settings.zone,
             now=now,
         )
+
+
+def _list_said_before(message: Message) -> list[str]:
+    """What the person said just before a message of their session, oldest first."""
+    said = Message.objects.filter(
+        user=message.user_id, session=message.session_id, role=Role.USER, position__lt=message.position
+    )
+    return list(said.order_by("-position").values_list("content", flat=True)[:EARLIER_MESSAGES])[::-1]
 
 
 def _read_batch(claim: SessionClaim) -> _Batch:

@@ -155,10 +155,10 @@ def test_the_model_may_name_by_number_what_the_words_did_not_match(alice: ApiCli
     create_atomic_memory(user=alice.user, content="Tom lives in Rome.", now=NOW)
     create_atomic_memory(user=alice.user, content="I had lunch with Tom in May.", now=NOW)
     model.script(answer("Which lunch?"), answer("Gone.", forget=[99, 0, 1, 1]))
-    asked = say(alice, "Forget the thing with Tom and lunch in the spring.")
+    asked = say(alice, "Forget what I told you about Tom and lunch in the spring.")
     assert [item["status"] for item in asked["commands"]] == ["not_found"]
     assert {item["text"] for item in asked["commands"][0]["unclear"]} == set(active(alice))
-    turn = say(alice, "Forget the thing with Tom and lunch in the spring.")
+    turn = say(alice, "Forget what I told you about Tom and lunch in the spring.")
     shown = (read_block(model.chat_requests[-1].messages[0]["content"], "memories") or "").splitlines()
     numbered = {line["number"]: line["text"] for line in map(json.loads, shown)}
     assert list(numbered) == [1, 2]
@@ -170,12 +170,50 @@ def test_the_model_may_name_by_number_what_the_words_did_not_match(alice: ApiCli
     assert len(active(alice)) == 2
 
 
-def test_numbers_end_nothing_where_nothing_was_to_be_forgotten(alice: ApiClient, model: ScriptedModel) -> None:
+@pytest.mark.parametrize(
+    "message", ["Tell me about Tom in Rome.", "Tom has moved out of Rome, never mind.", "汤姆 Tom?"]
+)
+def test_what_a_model_names_without_a_command_is_shown_and_the_reply_says_that_nothing_ended(
+    alice: ApiClient, model: ScriptedModel, message: str
+) -> None:
     create_atomic_memory(user=alice.user, content="Tom lives in Rome.", now=NOW)
-    model.script(answer(forget=[1]), answer(forget=[1]))
-    say(alice, "Tell me about Tom in Rome.")
+    model.script(answer("Done, I have forgotten it.", forget=[1, 1, 9]))
+    events = alice.say_streaming(alice.new_session(), message)
+    turn = events[-1].data
+    reply = turn["assistant_message"]["content"]
+    assert reply == "".join(event.data["text"] for event in events if event.name == "delta")
+    assert "Nothing has been forgotten yet." in reply or "还没有忘掉任何内容" in reply
+    assert reply.endswith("\n\n- Tom lives in Rome.")
+    (command,) = turn["commands"]
+    assert (command["kind"], command["status"], command["texts"]) == ("forget", "not_found", [])
+    assert [item["text"] for item in command["unclear"]] == active(alice) == ["Tom lives in Rome."]
+    path = f"/chat/messages/{turn['user_message']['id']}/candidates/{command['unclear'][0]['id']}/forget"
+    alice.post(path).raise_for_status()
+    assert active(alice) == []
+
+
+def test_numbers_end_nothing_where_something_is_to_be_remembered(alice: ApiClient, model: ScriptedModel) -> None:
+    create_atomic_memory(user=alice.user, content="Tom lives in Rome.", now=NOW)
+    model.script(answer(forget=[1]))
     say(alice, "Remember that Tom is 40 and lives in Rome.")
     assert "Tom lives in Rome." in active(alice)
+
+
+def test_that_is_the_statement_before_in_the_session(alice: ApiClient, model: ScriptedModel) -> None:
+    session = alice.new_session()
+    alice.say(session, "My locker is number 4471.").raise_for_status()
+    alice.say(session, "Thanks!").raise_for_status()
+    turn = alice.say(session, "Can you save that as a memory?").raise_for_status().json()
+    assert actions(model) == {"stored": ["My locker is number 4471."]}
+    assert [item["texts"] for item in turn["commands"]] == [["My locker is number 4471."]]
+    assert say(alice, "Remember that.")["commands"] == []
+
+
+def test_without_a_word_in_common_what_was_recalled_is_shown(alice: ApiClient, model: ScriptedModel) -> None:
+    create_atomic_memory(user=alice.user, content="We are expecting twins in spring.", now=NOW)
+    (command,) = say(alice, "Forget my spring twins pregnancy scare.")["commands"]
+    assert command["status"] == "not_found"
+    assert [item["text"] for item in command["unclear"]] == ["We are expecting twins in spring."]
 
 
 def test_more_than_a_handful_are_left_to_the_person(alice: ApiClient, model: ScriptedModel) -> None:
@@ -183,7 +221,7 @@ def test_more_than_a_handful_are_left_to_the_person(alice: ApiClient, model: Scr
     for year in range(2010, 2018):
         create_atomic_memory(user=alice.user, content=f"In {year} I met Tom.", now=NOW)
     model.script(answer(forget=[1, 2, 3, 4, 5, 6]))
-    (command,) = say(alice, "Forget the Tom story I told.")["commands"]
+    (command,) = say(alice, "Forget what I told you about Tom.")["commands"]
     assert (command["status"], len(active(alice))) == ("not_found", 8)
     assert len(command["unclear"]) == 8
 
@@ -213,17 +251,12 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)
 
 
-@pytest.mark.long
-def test_of_very_many_forgotten_the_prompt_lists_the_first_and_counts_the_rest(
-    alice: ApiClient, model: ScriptedModel
-) -> None:
-    for number in range(400):
-        create_atomic_memory(user=alice.user, content=f"My friend number {number} lives in house {number}.", now=NOW)
-    turn = say(alice, "Forget everything you know about me.")
-    shown = actions(model)
-    assert len(shown["forgotten"]) + shown["not_listed"]["forgotten"] == 400
-    assert len(shown["forgotten"]) < 200
-    assert len(turn["commands"][0]["texts"]) == 400
+@pytest.mark.parametrize("message", ["Forget everything you know about me.", "清空你的所有记忆"])
+def test_everything_is_asked_back(alice: ApiClient, model: ScriptedModel, message: str) -> None:
+    create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
+    (command,) = say(alice, message)["commands"]
+    assert (command["status"], command["texts"]) == ("not_found", [message])
+    assert [item["text"] for item in command["unclear"]] == active(alice) == ["I ski."]
 
 
 def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiClient, model: ScriptedModel) -> None:

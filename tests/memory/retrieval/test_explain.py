@@ -133,7 +133,11 @@ def test_what_fell_under_the_floor(user: User) -> None:
     (nearest, similarity), *others = told.long_term.below_floor
     assert (nearest.key, round(similarity, 2), len(others)) == ("python 版本", 0.5, 3)
     outstanding = {memory.candidate.content: memory.stands_out for memory in told.atomic.ranked}
-    assert outstanding == {"用户养了一只猫。": True, "用户喜欢蓝色的自行车。": False, "The user painted the car red.": False}
+    assert outstanding == {
+        "用户养了一只猫。": True,
+        "用户喜欢蓝色的自行车。": False,
+        "The user painted the car red.": False,
+    }
     lower = explain(user, "xyzzy", embedding=asked(1.0), semantic_min_similarity=0.4).long_term
     assert [memory.scored.candidate.key for memory in lower.ranked] == ["job", "python 版本"]
     assert explain(user, "xyzzy").long_term.below_floor == []

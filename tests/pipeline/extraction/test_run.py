@@ -329,6 +329,16 @@ def test_what_a_recorded_message_says_to_remember_is_kept_word_for_word_and_show
     assert '"number": 1, "kind": "atomic", "text": "my passport' in model.requests[0].messages[1].content
 
 
+@pytest.mark.spec("L9", "C9")
+def test_that_of_a_recorded_message_is_the_statement_before_it(answering: Callable[[Any], StandInModel]) -> None:
+    answering({})
+    session = SessionFactory()
+    say(session, "My locker is 114.", recorded=True)
+    say(session, "Please remember that. Forget my locker.", recorded=True)
+    extract(claim())
+    assert contents(session.user) == ["My locker is 114."]
+
+
 @pytest.mark.spec("U3")
 def test_wishes_go_into_the_profile(answering: Callable[[Any], StandInModel]) -> None:
     answering({"profile": [{"section": "reply_style", "text": "回答要简短。", "about": 1}]})

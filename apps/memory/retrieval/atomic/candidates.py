@@ -242,9 +242,7 @@ def _read(row: Sequence[Any], *, terms: int) -> AtomicRecall:
     keys, sessions, times, happenings, created, lengths, asks, speakers, sizes, pairs, near, *cosines = columns
     key = np.frombuffer(keys, "V16")
     _names, session = np.unique(np.frombuffer(sessions, "V16"), return_inverse=True)
-    time, happened, create_time = (
-        _unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, happenings, created)
-    )
+    time, happened, create_time = (_unpack(packed, ">i8") / 1e6 + _EPOCH for packed in (times, happenings, created))
     order = np.lexsort((key, create_time, time, session))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
