@@ -233,11 +233,13 @@ class TurnRun:
                     self._events.put_nowait(Relayed(event))
                 await asyncio.sleep(0)
         timings["model_ms"] = milliseconds_since(start)
-        if answer.calls_tools or not answer.text.strip():
+        # What the client shows: the beginning that it sent, and what the model has added.
+        reply = (turn.client.given.beginning if turn.client else "") + answer.text
+        if answer.calls_tools or not reply.strip():
             await in_database(keep_for_tools, turn, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
-            said = Answer(reply=answer.text, analysis=None, model=answer.model or turn.chosen.name)
+            said = Answer(reply=reply, analysis=None, model=answer.model or turn.chosen.name)
             result = await self._store(turn, said, timings=timings)
         for event in held:
             self._events.put_nowait(Relayed(event))
