@@ -9,6 +9,7 @@ from apps.chat.tools import (
     Arguments,
     Caller,
     Result,
+    Tags,
     Tool,
 )
 from apps.chat.turn.closing import get_outcome, get_stored_turn
@@ -44,6 +45,7 @@ __all__ = [
     "Relayed",
     "Result",
     "Started",
+    "Tags",
     "Tool",
     "TurnEvent",
     "TurnRun",
