@@ -16,6 +16,9 @@ PDF_SECONDS = 30
 PDF_BYTES = 1_500_000_000
 """Of address space. An ordinary file of some hundred pages takes a tenth of it."""
 
+MAX_PDF_PAGES = 5_000
+"""More have more text than is kept, or none, and take all the time there is to find that out."""
+
 _BEGINS_PDF = b"%PDF-"
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MOST_CONTROLS = 0.01
@@ -62,12 +65,14 @@ def _read_pdf(data: bytes) -> str:
         raise UnreadableAttachment("slow", "Reading this PDF takes too long.") from None
     if done.returncode == _ENCRYPTED:
         raise UnreadableAttachment("password", "This PDF is protected by a password.")
+    if done.returncode == _TOO_MANY_PAGES:
+        raise UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
     if done.returncode:
         raise UnreadableAttachment("damaged", "This PDF is damaged or too complex to be read.")
     return done.stdout.decode(errors="replace")
 
 
-_ENCRYPTED = 3
+_ENCRYPTED, _TOO_MANY_PAGES = 3, 4
 
 
 def main() -> int:
@@ -79,6 +84,8 @@ def main() -> int:
     reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
     if reader.is_encrypted and not reader.decrypt(""):
         return _ENCRYPTED
+    if reader.get_num_pages() > MAX_PDF_PAGES:  # as the file says: no page has been looked at
+        return _TOO_MANY_PAGES
     pages = (page.extract_text().strip() for page in reader.pages)
     sys.stdout.buffer.write("\n\n".join(filter(None, pages)).encode(errors="replace"))
     return 0
