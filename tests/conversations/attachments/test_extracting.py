@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from pypdf import PdfWriter
@@ -97,12 +98,21 @@ def make_long_pdf(count: int, *, said: int | None = None) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("pages", [100_000, 5_001])
-def test_a_pdf_of_too_many_pages_is_refused_before_they_are_read(pages: int) -> None:
+@pytest.mark.parametrize(("pages", "said"), [(100_000, None), (5_001, None), (5_001, 1), (100_000, 3)])
+def test_a_pdf_of_too_many_pages_is_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, pages: int, said: int | None
+) -> None:
+    monkeypatch.setattr(extracting, "PDF_SECONDS", 0)  # no process is started for it
     with pytest.raises(UnreadableAttachment, match="5,000 pages") as caught:
-        extract_text(make_long_pdf(pages))
+        extract_text(make_long_pdf(pages, said=said))
     assert caught.value.reason == "pages"
+
+
+@pytest.mark.parametrize("said", [None, 1])
+def test_pages_that_are_hidden_in_the_file_are_counted_too(monkeypatch: pytest.MonkeyPatch, said: int | None) -> None:
+    monkeypatch.setattr(extracting, "_PAGE", re.compile(b"nowhere"))  # as where objects are compressed
+    with pytest.raises(UnreadableAttachment, match="5,000 pages"):
+        extract_text(make_long_pdf(5_001, said=said))
 
 
 @pytest.mark.parametrize(
