@@ -228,8 +228,9 @@ def test_a_host_that_is_not_ours_is_refused(token: str) -> None:
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
 @pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/html", "text/event-stream"])
-def test_a_client_is_answered_whatever_it_accepts(token: str, path: str, accept: str | None) -> None:
-    headers = {"Authorization": f"Bearer {token}"} | ({"Accept": accept} if accept else {})
+def test_a_client_is_answered_whatever_it_accepts(mei: User, path: str, accept: str | None) -> None:
+    reader = create_token(user=mei, scopes=["read"])
+    headers = {"Authorization": f"Bearer {reader}"} | ({"Accept": accept} if accept else {})
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
     for content_type in ("application/json", "text/plain", "application/json; charset=utf-8"):
         response = Client().post(path, data=body, content_type=content_type, headers=headers)
