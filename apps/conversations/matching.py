@@ -113,7 +113,7 @@ def follow(
 def _follow_begun(
     history: Sequence[RecordedMessage], message: str, rows: Sequence[StoredMessage], *, beginning: str, whole: bool
 ) -> Branch | None:
-    """The branch of a request to go on with a reply that is stored, None where none is."""
+    """The branch of a request that continues a stored reply, None where there is none."""
     asked = {row.id: row for row in rows if row.role == "user" and _same(message, row.content)}
     begun = [
         (asked[row.reply_to], row)
