@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
@@ -16,7 +17,7 @@ django.setup(set_prefix=False)
 # What takes a second to load is loaded before the first request, not during it.
 from django.urls import get_resolver  # noqa: E402
 
-from apps.chat.services import stop_turns  # noqa: E402
+from apps.chat.services import fail_left_turns_soon, stop_turns  # noqa: E402
 from apps.conversations.queue.sending import warm_up as warm_up_tasks  # noqa: E402
 from apps.core.asgi import Handler  # noqa: E402
 from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
@@ -56,8 +57,10 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         return
     await receive()
     start_cache_invalidation()
+    left = asyncio.create_task(fail_left_turns_soon())
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    left.cancel()
     await stop_turns()
     stop_tracing()
     await send({"type": "lifespan.shutdown.complete"})

@@ -445,6 +445,7 @@ async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
 async def _wait_for_outcome(user: User, message_id: uuid.UUID) -> dict[str, Any]:
     """Return the outcome of a message that was sent before, waiting while it is under way."""
     while True:
+        await in_database(services.fail_left_turns)  # its process may have been killed
         message = await in_database(get_message, user, message_id)
         outcome = await in_database(services.get_outcome, user, message, now=timezone.now())
         if outcome is not None:

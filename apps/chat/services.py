@@ -9,6 +9,7 @@ from apps.chat.tools import (
     Arguments,
     Caller,
     Result,
+    Tags,
     Tool,
 )
 from apps.chat.turn.closing import get_outcome, get_stored_turn
@@ -16,6 +17,7 @@ from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
 from apps.chat.turn.editing import list_edits, open_edited_turn, undo_edit
 from apps.chat.turn.engine import TurnRun, start_turn, stop_turns
+from apps.chat.turn.journal import fail_left_turns, fail_left_turns_soon
 from apps.chat.turn.opening import (
     open_another_turn,
     open_client_turn,
@@ -44,10 +46,13 @@ __all__ = [
     "Relayed",
     "Result",
     "Started",
+    "Tags",
     "Tool",
     "TurnEvent",
     "TurnRun",
     "describe_commands",
+    "fail_left_turns",
+    "fail_left_turns_soon",
     "forget_candidate",
     "get_outcome",
     "get_stored_turn",

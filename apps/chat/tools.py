@@ -6,15 +6,17 @@ is an error of `apps.core.errors`, whose message is a sentence for the model.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from datetime import time as time_of_day
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
@@ -46,9 +48,47 @@ class Caller:
 
 
 class Arguments(BaseModel):
-    """Arguments of a tool. Unknown ones are refused: a mistyped one would be lost."""
+    """Arguments of a tool. Unknown ones are refused: a mistyped one would be lost.
+
+    Models fill in every argument that they see. So one that may be left out is, where null stands for it, in whatever
+    writing. `texts`: arguments that are free text, in which "none" is an answer.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    texts: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_absent(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        required = {name for name, field in cls.model_fields.items() if field.is_required()}
+        return {
+            name: value
+            for name, value in given.items()
+            if name in required or not is_absent(value, or_none=name not in cls.texts)
+        }
+
+
+def is_absent(value: Any, *, or_none: bool = True) -> bool:
+    """Whether an argument is null, or a text with which models and languages write it."""
+    if isinstance(value, str):
+        return value.strip().casefold() in ("", "null", "undefined", *(("none", "nil") if or_none else ()))
+    return value is None
+
+
+def read_tags(value: Any) -> Any:
+    """Return tags as a list: models also write them as one text, with commas or as JSON."""
+    if isinstance(value, str):
+        try:
+            listed = json.loads(value)
+        except (ValueError, RecursionError):
+            listed = None
+        value = listed if isinstance(listed, list) else [tag.strip() for tag in re.split("[,，、;；]", value)]
+    return [tag for tag in value if not is_absent(tag)] if isinstance(value, list) else value
+
+
+Tags = Annotated[list[str], BeforeValidator(read_tags)]
 
 
 class Result(BaseModel):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.conversations.types import RecordedMessage
 
@@ -60,15 +60,25 @@ def normalise(text: str) -> str:
 
 
 def follow(
-    history: Sequence[RecordedMessage], message: str, stored: Collection[StoredMessage], *, whole: bool
+    history: Sequence[RecordedMessage],
+    message: str,
+    stored: Collection[StoredMessage],
+    *,
+    whole: bool,
+    beginning: str = "",
 ) -> Branch:
     """Return what a request with this history and this last message of the user does to a session.
+
+    `beginning`: of the reply, where the client has it continued. A stored reply that begins with it is the one that the
+    client shows, and its message the one that is asked again.
 
     What stands after the last matched message was edited away, as long as a reply that was given here is among the
     matched ones: examples in a prompt, which many conversations share, prove nothing. `whole`: the client named the
     session and sends all of it, so that any match will do, and an empty history means its beginning.
     """
     rows = sorted(stored, key=lambda row: (row.place, row.status != "replaced"))[-MAX_COMPARED:]
+    if beginning and (branch := _follow_begun(history, message, rows, beginning=beginning, whole=whole)):
+        return branch
     skipped = max(len(history) - MAX_COMPARED, 0)
     pairs = {skipped + at: rows[index] for at, index in _align(history[skipped:], rows)}
     matched = list(pairs.values())
@@ -98,6 +108,33 @@ def follow(
         replaced=tuple(row.id for row in replaced),
         is_known=True,
     )
+
+
+def _follow_begun(
+    history: Sequence[RecordedMessage], message: str, rows: Sequence[StoredMessage], *, beginning: str, whole: bool
+) -> Branch | None:
+    """The branch of a request that continues a stored reply, None where there is none."""
+    asked = {row.id: row for row in rows if row.role == "user" and _same(message, row.content)}
+    begun = [
+        (asked[row.reply_to], row)
+        for row in rows
+        if row.reply_to and row.reply_to in asked and row.status != "replaced" and _begins(row, beginning)
+    ]
+    if not begun:
+        return None
+    question, reply = begun[-1]
+    exchange = [RecordedMessage(role=row.role, content=row.content) for row in (question, reply)]
+    branch = follow([*history, *exchange], "", rows, whole=whole)
+    if branch.matched[-2:] != (question.id, reply.id):
+        return None
+    if branch.replaced and not (history or whole):
+        return None  # who sends a message and the beginning of its reply alone has taken nothing back
+    return replace(branch, asked=question.id, matched=branch.matched[:-2])
+
+
+def _begins(reply: StoredMessage, beginning: str) -> bool:
+    """Whether a stored reply begins with this text."""
+    return normalise(reply.content).startswith(normalise(beginning))
 
 
 def _find_asked(message: str, after: Sequence[StoredMessage]) -> StoredMessage | None:

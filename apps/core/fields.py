@@ -65,7 +65,10 @@ class StrictFloatField(serializers.FloatField):
     def to_internal_value(self, data: Any) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
             self.fail("not_a_number")
-        return super().to_internal_value(data)
+        try:
+            return super().to_internal_value(data)
+        except OverflowError:  # JSON knows larger numbers
+            self.fail("not_a_number")
 
 
 class StrictDateTimeField(serializers.DateTimeField):

@@ -42,6 +42,8 @@ API_ROOTS = frozenset(
         "summaries",
         "v1",
         "mcp",
+        "register",
+        "token",
         "healthz",
         "livez",
         "readyz",

@@ -49,6 +49,7 @@ class StrictJSONParser(BaseParser):
     """
 
     media_type = "application/json"
+    refuses_forbidden = True
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -60,8 +61,15 @@ class StrictJSONParser(BaseParser):
             value = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise exceptions.ParseError(f"The body is not valid JSON: {error}") from error
-        refuse_forbidden(value)
+        if self.refuses_forbidden:
+            refuse_forbidden(value)
         return value
+
+
+class UncleanedJSONParser(StrictJSONParser):
+    """Leaves U+0000 and lone surrogates to the view, which knows what its client can change."""
+
+    refuses_forbidden = False
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -12,7 +12,7 @@ from apps.accounts.services.token_guessing import count_refusal, digest_token, f
 from apps.core.client_address import get_client_network
 from apps.gateway.errors import too_many_refused
 
-OAUTH_DOORS = frozenset({"/oauth/token", "/oauth/revoke"})
+OAUTH_DOORS = frozenset({"/oauth/token", "/oauth/revoke", "/token"})
 """Where codes and refresh tokens are sent, in the body; they answer 400 or 401 to a wrong one."""
 
 

@@ -29,7 +29,9 @@ class StatusListField(forms.CharField):
         if names == [ALL]:
             return list(Status.values)
         if unknown := [name for name in names if name not in Status.values]:
-            raise ValidationError(f"{unknown[0]} is none of: {', '.join([*Status.values, ALL])}.")
+            # As a parameter: django-filter formats the message, in which % would be a directive.
+            message = f"%(status)s is none of: {', '.join([*Status.values, ALL])}."
+            raise ValidationError(message, params={"status": unknown[0]})
         return names
 
 
@@ -44,7 +46,7 @@ class TimeField(forms.CharField):
         try:
             return parse_time(value) if value else None
         except ValueError as error:
-            raise ValidationError(str(error)) from error
+            raise ValidationError("%(reason)s", params={"reason": error}) from error
 
 
 class TimeFilter(django_filters.Filter):

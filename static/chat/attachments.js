@@ -13,6 +13,7 @@ const REASONS = {
   password: gettext("This PDF is protected by a password."),
   damaged: gettext("This PDF is damaged or too complex."),
   slow: gettext("Reading this PDF takes too long."),
+  pages: gettext("This PDF has too many pages."),
   too_large: gettext("This file is too large."),
   conflict: gettext("This conversation has too many files."),
 };

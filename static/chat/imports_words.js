@@ -41,6 +41,9 @@ const PROBLEMS = {
   "The file is not UTF-8 text.": gettext("The file is not UTF-8 text."),
   "The archive is damaged.": gettext("The archive is damaged."),
   "The file is damaged or protected by a password.": gettext("The file is damaged or protected by a password."),
+  "The file holds nothing but blanks for too long.": gettext("The file holds nothing but blanks for too long."),
+  "The file holds too much: unpacked it is over 2 GiB, or 100 times as large.": gettext("The file holds too much: unpacked it is over 2 GiB, or 100 times as large."),
+  "Another file is being previewed. Try again when that is done.": gettext("Another file is being previewed. Try again when that is done."),
 };
 
 /** Every format that can be imported. */

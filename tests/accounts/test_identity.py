@@ -79,6 +79,9 @@ def as_bytes(text: str) -> str:
         (as_bytes("小美"), "小美"),
         ("小美", "小美"),
         ("50% of %41", "50% of A"),
+        ("Fu%2C Mei", "Fu, Mei"),
+        ("nullius", "nullius"),
+        ("Nan", "Nan"),
         ("x" * 200, "x" * 200),
         ("%E7%BE%8E" * 200, "美" * 200),
     ],
@@ -91,8 +94,10 @@ def test_a_service_token_acts_for_whom_the_header_names(token: str, service: Use
 
 
 @pytest.mark.parametrize(
-    "sent", ["", " ", "%20", "x" * 201, "a%00b", "a%0Ab", "a%7Fb", "a\tb", "%FF", "caf\xe9", "%ED%A0%80", "a%C2%85b"]
-)
+    "sent", ["", " ", "%20", "x" * 201, "a%00b", "a%0Ab", "a%7Fb", "a\tb", "%FF", "caf\xe9", "%ED%A0%80", "a%C2%85b",
+             "mei,mei", "mei, lin", ",", "mei%E2%80%8B", "%EF%BB%BFmei", "m\u202eei", "mei%C2%AD", "m%E2%80%A8ei",
+             "null", "undefined", "NULL", "None", "[object Object]", " undefined "]
+)  # fmt: skip
 def test_a_bad_name_is_refused_and_nobody_made(token: str, sent: str):
     response = call(token, X_End_User=sent)
     assert response.status_code == 400

@@ -37,3 +37,21 @@ def test_a_session_of_an_end_user_is_none():
     assert client.get("/chat/sessions").status_code == 200
     client.force_login(get_or_create_end_user(service=service, external_id="mei"))
     assert client.get("/chat/sessions").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        ({"username": "m" * 300, "password": "x"}, 400),
+        ({"username": "美" * 151, "password": "x"}, 400),
+        ({"username": "m" * 100_000, "password": "x"}, 400),
+        ({"username": "me\0i", "password": "x"}, 400),
+        ({"username": "mei", "password": "x\0"}, 400),
+        ({"username": "m" * 150, "password": "x"}, 200),
+        ({"username": "", "password": "x"}, 200),
+    ],
+)
+def test_a_name_that_nobody_can_have_is_refused(sent: dict[str, str], status: int):
+    answer = Client().post("/login", sent)
+    assert answer.status_code == status
+    assert "_auth_user_id" not in answer.wsgi_request.session

@@ -36,11 +36,14 @@ OPEN = {
     "/oauth/token": 405,
     "/oauth/revoke": 405,
     "/oauth/register": 405,
+    "/token": 405,
+    "/register": 405,
+    "/authorize": 302,
 }
 """What answers GET without an account: nothing of it is anybody's. What applications send to `/oauth` takes a POST,
 with a secret of their own; and another service to log in with is not configured here."""
 
-CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/oauth/authorize": 302}
+CLOSED_PAGES = {"/": 302, "/s/{session_id}": 302, "/logout": 405, "/mcp": 401, "/mcp/": 401, "/oauth/authorize": 302}
 """Pages that send a visitor to the log-in page, leaving, which takes a POST, and agents, who need a token."""
 
 GUARDED = {"/metrics": 401, "/api/schema": 401, "/api/docs": 401}

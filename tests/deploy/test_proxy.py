@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from apps.accounts.models import User
+from tests.support.http_server import HttpServer
 from tests.support.installations import DEPLOY, find_free_port, render_nginx
 from tests.support.processes import wait_until
 from tests.support.tools import find_or_install, run_tool
@@ -87,26 +90,32 @@ def run_nginx(nginx: str, main: Path) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def proxy(nginx: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
     """A client of nginx in front of two `Upstream` servers."""
-    folder = tmp_path_factory.mktemp("nginx")
     servers = [ThreadingHTTPServer(("127.0.0.1", 0), Upstream) for _number in range(2)]
-    port = find_free_port("127.0.0.1")
-    main = render_nginx(folder, [("127.0.0.1", server.server_port) for server in servers], "127.0.0.1", port)
     for server in servers:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
+    with run_proxy(nginx, tmp_path_factory.mktemp("nginx"), [server.server_port for server in servers]) as client:
+        yield client
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def run_proxy(nginx: str, folder: Path, ports: list[int]) -> Iterator[httpx2.Client]:
+    """A client of nginx in front of the servers at these ports."""
+    port = find_free_port("127.0.0.1")
+    main = render_nginx(folder, [("127.0.0.1", number) for number in ports], "127.0.0.1", port)
     with run_nginx(nginx, main), httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
 
         def answers() -> bool:
             try:
-                return client.get("/").is_success
+                return client.get("/login").is_success
             except httpx2.TransportError:
                 return False
 
         wait_until(answers, seconds=20)
         yield client
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 def read_headers(response: httpx2.Response) -> dict[str, str]:
@@ -120,6 +129,46 @@ def test_what_a_client_says_of_itself_is_replaced(proxy: httpx2.Client) -> None:
     assert got["x-forwarded-for"] == "127.0.0.1"
     assert got["host"] == "memory.example.org"
     assert not {"x-forwarded-host", "x-forwarded-port", "forwarded"} & set(got)
+
+
+@pytest.mark.parametrize("host", ["memory.example.org:8443", "[::1]:8080", "127.0.0.1:18080", "Memory.Example.org"])
+def test_the_host_keeps_its_port(proxy: httpx2.Client, host: str) -> None:
+    assert read_headers(proxy.get("/", headers={"Host": host}))["host"] == host
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("origin", "status"), [("", 302), ("http://127.0.0.1", 403), ("http://evil.example", 403)])
+def test_one_logs_in_through_the_port_that_is_published(
+    nginx: str, tmp_path: Path, http_server: HttpServer, origin: str, status: int
+) -> None:
+    User.objects.create_user("mei", password="correct horse 9")
+    with run_proxy(nginx, tmp_path, [int(http_server.url.rpartition(":")[2])]) as browser:
+        page = browser.get("/login")
+        own = str(browser.base_url).rstrip("/")
+        form = {"username": "mei", "password": "correct horse 9", "csrfmiddlewaretoken": page.cookies["csrftoken"]}
+        answer = browser.post("/login", data=form, headers={"Origin": origin or own, "Referer": f"{own}/login"})
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
+@pytest.mark.long
+def test_a_connection_on_which_nothing_comes_is_cut(nginx: str, tmp_path: Path, sent: bytes) -> None:
+    port = find_free_port("127.0.0.1")
+    main = render_nginx(tmp_path, [("127.0.0.1", 9)], "127.0.0.1", port)
+    locations = tmp_path / "locations.conf"
+    given = locations.read_text()
+    locations.write_text(given.replace("client_header_timeout 30s;", "client_header_timeout 1s;"))
+    assert locations.read_text() != given
+    with run_nginx(nginx, main):
+        wait_until(lambda: is_open(port), seconds=20)
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(sent)
+            assert connection.recv(1_000) == b""
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_stream_arrives_piece_by_piece_and_uncompressed(proxy: httpx2.Client) -> None:

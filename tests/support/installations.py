@@ -271,6 +271,7 @@ class Installation:
         if (host, name, port) not in self.webs:
             self.webs.append((host, name, port))
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--host", host.address]
+        command += ["--http", "apps.core.http_protocol:Protocol"]
         command += ["--port", str(port), "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "25"]
         allowed = {"TRUSTED_PROXIES": "1", "ALLOWED_HOSTS": f"{host.address},memory.example.org,localhost"}
         host.start(name, command, environment={**self.environment(host), **allowed})

@@ -33,6 +33,12 @@ JWT_HEADER = "X-OpenWebUI-User-Jwt"
 OPEN_WEBUI_HEADER = "X-OpenWebUI-User-Id"
 BODY_FIELDS = ("user", "safety_identifier")
 
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of characters by which names differ that look alike."""
+
+_NOBODY = frozenset({"null", "undefined", "none", "[object object]"})
+"""What programs write where they know no name."""
+
 MAX_EXTERNAL_ID = 200
 MAX_USERNAME = 150
 JWT_ISSUER = "open-webui"
@@ -94,6 +100,8 @@ def _read_external_id(token: ApiToken, headers: Mapping[str, str], body: Mapping
 
 def _decode_header(value: str, header: str) -> str:
     """Return a header's text. Servers pass on its bytes as Latin-1; clients send UTF-8 or, as Open WebUI, quote it."""
+    if "," in value:  # a header that is sent twice arrives as a list
+        raise _refuse(header, "Must be sent once. A comma in it is written %2C.")
     try:
         value = value.encode("latin-1").decode()
     except UnicodeEncodeError:
@@ -112,8 +120,10 @@ def _clean(value: Any, *, source: str) -> str:
     value = value.strip()
     if not 1 <= len(value) <= MAX_EXTERNAL_ID:
         raise _refuse(source, f"Must have 1 to {MAX_EXTERNAL_ID} characters.")
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
-        raise _refuse(source, "Must not contain control characters.")
+    if any(unicodedata.category(character) in _UNSEEN for character in value):
+        raise _refuse(source, "Must not contain control characters or others that cannot be seen.")
+    if value.casefold() in _NOBODY:
+        raise _refuse(source, f"{value} names nobody.")
     return value
 
 

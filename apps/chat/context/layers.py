@@ -21,6 +21,7 @@ from apps.chat.context.types import (
 from apps.chat.prompts import (
     APPLICATION,
     INSTRUCTIONS,
+    PLAIN_APPLICATION,
     PLAIN_INSTRUCTIONS,
     RELAYED_INSTRUCTIONS,
     TEMPORARY_INSTRUCTIONS,
@@ -45,17 +46,19 @@ def render_system(
 
     Of tools it says when to call them (T1); what each does, the request itself says.
 
-    A client's own instructions stand after the rules, as they are. Where its answer is relayed they stand first, with
-    the date, and nothing is said of how to reply (T3).
+    A client's own instructions stand in a block of their own, so that no rule is read as their continuation. Where its
+    answer is relayed, nothing is said of how to reply (T3).
     """
     about_kind = TEMPORARY_INSTRUCTIONS if temporary else ""
     time = render_block("now", f"{now.isoformat(timespec='minutes')} {now:%A} {now.tzinfo}")
     own = client.instructions if client else ""
-    if client and client.relayed:
-        return "\n\n".join(filter(None, (own, RELAYED_INSTRUCTIONS, about_kind, time)))
-    application = APPLICATION.format(instructions=own) if own else ""
+    relayed = client is not None and client.relayed
+    block = PLAIN_APPLICATION if relayed or strategy is None else APPLICATION
+    application = block.format(instructions=own) if own else ""
+    if relayed:
+        return "\n\n".join(filter(None, (application, RELAYED_INSTRUCTIONS, about_kind, time)))
     if strategy is None:
-        return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, own)))
+        return "\n\n".join(filter(None, (PLAIN_INSTRUCTIONS, application)))
     rules = INSTRUCTIONS.format(emotions=", ".join(emotions))
     how_to_reply = render_block("strategy", _json(strategy.to_wire()))
     about_tools = render_tools(tools)

@@ -10,7 +10,8 @@ import asyncio
 import contextvars
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -32,6 +33,7 @@ from apps.chat.turn.closing import (
     user_message_to_wire,
 )
 from apps.chat.turn.commands import ask_what_to_forget
+from apps.chat.turn.journal import SECONDS_BETWEEN_ATTEMPTS, journal
 from apps.chat.turn.limits import FinishReason, ReplyLimit
 from apps.chat.turn.opening import milliseconds_since
 from apps.chat.turn.relaying import RelayedAnswer, add_layers
@@ -43,6 +45,7 @@ from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, R
 from apps.conversations.models import MessageStatus
 from apps.conversations.services import fail_round
 from apps.conversations.services.client_histories import ClientHistory
+from apps.conversations.types import OpenRound
 from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import Conflict, JiyiError, ModelUnavailable
@@ -91,6 +94,7 @@ class TurnRun:
         self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
         self._listening: asyncio.Task[Any] | None = None  # this turn's own, while the model answers
         self._stopped = False
+        self._is_unmarked = False  # failed, and not yet marked as it
 
     def stop(self) -> None:
         """End the model's answer here: what has come is the reply."""
@@ -142,6 +146,7 @@ class TurnRun:
             current.set(jiyi__message__id=str(turn.round.message_id))
         self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
         if turn.round is not None:
+            journal.add(turn.round)
             add_stoppable(turn.round.message_id, self)
         try:
             result = await self._answer(turn)
@@ -162,6 +167,8 @@ class TurnRun:
         finally:
             if turn.round is not None:
                 remove_stoppable(turn.round.message_id, self)
+                if not self._is_unmarked:
+                    journal.remove(turn.round)
 
     async def _answer(self, turn: OpenTurn) -> Any:
         timings = dict(turn.opening)
@@ -244,11 +251,13 @@ class TurnRun:
                     self._events.put_nowait(Relayed(event))
                 await asyncio.sleep(0)
         timings["model_ms"] = milliseconds_since(start)
-        if answer.calls_tools or not answer.text.strip():
+        # What the client shows: the beginning that it sent, and what the model has added.
+        reply = (turn.client.given.beginning if turn.client else "") + answer.text
+        if answer.calls_tools or not reply.strip():
             await in_database(keep_for_tools, turn, now=timezone.now())
             result: Any = describe_unstored(turn, emotion=None)
         else:
-            said = Answer(reply=answer.text, analysis=None, model=answer.model or turn.chosen.name)
+            said = Answer(reply=reply, analysis=None, model=answer.model or turn.chosen.name)
             result = await self._store(turn, said, timings=timings)
         for event in held:
             self._events.put_nowait(Relayed(event))
@@ -341,7 +350,7 @@ class TurnRun:
         return await read_apart(partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw))
 
     async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
-        """Mark the message as failed and return the error; if that is impossible, its lease runs out."""
+        """Mark the message as failed and return the error; where the database is away, it is marked once it is back."""
         fields: dict[str, Any] = {}
         if turn.round is not None:
             fields["message_id"] = str(turn.round.message_id)
@@ -349,6 +358,8 @@ class TurnRun:
                 await in_database(fail_round, opened=turn.round)
             except Exception as fault:  # whatever it is: the client must learn that the turn has ended
                 logger.warning("turn.not_marked_failed", exc_info=fault, **fields)
+                self._is_unmarked = True
+                _run_in_background(_mark_failed(turn.round))
         if isinstance(error, ModelUnavailable):
             # What the model's server said is for who runs this, not for who chats.
             reason = error.fields.get("reason")
@@ -373,11 +384,25 @@ def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
     """Start a turn in the background; `open_turn` runs in a database thread and may refuse it."""
     turn = TurnRun()
     # A fresh context: the request's own ends with the request, and this task may outlive it.
-    run = turn.run(open_turn, parent=get_traceparent())
-    task = asyncio.get_running_loop().create_task(run, context=contextvars.Context())
+    _run_in_background(turn.run(open_turn, parent=get_traceparent()))
+    return turn
+
+
+def _run_in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
     _running.add(task)
     task.add_done_callback(_running.discard)
-    return turn
+
+
+async def _mark_failed(opened: OpenRound) -> None:
+    """Mark a message as failed once the database is back, for as long as its lease would hold."""
+    deadline = asyncio.get_running_loop().time() + settings.TURN_LEASE_SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(SECONDS_BETWEEN_ATTEMPTS)
+        with suppress(Exception):  # it is still away
+            await in_database(fail_round, opened=opened)
+            break
+    journal.remove(opened)
 
 
 async def stop_turns() -> None:

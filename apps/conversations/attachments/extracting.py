@@ -7,16 +7,22 @@ PDF files are read in a process of their own with limits, as a crafted one can t
 from __future__ import annotations
 
 import io
+import re
 import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 PDF_SECONDS = 30
 PDF_BYTES = 1_500_000_000
 """Of address space. An ordinary file of some hundred pages takes a tenth of it."""
 
+MAX_PDF_PAGES = 5_000
+"""More have more text than is kept, or none, and take all the time there is to find that out."""
+
 _BEGINS_PDF = b"%PDF-"
+_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MOST_CONTROLS = 0.01
 """The share of control characters from which on a file is no text, whatever its bytes decode to."""
@@ -54,6 +60,9 @@ def _decode(data: bytes) -> str:
 
 
 def _read_pdf(data: bytes) -> str:
+    too_many = UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
+    if sum(1 for _page in _PAGE.finditer(data)) > MAX_PDF_PAGES:
+        raise too_many
     command = [sys.executable, "-m", "apps.conversations.attachments.extracting"]
     root = Path(__file__).resolve().parents[3]
     try:
@@ -62,12 +71,14 @@ def _read_pdf(data: bytes) -> str:
         raise UnreadableAttachment("slow", "Reading this PDF takes too long.") from None
     if done.returncode == _ENCRYPTED:
         raise UnreadableAttachment("password", "This PDF is protected by a password.")
+    if done.returncode == _TOO_MANY_PAGES:
+        raise too_many
     if done.returncode:
         raise UnreadableAttachment("damaged", "This PDF is damaged or too complex to be read.")
     return done.stdout.decode(errors="replace")
 
 
-_ENCRYPTED = 3
+_ENCRYPTED, _TOO_MANY_PAGES = 3, 4
 
 
 def main() -> int:
@@ -79,6 +90,10 @@ def main() -> int:
     reader = PdfReader(io.BytesIO(sys.stdin.buffer.read()))
     if reader.is_encrypted and not reader.decrypt(""):
         return _ENCRYPTED
+    tree: Any = reader.root_object["/Pages"]  # to look at the pages themselves takes a millisecond each
+    counts = (tree.get("/Count"), len(tree.get("/Kids") or ()))
+    if any(isinstance(count, int) and count > MAX_PDF_PAGES for count in counts):
+        return _TOO_MANY_PAGES
     pages = (page.extract_text().strip() for page in reader.pages)
     sys.stdout.buffer.write("\n\n".join(filter(None, pages)).encode(errors="replace"))
     return 0

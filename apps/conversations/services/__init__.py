@@ -6,6 +6,8 @@ import json
 import uuid
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -367,6 +369,15 @@ def fail_round(*, opened: OpenRound) -> None:
     Message.objects.filter(id=opened.message_id, status=MessageStatus.PENDING, attempt=opened.attempt).update(
         status=MessageStatus.FAILED, lease_until=None
     )
+
+
+def fail_rounds(entries: Collection[tuple[uuid.UUID, int]]) -> int:
+    """Mark pending messages as failed, each given with the attempt that has ended; returns how many."""
+    if not entries:
+        return 0
+    ended = reduce(or_, (Q(id=message_id, attempt=attempt) for message_id, attempt in entries))
+    rows = Message.objects.filter(ended, status=MessageStatus.PENDING)
+    return rows.update(status=MessageStatus.FAILED, lease_until=None)
 
 
 def fail_abandoned_rounds(*, now: datetime) -> int:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -14,7 +15,7 @@ from django.db.models.functions import MD5
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
-from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow
+from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue.services import add_work
 from apps.conversations.selectors import get_message, get_window
@@ -62,13 +63,14 @@ class ClientHistory:
     """What a client sends of a conversation: the messages before the last one of the user, and that one.
 
     `whole`: it is the whole conversation even where there is nothing before the message. `has_results`: results of
-    tools follow the message, so that it was sent before.
+    tools follow the message, so that it was sent before. `beginning`: of the reply, which the client has continued.
     """
 
     before: tuple[RecordedMessage, ...]
     message: str
     whole: bool = False
     has_results: bool = False
+    beginning: str = ""
 
     @property
     def is_new_only(self) -> bool:
@@ -92,7 +94,8 @@ def find_session(*, user: User, given: ClientHistory, now: datetime) -> uuid.UUI
     """Return the session that this history belongs to, None for a conversation that has not been held here."""
     replies = [line.content for line in given.before if line.role == Role.ASSISTANT and line.content.strip()]
     if not replies:
-        return _find_unanswered_session(user, given, now=now)
+        begun = _find_begun_session(user, given, now=now) if given.beginning else None
+        return begun or _find_unanswered_session(user, given, now=now)
     rows = fetch_prepared(CANDIDATES, {"user": user.pk, "digests": _digest_texts(replies[-_EVIDENCE:])})
     candidates = list(dict.fromkeys(session_id for (session_id,) in rows))
     best: tuple[int, bool, uuid.UUID] | None = None
@@ -115,6 +118,26 @@ def _find_unanswered_session(user: User, given: ClientHistory, *, now: datetime)
     rows = rows.filter(waiting, user=user, role=Role.USER, create_time__gte=since)
     row = rows.filter(~Exists(answered)).order_by("-create_time").only("session_id").first()
     return row.session_id if row else None
+
+
+def _find_begun_session(user: User, given: ClientHistory, *, now: datetime) -> uuid.UUID | None:
+    """The session whose newest reply the client has continued.
+
+    A whole reply proves it. Of a part of one, which the client may have written itself, only a recent reply does.
+    """
+    asked = Message.objects.annotate(digest=MD5("content")).filter(
+        user=user, role=Role.USER, digest__in=_digest_texts([given.message])
+    )
+    replies = Message.objects.filter(reply_to__in=asked, role=Role.ASSISTANT, from_history=False)
+    replies = replies.filter(session__temporary=False).exclude(status=MessageStatus.REPLACED)
+    for reply in replies.order_by("-create_time")[:MAX_CANDIDATES]:
+        is_whole = normalise(reply.content) == normalise(given.beginning)
+        if not is_whole and reply.create_time < now - ASKED_AGAIN:
+            continue
+        branch = _compare(user, reply.session_id, given, whole=False)
+        if branch.asked == reply.reply_to_id:
+            return reply.session_id
+    return None
 
 
 def ensure_session(*, user: User, session_id: uuid.UUID, temporary: bool = False) -> None:
@@ -239,11 +262,12 @@ def _compare(user: User, session_id: uuid.UUID, given: ClientHistory, *, whole: 
     """
     count = min(2 * len(given.before) + _SPARE, 2 * MAX_COMPARED)
     newest = _read_stored(user, session_id, limit=count)
-    branch = follow(given.before, given.message, newest, whole=whole)
+    told = partial(follow, given.before, given.message, whole=whole, beginning=given.beginning)
+    branch = told(newest)
     continues = given.before and branch.is_known and None not in branch.matched and not branch.restored
     if continues or given.is_new_only or len(newest) < count:
         return branch
-    return follow(given.before, given.message, _read_stored(user, session_id, limit=2 * MAX_COMPARED), whole=whole)
+    return told(_read_stored(user, session_id, limit=2 * MAX_COMPARED))
 
 
 def _read_stored(user: User, session_id: uuid.UUID, *, limit: int) -> list[StoredMessage]:

@@ -52,7 +52,9 @@ class ImportsView(generics.ListAPIView[PastImport]):
         try:
             if body.validated_data["dry_run"]:
                 release_connections()  # reading a large file takes a while
-                return Response(ImportPreviewSerializer(describe_preview(preview_file(file, named=named))).data)
+                with services.hold_preview(user):
+                    preview = preview_file(file, named=named)
+                return Response(ImportPreviewSerializer(describe_preview(preview)).data)
             created = services.create_import(user=user, file=file, name=upload.name, named=named, now=timezone.now())
         except UnreadableFile as error:
             raise ImportRefused(str(error)) from error

@@ -90,7 +90,7 @@ OPERATIONS = {
         },
         problems={
             409: Problem(
-                "Too many of your imports are under way",
+                "Too many of your imports are under way, or another file is being previewed",
                 "conflict",
                 "Too many imports are under way. Wait until one is done, or cancel it.",
             ),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from typing import IO
 from uuid import UUID
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import transaction
+from redis.exceptions import RedisError
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
@@ -26,6 +29,9 @@ from apps.gateway.models import PART_BYTES, ImportItem, ImportPart, PastImport
 MAX_UNDER_WAY = 5
 """Of one person's at a time: each keeps its file."""
 
+PREVIEW_SECONDS = 60
+"""After so long the next preview may begin, should the process of this one have been killed."""
+
 CANCELLED = "cancelled"
 TASK = "apps.gateway.tasks.run_imports"
 
@@ -34,6 +40,23 @@ def check_size(size: int) -> None:
     """Raise `TooLarge` for a file that is larger than `IMPORT_MAX_BYTES`."""
     if size > settings.IMPORT_MAX_BYTES:
         raise TooLarge(f"The file is larger than {settings.IMPORT_MAX_BYTES // 1024**2} MiB.")
+
+
+@contextmanager
+def hold_preview(user: User) -> Iterator[None]:
+    """Let a person preview one file at a time; `Conflict` for another one. It keeps a web process busy."""
+    key = f"imports:preview:{user.pk}"
+    try:
+        is_first = cache.add(key, True, PREVIEW_SECONDS)
+    except (RedisError, OSError):  # the cache cannot be asked
+        is_first = True
+    if not is_first:
+        raise Conflict("Another file is being previewed. Try again when that is done.")
+    try:
+        yield
+    finally:
+        with suppress(RedisError, OSError):
+            cache.delete(key)
 
 
 def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, named: Format | None = None) -> PastImport:

@@ -12,11 +12,12 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 async def run_application(
-    application: Application, request: HttpRequest, *, body: bytes, state: Mapping[str, Any]
+    application: Application, request: HttpRequest, *, body: bytes, headers: Mapping[str, str], state: Mapping[str, Any]
 ) -> HttpResponse:
     """Return what the application answers, whole; `state` is in its scope.
 
-    It sees the method, the path, the headers and the body. It must end its answer by itself: no stream goes through.
+    It sees the method, the path, the headers, of which `headers` are others than the client's, and the body. It must
+    end its answer by itself: no stream goes through.
     """
     scope = {
         "type": "http",
@@ -30,7 +31,7 @@ async def run_application(
         "root_path": "",
         "headers": [
             (name.lower().encode("latin-1"), value.strip(" \t").encode("latin-1", "replace"))
-            for name, value in request.headers.items()
+            for name, value in {**request.headers, **headers}.items()
         ],
         "state": dict(state),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -26,7 +26,7 @@ from apps.core.http import AsyncAPIView, error_body
 from apps.gateway.mcp.access import Access, read_access
 from apps.gateway.mcp.asgi import run_application
 from apps.gateway.mcp.catalog import OFFERED, READ
-from apps.gateway.mcp.challenges import InsufficientScope, make_challenge
+from apps.gateway.mcp.challenges import InsufficientScope, NothingToGet, make_challenge
 from apps.gateway.mcp.origins import add_cors_headers, is_allowed_origin
 from apps.gateway.mcp.server import Context, build_server
 
@@ -38,6 +38,10 @@ async def _find_access(ctx: Context) -> Access:
 
 
 _server = build_server(_find_access)
+
+_ONLY_TYPES = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+"""Whatever a client says of either: what it sends is JSON or refused as none, and what it gets is JSON. The SDK would
+answer 406 to clients without `Accept`."""
 
 MAX_BODY_BYTES = 512 * 1024
 """The SDK parses on the event loop, where everybody waits for it, so a body has no more than a tool can need: the
@@ -85,7 +89,12 @@ class McpView(AsyncAPIView):
             max_request_body_size=MAX_BODY_BYTES,
         )
         async with manager.run():
-            return await run_application(manager.asgi_app, request._request, body=body, state={"access": access})
+            return await run_application(
+                manager.asgi_app, request._request, body=body, headers=_ONLY_TYPES, state={"access": access}
+            )
+
+    async def _not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NothingToGet(request._request)
 
 
 def _find_scope(body: bytes) -> Scope:

@@ -10,7 +10,7 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
-from apps.chat.services import Arguments, Caller, Result, Tool
+from apps.chat.services import Arguments, Caller, Result, Tags, Tool
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.json_text import readable_text
 from apps.memory.atomic.services import mute_atomic_memories
@@ -87,7 +87,7 @@ class AddMemoryArguments(Arguments):
         '"reply language". A new value replaces the one before. Leave it out for everything else.',
     )
     category: CategoryName | None = Field(None, description="With a key: what it is. fact, if left out.")
-    tags: list[str] | None = Field(None, description="Without a key: a few words to group memories by.")
+    tags: Tags | None = Field(None, description="Without a key: a few words to group memories by.")
 
 
 class AddMemoryResult(Result):
@@ -119,11 +119,13 @@ def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult
 class UpdateMemoryArguments(Arguments):
     """Which memory, and what to change of it."""
 
+    texts = frozenset({"content"})
+
     id: UUID = Field(description="The ID of the memory, as search_memories returns it.")
     content: str | None = Field(None, description="The new text; of a long-term memory, the new value.")
     key: str | None = Field(None, description="The new key of a long-term memory.")
     category: CategoryName | None = Field(None, description="The new category of a long-term memory.")
-    tags: list[str] | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
+    tags: Tags | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
 
 
 def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:

@@ -34,14 +34,18 @@ class RefusedMetadata(InvalidInput):
 
 
 def read_redirect_uris(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the redirect URIs of a client's metadata; `RefusedMetadata` where one is not acceptable."""
+    """Return the redirect URIs of a client's metadata that are acceptable; `RefusedMetadata` where none is.
+
+    One client names the addresses of many surroundings, and uses that of the one in which it runs.
+    """
     uris = metadata.get("redirect_uris")
     if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_REDIRECT_URIS:
         raise RefusedMetadata(f"redirect_uris must be 1 to {MAX_REDIRECT_URIS} URIs.", error="invalid_redirect_uri")
-    for uri in uris:
-        if problem := find_redirect_problem(uri):
-            raise RefusedMetadata(problem, error="invalid_redirect_uri")
-    return list(dict.fromkeys(uris))
+    problems = [find_redirect_problem(uri) for uri in uris]
+    kept = [uri for uri, problem in zip(uris, problems, strict=True) if problem is None]
+    if not kept:
+        raise RefusedMetadata(str(problems[0]), error="invalid_redirect_uri")
+    return list(dict.fromkeys(kept))
 
 
 def read_name(metadata: Mapping[str, Any], *, redirect_uris: list[str]) -> str:
@@ -55,12 +59,11 @@ def read_name(metadata: Mapping[str, Any], *, redirect_uris: list[str]) -> str:
 
 
 def check_grants(metadata: Mapping[str, Any]) -> None:
-    """Raise `RefusedMetadata` where a client asks for a grant or response that there is not (OAuth 2.1 has one)."""
-    grants = metadata.get("grant_types", ["authorization_code"])
-    if not isinstance(grants, list) or "authorization_code" not in grants or not {*map(str, grants)} <= {*GRANTS}:
-        raise RefusedMetadata("grant_types must be authorization_code, and refresh_token if wanted.")
-    if metadata.get("response_types", ["code"]) != ["code"]:
-        raise RefusedMetadata("response_types must be code.")
+    """Raise `RefusedMetadata` where a client could not use the one grant that there is; others are not given to it."""
+    for name, needed in (("grant_types", "authorization_code"), ("response_types", "code")):
+        asked = metadata.get(name) or [needed]
+        if not isinstance(asked, list) or needed not in asked:
+            raise RefusedMetadata(f"{name} must have {needed}.")
 
 
 @csrf_exempt  # no cookie counts here

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -71,6 +73,19 @@ def disconnect_apps(connections: QuerySet[ConnectedApp]) -> int:
             model.objects.filter(**held).delete()
     ConnectedApp.objects.filter(pk__in=[connection.pk for connection in found]).delete()
     return len(found)
+
+
+def name_family(code: str) -> uuid.UUID:
+    """Return the name under which all tokens go that come from an authorization code: the code itself is not kept."""
+    return uuid.UUID(bytes=hashlib.sha256(code.encode()).digest()[:16])
+
+
+def revoke_issued_for(code: str, *, application: Any) -> None:
+    """Revoke what was issued for a code that is used again: somebody else may have been first (RFC 6749, 4.1.2)."""
+    family = name_family(code)
+    if RefreshToken.objects.filter(token_family=family, application=application).exists():
+        RefreshToken.revoke_family(family)
+        drop_dead_connections(application=application)
 
 
 def drop_dead_connections(**of: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.views.generic import RedirectView
 
 from apps.gateway.oauth import endpoints
 from apps.gateway.oauth.addresses import MCP_PATH, RESOURCE_METADATA_PATH
@@ -17,4 +18,8 @@ urlpatterns = [
     path("oauth/token", endpoints.token, name="token"),
     path("oauth/revoke", endpoints.revoke, name="revoke-token"),
     path("oauth/register", endpoints.register, name="dcr-register"),
+    # Where clients look that have not read the metadata (MCP of 2025-03-26).
+    path("authorize", RedirectView.as_view(pattern_name="oauth2_provider:authorize", query_string=True)),
+    path("token", endpoints.token),
+    path("register", endpoints.register),
 ]

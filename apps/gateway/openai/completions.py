@@ -61,7 +61,17 @@ def describe_turn(result: Mapping[str, Any], *, session_id: str | None) -> dict[
     return {EXTENSION: {"session_id": session_id, "message_id": message["id"] if message else None, **told}}
 
 
-def as_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
+def list_chunks(event: Mapping[str, Any], *, include_usage: bool) -> list[Mapping[str, Any]]:
+    """Return what an event of the model's server is in the stream of a client: one chunk, or none.
+
+    Servers send chunks without choices unasked: clients read the first choice of each, unless they asked for the usage.
+    """
+    if event.get("choices") == [] and not (include_usage and event.get("usage")):
+        return []
+    return [_as_chunk(event) if event.get("object") == "chat.completion" else event]
+
+
+def _as_chunk(completion: Mapping[str, Any]) -> dict[str, Any]:
     """Return a whole completion as the one chunk of a stream, for a server that does not stream."""
     choices = [
         {**{name: value for name, value in choice.items() if name != "message"}, "delta": choice.get("message", {})}

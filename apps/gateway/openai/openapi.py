@@ -200,7 +200,8 @@ EMBEDDING_ANSWER = Component(
 RESPONSE_REQUEST = Component(
     "ResponseRequest",
     _object(
-        "A request for a response, as far as it is supported. Anything else is refused, and the error names it.",
+        "A request for a response, as far as it is supported. What would change the answer and is not supported is "
+        "refused, and the error names it; what only describes the client is ignored.",
         {
             "input": {
                 "description": "A message, or items: messages, function calls and their outputs, references to items.",

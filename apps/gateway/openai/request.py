@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from apps.chat.services import ClientRequest, read_instructions
 from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import RecordedMessage
+from apps.core.text.clean import clean_json, find_forbidden
 from apps.gateway.openai.errors import refuse
 from apps.gateway.openai.models import DEFAULT_MODEL
 
-ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+# A tuple, as a client may send a role that has no hash.
+ROLES = ("assistant", "developer", "function", "system", "tool", "user")
 _SYSTEM = frozenset({"system", "developer"})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
 
@@ -58,6 +61,7 @@ def read_chat_request(body: Any, *, whole: bool) -> ChatRequest:
     """
     if not isinstance(body, Mapping):
         refuse("The body must be a JSON object.", "body")
+    body = clean_body(body, name="messages")
     messages = _read_messages(body.get("messages"))
     stream = _read_flag(body, "stream", default=False)
     options = body.get("stream_options")
@@ -94,9 +98,10 @@ def _read_conversation(
         ),
         message=message,
         whole=whole,
-        has_results=any(line["role"] not in _SYSTEM for line in messages[asked + 1 :]),
+        has_results=any(map(_is_about_tools, messages[asked + 1 :])),
+        beginning=_read_beginning(messages[asked + 1 :]),
     )
-    relayed = given.has_results or _is_relayed(body) or not all(map(_is_plain, messages))
+    relayed = given.has_results or given.beginning or _is_relayed(body) or not all(map(_is_plain, messages))
     limit = _read_limit(body)
     stop = _read_stop(body)
     return ClientRequest(
@@ -111,6 +116,45 @@ def _read_conversation(
     )
 
 
+def clean_body(body: Mapping[str, Any], *, name: str) -> dict[str, Any]:
+    """Return the request without what can be neither stored nor sent: U+0000 and lone surrogates.
+
+    `name`: of the field with the messages. Raises `InvalidInput` only for a new message of the user: what its client
+    repeats, of earlier messages and results of tools, it cannot change.
+    """
+    for field, value in body.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            refuse(f"{field} must be a finite number.", str(field))
+    given = body.get(name)
+    if found := find_forbidden(_find_new_message(given) if isinstance(given, list) else given):
+        refuse(f"The message must not contain {found}.", name)
+    try:
+        return cast(dict[str, Any], clean_json(body))
+    except ValueError as error:
+        refuse(f"The body is {error}.", "body")
+
+
+def _find_new_message(lines: Sequence[Any]) -> Any:
+    """The message of the user at the end of these, None where calls of tools follow it: then it was sent before."""
+    for line in reversed(lines):
+        if not isinstance(line, Mapping) or line.get("role") not in ROLES or _is_about_tools(line):
+            return None
+        if line["role"] == "user":
+            return line
+    return None
+
+
+def _read_beginning(after: Sequence[Mapping[str, Any]]) -> str:
+    """The beginning of the reply, where the client's messages end with one: the model is to continue it."""
+    said = [line for line in after if line["role"] not in _SYSTEM]
+    text = render_content(said[-1]) if said and not _is_about_tools(said[-1]) else ""
+    return text if text.strip() else ""
+
+
+def _is_about_tools(message: Mapping[str, Any]) -> bool:
+    return message["role"] in ("tool", "function") or bool(message.get("tool_calls") or message.get("function_call"))
+
+
 def _is_relayed(body: Mapping[str, Any]) -> bool:
     form = body.get("response_format")
     if form is not None and not (isinstance(form, Mapping) and form.get("type") == "text"):
@@ -121,7 +165,7 @@ def _is_relayed(body: Mapping[str, Any]) -> bool:
 
 def _is_plain(message: Mapping[str, Any]) -> bool:
     """Whether the message is text and nothing else."""
-    if message["role"] in ("tool", "function") or message.get("tool_calls") or message.get("function_call"):
+    if _is_about_tools(message):
         return False
     content = message.get("content")
     return isinstance(content, str) or (
@@ -151,7 +195,7 @@ def _read_messages(messages: Any) -> list[Mapping[str, Any]]:
     for at, line in enumerate(messages):
         name = f"messages[{at}]"
         if not isinstance(line, Mapping) or line.get("role") not in ROLES:
-            refuse(f"{name}.role must be one of {', '.join(sorted(ROLES))}.", "messages")
+            refuse(f"{name}.role must be one of {', '.join(ROLES)}.", "messages")
         content = line.get("content")
         if content is None:
             if line["role"] in ("user", "system", "developer"):

@@ -27,6 +27,7 @@ from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
+from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_event, stream_frames
 from apps.core.text.tokens import estimate_tokens
 from apps.gateway.housekeeping import read_task
@@ -53,6 +54,8 @@ from apps.gateway.services.stored_responses import NewResponse, add_calls, open_
 
 class ResponsesView(OpenAIView):
     """Responses with memory: chat completions in other words, whose client may leave the history to us."""
+
+    parser_classes = [UncleanedJSONParser]
 
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the input. The session's ID is in the header ``X-Session-Id`` of the answer."""

@@ -23,10 +23,11 @@ from apps.core.errors import JiyiError
 from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model
 from apps.core.llm.relaying import relay
+from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
 from apps.gateway.openai.base import OpenAIView, find_person, peek
-from apps.gateway.openai.completions import Completion, as_chunk, count_usage, describe_turn
+from apps.gateway.openai.completions import Completion, count_usage, describe_turn, list_chunks
 from apps.gateway.openai.errors import ModelNotFound, describe_error
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
@@ -37,6 +38,8 @@ _END = b"data: [DONE]\n\n"
 
 class ChatCompletionsView(OpenAIView):
     """Chat completions with memory: the same turn as in REST, for clients of OpenAI's API."""
+
+    parser_classes = [UncleanedJSONParser]
 
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
@@ -91,7 +94,11 @@ async def _answer_turn(
     first, events = await peek(events)
     if isinstance(first, Failed):
         raise first.error
-    frames = _encode_relayed(events) if relayed else _encode(events, run, turn, include_usage=chat.include_usage)
+    frames = (
+        _encode_relayed(events, include_usage=chat.include_usage)
+        if relayed
+        else _encode(events, run, turn, include_usage=chat.include_usage)
+    )
     response = stream_frames(frames)
     for name, value in headers.items():
         response[name] = value
@@ -150,11 +157,12 @@ async def _encode(
     yield _END
 
 
-async def _encode_relayed(events: AsyncIterator[TurnEvent]) -> AsyncIterator[bytes]:
+async def _encode_relayed(events: AsyncIterator[TurnEvent], *, include_usage: bool) -> AsyncIterator[bytes]:
     async for event in events:
         match event:
             case Relayed(answer):
-                yield encode_data(as_chunk(answer) if answer.get("object") == "chat.completion" else answer)
+                for chunk in list_chunks(answer, include_usage=include_usage):
+                    yield encode_data(chunk)
             case Failed(error):
                 yield encode_data(describe_error(error))
                 return
@@ -184,9 +192,11 @@ async def _answer_plainly(chat: ChatRequest) -> HttpResponseBase:
 
     async def encode() -> AsyncIterator[bytes]:
         try:
-            yield encode_data(as_chunk(first) if first.get("object") == "chat.completion" else first)
+            for chunk in list_chunks(first, include_usage=chat.include_usage):
+                yield encode_data(chunk)
             async for event in answer:
-                yield encode_data(event)
+                for chunk in list_chunks(event, include_usage=chat.include_usage):
+                    yield encode_data(chunk)
         except JiyiError as error:
             yield encode_data(describe_error(error))
             return

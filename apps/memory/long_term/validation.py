@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +31,7 @@ def is_blank(value: Any) -> bool:
 
 def is_share(value: object) -> bool:
     """Whether a value is a number from 0 to 1; true and NaN are none."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def find_problems(fields: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -31,8 +31,8 @@ class Belongings:
     pages: list[tuple[str, str, str]]
 
 
-def list_belongings(user: User, tables: Sequence[type[Model]]) -> Belongings:
-    """Where everything of `user` is, as staff get there."""
+def list_belongings(user: User, tables: Sequence[type[Model]], *, erases: bool) -> Belongings:
+    """Where everything of `user` is, as staff get there. `erases`: whether they may erase it."""
     kept = (ApiToken, ConnectedApp)
     counts = count_rows(user) | {table._meta.db_table: table.objects.filter(user=user).count() for table in kept}
     pages = [
@@ -40,8 +40,9 @@ def list_belongings(user: User, tables: Sequence[type[Model]]) -> Belongings:
         (_("Review queue"), link_page("review", user=user), "inbox"),
         (_("Settings"), link_page("settings", user=user), "tune"),
         (_("Create token"), link_page("accounts_apitoken_add", user=user), "key"),
-        (_("Erase all data"), link_page("erasure", user=user), "delete_forever"),
     ]
+    if erases:
+        pages.append((_("Erase all data"), link_page("erasure", user=user), "delete_forever"))
     return Belongings(
         lists=[
             Belonging(

@@ -19,6 +19,7 @@ from apps.panel.accounts.counting import count_per
 from apps.panel.accounts.names import shorten_name
 from apps.panel.links import link_list, link_page
 from apps.panel.owned import OwnerFilter, PartAdmin, sees_everybody
+from apps.panel.privileges import may_erase
 from apps.panel.templatetags.ages import age
 
 SERVICES = 20
@@ -61,6 +62,11 @@ class EndUserAdmin(PartAdmin):
             said=count_per(Message.objects.filter(**mine)),
             seen=Subquery(Session.objects.filter(**mine).order_by("-last_active_at").values("last_active_at")[:1]),
         )
+
+    def get_list_display(self, request: HttpRequest) -> tuple[Any, ...]:
+        shown = super().get_list_display(request)
+        may = not sees_everybody(request) or request.user.has_perm("accounts.delete_user")
+        return shown if may else tuple(name for name in shown if name != "erasure")
 
     def get_list_filter(self, request: HttpRequest) -> tuple[Any, ...]:
         return ((self.owner, ServiceFilter),) if sees_everybody(request) else ()
@@ -116,10 +122,12 @@ class EndUserAdmin(PartAdmin):
 
 def list_links(request: HttpRequest, user: User) -> list[tuple[str, str, str]]:
     """The pages about an end user: title, address, symbol. Their account is for staff."""
-    links = [
-        (str(_("Export all data")), link_page("erasure_export", user=user), "download"),
-        (str(_("Erase all data")), link_page("erasure", user=user), "delete_forever"),
-    ]
+    links = []
+    if may_erase(request, user):
+        links = [
+            (str(_("Export all data")), link_page("erasure_export", user=user), "download"),
+            (str(_("Erase all data")), link_page("erasure", user=user), "delete_forever"),
+        ]
     account = (str(_("Account")), reverse("admin:accounts_user_change", args=[user.pk]), "person")
     if not sees_everybody(request):
         return links

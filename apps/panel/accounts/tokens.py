@@ -21,10 +21,10 @@ from apps.accounts.services import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
 from apps.panel.accounts.end_users import may_make_service_tokens
-from apps.panel.accounts.powers import has_more_power
 from apps.panel.accounts.snippets import list_snippets
 from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner
+from apps.panel.privileges import has_more_power
 from apps.panel.refusals import add_refusal
 from apps.panel.templatetags.ages import age
 

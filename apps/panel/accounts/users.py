@@ -33,10 +33,10 @@ from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedConte
 from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per
 from apps.panel.accounts.names import shorten_name
-from apps.panel.accounts.powers import has_more_power
 from apps.panel.holdings import show_held, show_receipt
 from apps.panel.links import link_list
 from apps.panel.owned import StaffAdmin
+from apps.panel.privileges import has_more_power, may_erase
 from apps.panel.reasons import translate_reason
 from apps.panel.templatetags.ages import age
 from apps.profile.models import UserProfile
@@ -292,7 +292,9 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         user = self.get_object(request, object_id)
-        belongings = list_belongings(user, LISTS) if user and self.has_view_permission(request, user) else None
+        belongings = None
+        if user and self.has_view_permission(request, user):
+            belongings = list_belongings(user, LISTS, erases=may_erase(request, user))
         context = {
             **(extra_context or {}),
             "belongings": belongings,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
@@ -15,14 +16,18 @@ from apps.panel.holdings import show_held, show_receipt
 from apps.panel.links import link_page
 from apps.panel.owned import choose_owner
 from apps.panel.pages import PanelPage
+from apps.panel.privileges import may_erase
 
 
 class _OwnOrServed(PanelPage):
-    """A page about one's own data, or, with ``?user=``, about an end user's of one's service; for staff anybody's."""
+    """A page about one's own data, or, with ``?user=``, about somebody's whose data one may erase."""
 
     @cached_property
     def owner(self) -> User:
-        return choose_owner(self.request, or_end_user=True)
+        owner = choose_owner(self.request, or_end_user=True)
+        if not may_erase(self.request, owner):
+            raise PermissionDenied
+        return owner
 
 
 class ErasurePage(_OwnOrServed):

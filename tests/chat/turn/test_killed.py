@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -105,3 +106,35 @@ def test_a_web_process_killed_before_the_reply_loses_nothing(scripted_model: Scr
     ]  # fmt: skip
     assert WorkingMemory.objects.get().turn_count == 1
     assert LongTermMemory.objects.count() == 1
+
+
+@pytest.mark.long
+@pytest.mark.spec("C6")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_successor_fails_what_a_killed_process_left_and_answers_at_once(
+    scripted_model: ScriptedModel, stream: bool
+):
+    user = User.objects.create_user("alice")
+    gate = Gate()
+    scripted_model.script(Reply((gate,)), answer("这次答完了。"))
+    body, headers = {"content": "你好", "stream": True}, {"Idempotency-Key": "k"}
+    with web_process(model=scripted_model, lease_seconds=600) as (process, url), connect(url, user) as client:
+        session = client.post("/chat/sessions", json={}).raise_for_status().json()["id"]
+        with client.stream("POST", f"/chat/sessions/{session}/messages", json=body, headers=headers):
+            gate.wait_reached()
+            process.kill()
+            process.wait()
+    gate.open()
+    with web_process(model=scripted_model, lease_seconds=600) as (_process, url), connect(url, user) as client:
+        client.get("/livez").raise_for_status()
+        body["stream"] = stream
+        start = time.monotonic()
+        repeated = client.post(f"/chat/sessions/{session}/messages", json=body, headers=headers)
+        assert time.monotonic() - start < 2
+        assert "model_unavailable" in repeated.text
+        assert repeated.status_code == (200 if stream else 503)
+        message = Message.objects.get()
+        assert message.status == "failed"
+        client.post(f"/chat/messages/{message.id}/retry", json={}).raise_for_status()
+    assert list(Message.objects.order_by("position").values_list("content", flat=True)) == ["你好", "这次答完了。"]

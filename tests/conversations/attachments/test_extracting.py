@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from pypdf import PdfWriter
@@ -79,3 +80,50 @@ def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(extracting, "PDF_SECONDS", 0.01)
     with pytest.raises(UnreadableAttachment, match="too long"):
         extract_text(make_pdf("Soup"))
+
+
+def make_long_pdf(count: int, *, said: int | None = None) -> bytes:
+    """A PDF of as many empty pages; `said`: how many it says that it has."""
+    out = io.BytesIO()
+    offsets = []
+
+    def add(number: int, body: str) -> None:
+        offsets.append(out.tell())
+        out.write(f"{number} 0 obj\n{body}\nendobj\n".encode())
+
+    out.write(b"%PDF-1.4\n")
+    add(1, "<< /Type /Catalog /Pages 2 0 R >>")
+    kids = " ".join(f"{number} 0 R" for number in range(3, count + 3))
+    add(2, f"<< /Type /Pages /Count {count if said is None else said} /Kids [{kids}] >>")
+    for number in range(3, count + 3):
+        add(number, "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] >>")
+    start = out.tell()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    out.write(f"xref\n0 {count + 3}\n0000000000 65535 f \n{table}".encode())
+    out.write(f"trailer\n<< /Size {count + 3} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n".encode())
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(("pages", "said"), [(100_000, None), (5_001, None), (5_001, 1), (100_000, 3)])
+def test_a_pdf_of_too_many_pages_is_refused_before_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, pages: int, said: int | None
+) -> None:
+    monkeypatch.setattr(extracting, "PDF_SECONDS", 0)  # no process is started for it
+    with pytest.raises(UnreadableAttachment, match="5,000 pages") as caught:
+        extract_text(make_long_pdf(pages, said=said))
+    assert caught.value.reason == "pages"
+
+
+@pytest.mark.parametrize("said", [None, 1])
+def test_pages_that_are_hidden_in_the_file_are_counted_too(monkeypatch: pytest.MonkeyPatch, said: int | None) -> None:
+    monkeypatch.setattr(extracting, "_PAGE", re.compile(b"nowhere"))  # as where objects are compressed
+    with pytest.raises(UnreadableAttachment, match="5,000 pages"):
+        extract_text(make_long_pdf(5_001, said=said))
+
+
+@pytest.mark.parametrize(
+    ("pages", "said", "refused"), [(3, 10**9, "pages"), (3, 3, "no text"), (3, -1, "no text"), (3, 1, "no text")]
+)
+def test_what_a_pdf_says_of_its_pages_is_believed_where_it_is_too_many(pages: int, said: int, refused: str) -> None:
+    with pytest.raises(UnreadableAttachment, match=refused):
+        extract_text(make_long_pdf(pages, said=said))

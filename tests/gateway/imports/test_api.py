@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from apps.conversations.models import Session
+from apps.gateway.imports import services
 from apps.gateway.imports.running import run_imports
 from apps.gateway.models import ImportPart, PastImport
 from apps.memory.models import AtomicMemory
@@ -194,3 +195,14 @@ def test_an_import_that_is_nobodys_is_not_there(alice: ApiClient) -> None:
         assert alice.get(f"{path}/items").status_code == 404
         assert alice.delete(path).status_code == 404
         assert alice.post(f"{path}/undo").status_code == 404
+
+
+def test_a_person_previews_one_file_at_a_time(alice: ApiClient, bob: ApiClient) -> None:
+    with services.hold_preview(alice.user):
+        refused = send(alice, CLAUDE_ARCHIVE, dry_run="true")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conflict")
+        assert send(bob, CLAUDE_ARCHIVE, dry_run="true").status_code == 200
+        assert send(alice, CHATGPT_ARCHIVE).status_code == 202  # which a worker reads
+    assert send(alice, CLAUDE_ARCHIVE, dry_run="true").status_code == 200
+    assert send(alice, b"{", dry_run="true").status_code == 422
+    assert send(alice, CLAUDE_ARCHIVE, dry_run="true").status_code == 200

@@ -231,3 +231,38 @@ def test_only_named_pages_and_those_of_ones_own_machine_may_ask(
 
 def test_a_host_that_is_not_ours_is_refused(token: str) -> None:
     assert McpCaller(token).send("tools/list", Host="evil.example").status_code == 400
+
+
+# However a client asks
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "text/html", "text/event-stream"])
+def test_a_client_is_answered_whatever_it_accepts(mei: User, path: str, accept: str | None) -> None:
+    reader = create_token(user=mei, scopes=["read"])
+    headers = {"Authorization": f"Bearer {reader}"} | ({"Accept": accept} if accept else {})
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+    for content_type in ("application/json", "text/plain", "application/json; charset=utf-8"):
+        response = Client().post(path, data=body, content_type=content_type, headers=headers)
+        assert response.status_code == 200, response.content
+        assert response.json()["result"]["tools"]
+
+
+@pytest.mark.parametrize("method", ["get", "delete", "put"])
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_what_there_is_not_is_refused_with_the_address_of_the_metadata(token: str, method: str, path: str) -> None:
+    for accept in ("text/html", "text/event-stream", "*/*"):
+        response = getattr(Client(), method)(path, headers={"Authorization": f"Bearer {token}", "Accept": accept})
+        assert response.status_code == 405
+        error = response.json()["error"]
+        assert error["code"] == "method_not_allowed"
+        assert error["fields"]["resource_metadata"] == ["http://testserver/.well-known/oauth-protected-resource/mcp"]
+        refused = getattr(Client(), method)(path, headers={"Accept": accept})
+        assert refused.status_code == 401
+        assert "/.well-known/oauth-protected-resource/mcp" in refused["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize("path", ["/mcp/x", "/register/", "/token/x", "/.well-known/none"])
+def test_what_is_nowhere_is_an_error_in_json(path: str) -> None:
+    response = Client().get(path, headers={"Accept": "text/html"})
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")

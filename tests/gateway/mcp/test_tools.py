@@ -370,3 +370,62 @@ def test_an_error_of_ours_is_no_stack_trace(agent: McpCaller, monkeypatch: pytes
 
     monkeypatch.setattr("apps.gateway.mcp.memories.get_user_profile", fail)
     assert agent.fail("get_profile") == "An internal error occurred. The details are in the server log."
+
+
+# Arguments as models fill them in
+
+PETREL = "Jo's boat is called Petrel."
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        {"key": "null", "category": None, "tags": None},
+        {"key": " NULL ", "category": "null", "tags": "null"},
+        {"key": "", "category": "", "tags": ""},
+        {"key": "None", "tags": ["null", None]},
+        {"key": "undefined", "confidence": None},
+        {"tags": []},
+    ],
+)
+def test_null_is_absent_in_whatever_writing(agent: McpCaller, absent: dict[str, Any]) -> None:
+    for content in (PETREL, "Jo's car is called Puffin."):
+        assert agent.call("add_memory", content=content, **absent)["action"] == "created"
+    assert not LongTermMemory.objects.exists()
+    assert set(AtomicMemory.objects.values_list("status", flat=True)) == {Status.ACTIVE}
+    assert [memory.tags for memory in AtomicMemory.objects.all()] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("given", "tags"),
+    [
+        ("boats", ["boats"]),
+        ("boats, Jo", ["boats", "Jo"]),
+        ("船，小乔、海", ["船", "小乔", "海"]),
+        ('["boats", "Jo"]', ["boats", "Jo"]),
+        ("true", ["true"]),
+        (["boats"], ["boats"]),
+    ],
+)
+def test_a_text_of_tags_is_one_tag_or_several(agent: McpCaller, given: Any, tags: list[str]) -> None:
+    memory = agent.call("add_memory", content=PETREL, tags=given)["memory"]
+    assert memory["tags"] == tags
+    changed = agent.call("update_memory", id=memory["id"], tags="sea", key="null", content=None)
+    assert (changed["tags"], changed["text"]) == (["sea"], PETREL)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [{"since": "", "until": "null"}, {}, None, "null", "", {"since": None}, {"since": "undefined", "until": ""}],
+)
+def test_a_range_without_times_is_none(agent: McpCaller, times: Any) -> None:
+    agent.call("add_memory", content=PETREL)
+    found = agent.call("search_memories", keyword="boat", time_range=times)["results"]
+    assert [one["text"] for one in found] == [PETREL]
+
+
+def test_none_is_a_value_and_an_unknown_argument_with_a_value_is_refused(agent: McpCaller) -> None:
+    memory = agent.call("add_memory", content="peanuts", key="allergies")["memory"]
+    assert agent.call("update_memory", id=memory["id"], content="None", key="None")["value"] == "None"
+    assert "There is no such argument" in agent.fail("add_memory", content=PETREL, colour="red")
+    assert "Name at least one of" in agent.fail("update_memory", id=memory["id"], content="null", tags="null")

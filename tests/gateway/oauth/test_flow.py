@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -328,8 +329,89 @@ def is_waited_for(connection: Any) -> bool:
 def test_a_refresh_token_that_is_used_twice_ends_all_that_came_from_it(app: App, window: httpx2.Client) -> None:
     first = app.connect(window)
     second = app.refresh(first["refresh_token"]).json()
+    RefreshToken.objects.filter(revoked__isnull=False).update(revoked=timezone.now() - GRACE)
     assert app.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
     assert app.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+GRACE = timedelta(seconds=30)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_windows_of_one_client_may_refresh_at_once(
+    app: App, window: httpx2.Client, http_server: HttpServer, count: int
+) -> None:
+    first = app.connect(window, resource=None)
+
+    def refresh(_number: int) -> Any:
+        with httpx2.Client(base_url=http_server.url, timeout=200) as http:
+            return App(http, client_id=app.client_id).refresh(first["refresh_token"])
+
+    with ThreadPoolExecutor(count) as pool:
+        answers = list(pool.map(refresh, range(count)))
+    assert [answer.status_code for answer in answers] == [200] * count
+    pairs = [answer.json() for answer in answers]
+    assert len({pair["access_token"] for pair in pairs}) == count
+    for pair in pairs:
+        assert get_memories(http_server, pair["access_token"]) == 200
+        assert app.refresh(pair["refresh_token"]).status_code == 200
+
+
+def test_a_token_that_was_given_back_has_no_time_of_grace(app: App, window: httpx2.Client) -> None:
+    first = app.connect(window)
+    app.revoke(first["refresh_token"])
+    assert app.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
+    second = app.connect(window)
+    app.revoke(app.refresh(second["refresh_token"]).json()["refresh_token"])
+    assert app.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def get_memories(server: HttpServer, token: str) -> int:
+    with httpx2.Client(base_url=server.url, timeout=200) as http:
+        return http.get("/memory/long-term", headers={"Authorization": f"Bearer {token}"}).status_code
+
+
+@pytest.mark.parametrize("verifier", ["", "x" * 64])
+def test_a_code_that_is_used_again_ends_what_was_issued_for_it(
+    app: App, window: httpx2.Client, http_server: HttpServer, verifier: str
+) -> None:
+    code = app.get_code(window, resource=None)
+    tokens = app.redeem(code).json()
+    tokens = app.refresh(tokens["refresh_token"]).json()
+    other = app.connect(window, resource=None)
+    assert get_memories(http_server, tokens["access_token"]) == 200
+    again = app.redeem(code, code_verifier=verifier or app.verifier)
+    assert again.json()["error"] == "invalid_grant"
+    assert get_memories(http_server, tokens["access_token"]) == 401
+    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert get_memories(http_server, other["access_token"]) == 200  # for another code
+
+
+def test_another_client_ends_nothing_with_a_code(app: App, window: httpx2.Client, http_server: HttpServer) -> None:
+    code = app.get_code(window, resource=None)
+    tokens = app.redeem(code).json()
+    with httpx2.Client(base_url=http_server.url, timeout=200) as http:
+        other = App(http, verifier=app.verifier)
+        other.register()
+        assert other.redeem(code).json()["error"] == "invalid_grant"
+    assert app.redeem("no-code").json()["error"] == "invalid_grant"
+    assert get_memories(http_server, tokens["access_token"]) == 200
+
+
+def test_a_code_that_is_used_twice_at_once_is_worth_nothing(
+    app: App, window: httpx2.Client, http_server: HttpServer
+) -> None:
+    code = app.get_code(window, resource=None)
+
+    def redeem(_number: int) -> Any:
+        with httpx2.Client(base_url=http_server.url, timeout=200) as http:
+            return App(http, client_id=app.client_id, verifier=app.verifier).redeem(code)
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = [answer for answer in pool.map(redeem, range(2)) if answer.status_code == 200]
+    assert len(answers) <= 1
+    for answer in answers:
+        assert get_memories(http_server, answer.json()["access_token"]) == 401
 
 
 def test_the_form_takes_its_csrf_token_and_fits_into_no_frame(app: App, window: httpx2.Client) -> None:

@@ -93,10 +93,10 @@ def test_a_name_is_text_that_can_be_seen(app: App, given: str | None, name: str)
         ({"redirect_uris": []}, "invalid_redirect_uri"),
         ({"redirect_uris": CALLBACK}, "invalid_redirect_uri"),
         ({"redirect_uris": ["http://example.org/"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["trae://some.extension/oauth/callback", "javascript:alert(1)"]}, "invalid_redirect_uri"),
         ({"redirect_uris": [CALLBACK] * 11}, "invalid_redirect_uri"),
         ({"client_name": 7}, "invalid_client_metadata"),
         ({"grant_types": ["client_credentials"]}, "invalid_client_metadata"),
-        ({"grant_types": ["authorization_code", "implicit"]}, "invalid_client_metadata"),
         ({"grant_types": "authorization_code"}, "invalid_client_metadata"),
         ({"response_types": ["token"]}, "invalid_client_metadata"),
         ({"client_name": "x" * 20_000}, "invalid_client_metadata"),
@@ -107,6 +107,50 @@ def test_metadata_that_are_not_acceptable_register_nothing(app: App, metadata: d
     assert (answer.status_code, answer.json()["error"]) == (400, error)
     assert answer.json()["error_description"]
     assert Application.objects.count() == 1
+
+
+VSCODE = [
+    "https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect", "http://localhost/", "http://127.0.0.1/",
+    "http://localhost:33418/", "http://127.0.0.1:33418/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "uris"),
+    [
+        (
+            {
+                "grant_types": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
+                "redirect_uris": VSCODE,
+                "application_type": "native",
+            },
+            VSCODE,
+        ),
+        ({"redirect_uris": [*VSCODE[-1:], "trae://some.extension/oauth/callback"]}, VSCODE[-1:]),
+        ({"redirect_uris": ["http://10.0.0.1/", 7, *VSCODE[:1]]}, VSCODE[:1]),
+        ({"grant_types": ["implicit", "authorization_code"], "response_types": ["code", "token", "none"]}, [CALLBACK]),
+        ({"grant_types": [], "response_types": None}, [CALLBACK]),
+        ({"response_types": ["code id_token", "code"]}, [CALLBACK]),
+    ],
+)
+def test_what_is_not_supported_is_left_out_of_the_answer(app: App, asked: dict[str, Any], uris: list[str]) -> None:
+    answer = app.register(**asked)
+    assert answer.status_code == 201
+    told = answer.json()
+    assert told["redirect_uris"] == uris
+    assert (told["grant_types"], told["response_types"]) == (["authorization_code", "refresh_token"], ["code"])
+    assert Application.objects.get(client_id=told["client_id"]).redirect_uris.split() == uris
+
+
+@pytest.mark.parametrize("path", ["/register", "/oauth/register"])
+def test_a_client_that_has_read_no_metadata_registers_too(app: App, path: str) -> None:
+    answer = app.http.post(path, json={"redirect_uris": [CALLBACK]})
+    assert answer.status_code == 201
+    assert app.http.get("/authorize?client_id=x&state=y").headers["location"] == "/oauth/authorize?client_id=x&state=y"
+    refused = app.http.post(
+        "/token", data={"grant_type": "authorization_code", "client_id": answer.json()["client_id"]}
+    )
+    assert refused.json()["error"] == "invalid_request"
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"[" * 10_000])

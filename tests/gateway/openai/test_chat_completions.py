@@ -26,6 +26,7 @@ pytestmark = pytest.mark.long_except(
 )
 
 TOOLS: Any = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
+DEEP: Any = json.loads("[" * 70 + "]" * 70)
 CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "York"}'}}
 
 
@@ -265,7 +266,7 @@ def test_tools_of_the_client_pass_through_and_the_round_ends_with_the_reply(
     assert called[0].function.arguments == '{"city": "York"}'
     sent = model.chat_requests[0].body
     assert (sent["model"], sent["tools"]) == ("m9", TOOLS)
-    assert sent["messages"][0]["content"].startswith("Use tools.\n\n")
+    assert "<application>\nUse tools.\n</application>\n\n" in sent["messages"][0]["content"]
     assert '"value": "York"' in sent["messages"][0]["content"]
     assert "response_format" not in sent
     assert stored() == [("user", "Weather at my home?")]
@@ -341,7 +342,12 @@ def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, mode
     [
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "boss", "content": "Hi"}]}, "messages"),
+        ({"messages": [{"role": ["user"], "content": "Hi"}]}, "messages"),
         ({"messages": [{"role": "user", "content": 7}]}, "messages"),
+        ({"messages": [user("A\0B")]}, "messages"),
+        ({"messages": [user("Hi"), assistant("Hello \0"), user([{"type": "text", "text": "\ud83d"}])]}, "messages"),
+        ({"messages": [user("Half an emoji: \ude00"), assistant("Well")]}, "messages"),
+        ({"messages": [user("Hi")], "metadata": DEEP}, "body"),
         ({"messages": [{"role": "user", "content": " "}]}, "messages"),
         ({"messages": [{"role": "user", "content": [{"text": "Hi"}]}]}, "messages"),
         ({"messages": [user("Hi")], "stream": "yes"}, "stream"),
@@ -354,7 +360,8 @@ def test_a_stream_that_breaks_off_ends_with_an_error(client: openai.OpenAI, mode
 def test_a_bad_request_is_refused_in_openais_shape(
     alice: ApiClient, model: ScriptedModel, body: dict[str, Any], param: str
 ):
-    response = alice.post("/v1/chat/completions", json={"model": "jiyi", **body})
+    content = json.dumps({"model": "jiyi", **body})  # which writes half an emoji as an escape
+    response = alice.post("/v1/chat/completions", content=content, headers={"Content-Type": "application/json"})
     error = response.json()["error"]
     assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
     assert set(error) == {"message", "type", "param", "code"}

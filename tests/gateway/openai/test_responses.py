@@ -272,7 +272,7 @@ def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
     ]  # fmt: skip
     asked = model.chat_requests[1].body
     assert (asked["model"], asked["tools"], asked["stream"]) == ("m9", CHAT_TOOLS, stream)
-    assert asked["messages"][0]["content"].startswith("Use tools.\n\n")
+    assert "<application>\nUse tools.\n</application>\n\n" in asked["messages"][0]["content"]
     assert '"value": "York"' in asked["messages"][0]["content"]
     assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?"]
     second = ask(input=[result(1, "rain"), result(2, "sun")], previous_response_id=first.id)
@@ -481,7 +481,10 @@ def test_a_stored_response_goes_with_its_session(alice: ApiClient, client: opena
         ({"input": [{"role": "user", "content": 7}]}, "input[0].content"),
         ({"input": [{"role": "user", "content": [{"type": "input_video"}]}]}, "input[0].content[0].type"),
         ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0].content[0]"),
-        ({"input": [{"type": "web_search_call", "id": "w"}]}, "input[0].type"),
+        ({"input": [{"type": "web_search_call", "id": "w"}]}, "input"),
+        ({"input": [{"role": ["user"], "content": "Hi"}]}, "input[0].role"),
+        ({"input": "Hi \0"}, "input"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "\ud83d"}]}]}, "input"),
         ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
         ({"input": "Hi", "stream": "yes"}, "stream"),
         ({"input": "Hi", "model": 3}, "model"),
@@ -490,8 +493,9 @@ def test_a_stored_response_goes_with_its_session(alice: ApiClient, client: opena
         ({"input": "Hi", "background": True}, "background"),
         ({"input": "Hi", "conversation": "conv_1"}, "conversation"),
         ({"input": "Hi", "prompt": {"id": "p"}}, "prompt"),
-        ({"input": "Hi", "tools": [{"type": "web_search"}]}, "tools[0].type"),
-        ({"input": "Hi", "tools": [{"type": "mcp"}]}, "tools[0].type"),
+        ({"input": "Hi", "tools": [3]}, "tools[0]"),
+        ({"input": "Hi", "tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
+        ({"input": "Hi", "tools": [{"type": "mcp"}], "tool_choice": {"type": "mcp"}}, "tool_choice"),
         ({"input": "Hi", "tool_choice": {"type": "file_search"}}, "tool_choice"),
         ({"input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format"),
         ({"input": "Hi", "include": ["message.output_text.logprobs"]}, "include"),
@@ -505,7 +509,8 @@ def test_a_stored_response_goes_with_its_session(alice: ApiClient, client: opena
 )  # fmt: skip
 def test_a_bad_request_is_refused_in_openais_shape(alice: ApiClient, model: ScriptedModel, body: Any, param: str):
     before = count_rows()
-    response = alice.post("/v1/responses", json={"model": "jiyi", **body} if isinstance(body, dict) else body)
+    content = json.dumps({"model": "jiyi", **body} if isinstance(body, dict) else body)
+    response = alice.post("/v1/responses", content=content, headers={"Content-Type": "application/json"})
     error = response.json()["error"]
     assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
     assert set(error) == {"message", "type", "param", "code"}

@@ -167,6 +167,8 @@ GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
         ({"confidence": None}, "confidence"),
         ({"confidence": 1.001}, "confidence"),
         ({"confidence": -0.1}, "confidence"),
+        ({"confidence": int("9" * 400)}, "confidence"),
+        ({"confidence": -int("9" * 400)}, "confidence"),
         ({"source": "hearsay"}, "source"),
         ({"session_id": "nowhere"}, "session_id"),
         ({"categorie": "fact"}, "categorie"),
@@ -538,3 +540,29 @@ def _requests(memory_id: str) -> list[tuple[str, str]]:
         ("POST", f"{MEMORIES}/batch-delete"),
         ("GET", f"{MEMORIES}/search?q=x"),
     ]
+
+
+@pytest.mark.parametrize("value", ["%", "%s", "50%", "%(status)s", "active,%d", "{0}", "active\0"])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (MEMORIES, "status"),
+        (MEMORIES, "category"),
+        (MEMORIES, "ordering"),
+        ("/memory/atomic", "status"),
+        ("/memory/atomic", "since"),
+        ("/memory/atomic", "session_id"),
+    ],
+)
+def test_a_bad_parameter_is_named_whatever_signs_it_has(client: APIClient, path: str, name: str, value: str) -> None:
+    response = client.get(path, {name: value})
+    assert (response.status_code, set(response.json()["error"]["fields"])) == (400, {name})
+
+
+@pytest.mark.parametrize("number", [int("9" * 400), -int("9" * 400), int("9" * 310)])
+@pytest.mark.parametrize("name", ["threshold", "top_k"])
+def test_a_number_that_is_too_large_is_refused(client: APIClient, name: str, number: int) -> None:
+    response = client.post("/memory/conversations/search", {"query": "tea", name: number})
+    assert (response.status_code, set(response.json()["error"]["fields"])) == (400, {name})
+    response = client.patch("/memory/settings", {"memory.auto_accept_confidence": number})
+    assert response.status_code == 400

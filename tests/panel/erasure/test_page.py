@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import closing
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
@@ -83,7 +85,9 @@ def test_nobody_erases_or_exports_somebody_else(client: Client, mei: User, lin: 
 
 
 def test_staff_erase_and_export_for_somebody(client: Client, mei: User, lin: User) -> None:
-    log_in(client, UserFactory.create(username="tang", is_staff=True))
+    tang = UserFactory.create(username="tang", is_staff=True)
+    tang.user_permissions.add(Permission.objects.get(codename="delete_user"))
+    log_in(client, tang)
     page = client.get(reverse(PAGE), {"user": mei.pk})
     assert "Data stored about mei" in page.content.decode()
     answer = client.get(page.context["export_link"])
@@ -92,6 +96,36 @@ def test_staff_erase_and_export_for_somebody(client: Client, mei: User, lin: Use
     assert client.post(page.context["address"], {"confirm": "tang"}).status_code == 400
     assert client.post(page.context["address"], {"confirm": "mei"}).context["receipt"].verified
     assert [memory.user for memory in LongTermMemory.objects.all()] == [lin]
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "status"),
+    [
+        ([], {}, 403),
+        (["change_user", "add_apitoken"], {}, 403),
+        (["delete_user"], {"is_superuser": True}, 403),
+        (["delete_user"], {"is_staff": True, "codename": "change_setting"}, 403),
+        (["delete_user"], {"is_staff": True}, 200),
+        (["delete_user", "change_setting"], {"is_staff": True, "codename": "change_setting"}, 200),
+        (["delete_user"], {"is_superuser": True, "is_active": False}, 403),
+    ],
+)
+def test_staff_need_a_permission_and_no_less_power(
+    client: Client, mei: User, own: list[str], others: dict[str, Any], status: int
+) -> None:
+    tang = UserFactory.create(username="tang", is_staff=True)
+    tang.user_permissions.set(Permission.objects.filter(codename__in=own))
+    mei.user_permissions.set(Permission.objects.filter(codename=others.pop("codename", "")))
+    User.objects.filter(pk=mei.pk).update(**others or {"is_staff": False})
+    log_in(client, tang)
+    page, export = reverse(PAGE, query={"user": mei.pk}), reverse(EXPORT, query={"user": mei.pk})
+    with closing(client.get(export)) as exported:
+        assert (client.get(page).status_code, exported.status_code) == (status, status)
+    shown = client.get(reverse("admin:accounts_user_change", args=[mei.pk])).content.decode()
+    assert (f"/erasure/?user={mei.pk}" in shown) == (status == 200)
+    assert client.post(page, {"confirm": "mei"}).status_code == status
+    assert LongTermMemory.objects.filter(user=mei).exists() == (status == 403)
+    assert client.get(reverse(PAGE)).status_code == 200  # their own
 
 
 @pytest.mark.spec("T4")

@@ -74,7 +74,7 @@ def _get_programs(listener: socket.socket) -> list[Program]:
             # uvicorn would believe whatever anybody on this machine says of their address (`TRUSTED_PROXIES`).
             command=[
                 *(sys.executable, "-m", "uvicorn", "project.asgi:application", "--no-access-log", "--no-proxy-headers"),
-                *("--log-level", settings.LOG_LEVEL.lower()),
+                *("--http", "apps.core.http_protocol:Protocol", "--log-level", settings.LOG_LEVEL.lower()),
                 *("--fd", str(listener.fileno()), "--timeout-graceful-shutdown", str(_GRACEFUL_SECONDS)),
             ],
             pass_fds=[listener.fileno()],

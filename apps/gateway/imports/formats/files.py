@@ -21,6 +21,12 @@ MAX_MEMBERS = 100_000
 MAX_UNPACKED_BYTES = 2 * 1024**3
 """Of all that is read from one archive, counted while it is read: what the archive says of itself proves nothing."""
 
+MAX_RATIO = 100
+"""How many times as large as it is a file may become when it is unpacked. Conversations shrink to a tenth or so."""
+
+UNPACKED_ANYWAY = 16 * 1024**2
+"""Bytes that may be unpacked whatever the ratio: small files of one line repeated shrink more."""
+
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"
 _BROKEN = (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError, RuntimeError, OSError)
 
@@ -38,7 +44,7 @@ class Upload:
 
     def __init__(self, file: IO[bytes]) -> None:
         """Raise `UnreadableFile` for an archive that is broken or has too many members."""
-        self._file, self._left = file, MAX_UNPACKED_BYTES
+        self._file, self._left = file, min(MAX_UNPACKED_BYTES, max(UNPACKED_ANYWAY, MAX_RATIO * file.seek(0, 2)))
         file.seek(0)
         self._magic = file.read(2)
         file.seek(0)
@@ -74,7 +80,7 @@ class Upload:
         """Count what is read of packed files."""
         self._left -= read
         if self._left < 0:
-            raise UnreadableFile("The archive holds too much: unpacked it has more than 2 GiB.")
+            raise UnreadableFile("The file holds too much: unpacked it is over 2 GiB, or 100 times as large.")
 
     def _open_archive(self) -> zipfile.ZipFile:
         try:

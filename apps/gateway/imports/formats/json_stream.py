@@ -19,8 +19,12 @@ READ_AT_ONCE = 256 * 1024
 MAX_ELEMENT_CHARACTERS = 64 * 1024 * 1024
 """Of one element: conversations with pasted files reach a few million."""
 
+MAX_BLANKS = 1_000_000
+"""Between two values, and in blank lines: exports indent, and no more."""
+
 _REST_OF_NUMBER = re.compile(r"[-+.0-9Ee]*\Z")
 _SPACE = " \t\n\r"
+_NO_SPACE = re.compile(f"[^{_SPACE}]")
 _DECODER = json.JSONDecoder()
 
 
@@ -67,13 +71,21 @@ def read_lines_or_document(text: IO[str]) -> Iterator[Node]:
 
 
 def _read_lines(text: Readable) -> Iterator[Any]:
-    number = 0
+    number = blanks = 0
     while line := text.readline(MAX_ELEMENT_CHARACTERS):
         number += 1
         if not line.endswith("\n") and len(line) == MAX_ELEMENT_CHARACTERS:
             raise UnreadableFile(f"Line {number} is too long.")
         if line.strip():
             yield _parse(line)
+        else:
+            blanks += len(line)
+            _check_blanks(blanks)
+
+
+def _check_blanks(count: int) -> None:
+    if count > MAX_BLANKS:
+        raise UnreadableFile("The file holds nothing but blanks for too long.")
 
 
 def _parse(line: str) -> Any:
@@ -130,11 +142,14 @@ class _Scanner:
 
     def peek(self) -> str:
         """Return the next character that is no space; "" at the end."""
+        blanks = 0
         while True:
-            while self._place < len(self._buffer):
-                if self._buffer[self._place] not in _SPACE:
-                    return self._buffer[self._place]
-                self._place += 1
+            if found := _NO_SPACE.search(self._buffer, self._place):
+                self._place = found.start()
+                return found.group()
+            blanks += len(self._buffer) - self._place
+            self._place = len(self._buffer)
+            _check_blanks(blanks)
             if not self._fill(READ_AT_ONCE):
                 return ""
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from apps.core.errors import InvalidInput
 from apps.gateway.openai.errors import refuse
 
-MESSAGE_ROLES = frozenset({"user", "assistant", "system", "developer"})
-_LEFT_OUT = frozenset({"reasoning"})
-"""Items of other models' thinking, which clients send back: no chat message holds them."""
-
-_FAMILIAR = "message, function_call, function_call_output, item_reference"
+MESSAGE_ROLES = ("assistant", "developer", "system", "user")
 
 
 def read_items(given: Any) -> list[Mapping[str, Any]]:
@@ -45,17 +42,19 @@ def to_messages(
 ) -> list[dict[str, Any]]:
     """Return the chat messages that the items are.
 
-    `referred`: the stored items by their IDs. `called`: IDs of the calls that an earlier response made. Raises
-    `InvalidInput` naming the item.
+    `referred`: the stored items by their IDs. `called`: IDs of the calls that an earlier response made. Items of other
+    kinds are left out: other models' thinking, and what tools have done that nobody runs here. So are parts of an
+    earlier message that no chat message can hold. Raises `InvalidInput` naming the item.
     """
     messages: list[dict[str, Any]] = []
-    known = set(called)
+    known, left_out = set(called), set[str]()
+    asked = max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
     for at, given in enumerate(items):
         name = f"input[{at}]"
         item = (referred or {})[str(given["id"])] if _read_kind(given) == "item_reference" else given
         match _read_kind(item):
             case "message":
-                messages.append(_read_message(item, name))
+                messages.append(_read_message(item, name, is_new=at >= asked))
             case "function_call":
                 call = _read_call(item, name)
                 known.add(call["id"])
@@ -65,11 +64,10 @@ def to_messages(
                 else:
                     messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
             case "function_call_output":
-                messages.append(_read_output(item, name, known))
-            case kind if kind in _LEFT_OUT:
-                continue
-            case kind:
-                refuse(f"{name}.type {kind!r} is not supported; {_FAMILIAR} are.", f"{name}.type")
+                if item.get("call_id") not in left_out:
+                    messages.append(_read_output(item, name, known))
+            case _:
+                left_out.add(str(item.get("call_id")))
     return messages
 
 
@@ -78,19 +76,27 @@ def list_called(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return [str(call["id"]) for line in messages for call in line.get("tool_calls") or ()]
 
 
-def _read_message(item: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _read_message(item: Mapping[str, Any], name: str, *, is_new: bool) -> dict[str, Any]:
     role = item.get("role")
     if role not in MESSAGE_ROLES:
-        refuse(f"{name}.role must be one of {', '.join(sorted(MESSAGE_ROLES))}.", f"{name}.role")
-    return {"role": role, "content": _read_content(item.get("content"), f"{name}.content")}
+        refuse(f"{name}.role must be one of {', '.join(MESSAGE_ROLES)}.", f"{name}.role")
+    return {"role": role, "content": _read_content(item.get("content"), f"{name}.content", is_new=is_new)}
 
 
-def _read_content(content: Any, name: str) -> str | list[dict[str, Any]]:
+def _read_content(content: Any, name: str, *, is_new: bool) -> str | list[dict[str, Any]]:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         refuse(f"{name} must be a string or a list of parts.", name)
-    parts = [_read_part(part, f"{name}[{at}]") for at, part in enumerate(content)]
+    parts: list[dict[str, Any]] = []
+    for at, given in enumerate(content):
+        try:
+            parts.append(_read_part(given, f"{name}[{at}]"))
+        except InvalidInput:
+            if is_new:
+                raise
+    if not parts:
+        return ""
     # A single text as a string: not every server takes lists.
     return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
 
@@ -131,7 +137,7 @@ def _read_output(item: Mapping[str, Any], name: str, known: Collection[str]) -> 
     call_id = _read_string(item, "call_id", name)
     if call_id not in known:
         refuse(f"No tool call found for function call output with call_id {call_id}.", "input")
-    content = _read_content(item.get("output"), f"{name}.output")
+    content = _read_content(item.get("output"), f"{name}.output", is_new=False)
     if not isinstance(content, str) and all(part["type"] == "text" for part in content):
         content = "\n".join(part["text"] for part in content)
     return {"role": "tool", "tool_call_id": call_id, "content": content}

@@ -9,26 +9,18 @@ from typing import Any, cast
 
 from apps.core.errors import InvalidInput
 from apps.gateway.openai.errors import refuse
-from apps.gateway.openai.request import ChatRequest, read_chat_request
+from apps.gateway.openai.request import ChatRequest, clean_body, read_chat_request
 from apps.gateway.openai.responses.items import list_references, read_items
 
 _PASSED_ON = ("temperature", "top_p", "service_tier", "prompt_cache_key", "prompt_cache_retention")
 """Parameters that chat completions have, too."""
 
-_READ = frozenset(
-    {"input", "instructions", "model", "stream", "store", "previous_response_id", "tools", "tool_choice", "text"}
-    | {"parallel_tool_calls", "max_output_tokens", "reasoning", "include", "metadata", "user", "safety_identifier"}
-    | {"background", "top_logprobs", *_PASSED_ON}
-)
-_IGNORED = frozenset({"truncation", "max_tool_calls", "stream_options"})
-"""About what does not happen here: the window is ours, no tool runs here, and no stream is padded."""
+_UNSUPPORTED = ("conversation", "prompt", "messages", "background", "top_logprobs")
+"""Parameters without which the answer would be another one. All others that are not read here describe the client, or
+are about what does not happen here: the window is ours, no tool runs here, and no stream is padded."""
 
-_INCLUDABLE = frozenset(
-    {"reasoning.encrypted_content", "file_search_call.results", "web_search_call.results"}
-    | {"web_search_call.action.sources", "message.input_image.image_url", "computer_call_output.output.image_url"}
-    | {"code_interpreter_call.outputs"}
-)
-"""What clients ask to include without knowing whether there will be any: here there is none."""
+_LOGPROBS = "message.output_text.logprobs"
+"""What cannot be included. Of all else clients do not know whether there will be any: here there is none."""
 
 _ECHOED = ("instructions", "max_output_tokens", "previous_response_id", "safety_identifier", "temperature", "top_p")
 _TOOL_CHOICES = ("auto", "none", "required")
@@ -81,6 +73,7 @@ def read_response_request(body: Any, *, limit_name: str) -> ResponseRequest:
     """
     if not isinstance(body, Mapping):
         refuse("The body must be a JSON object.", "body")
+    body = clean_body(body, name="input")
     _refuse_unsupported(body)
     stream = _read(body, "stream", bool, "true or false", default=False)
     stored = _read(body, "store", bool, "true or false", default=True)
@@ -92,7 +85,7 @@ def read_response_request(body: Any, *, limit_name: str) -> ResponseRequest:
     tools = _read_tools(body)
     form = _read_format(body)
     effort = _read_reasoning(body)
-    choice = _read_tool_choice(body)
+    choice = _read_tool_choice(body, tools)
     parallel = _read(body, "parallel_tool_calls", bool, "true or false", default=None)
     text = body.get("text") or {}
     parameters: dict[str, Any] = {
@@ -132,7 +125,7 @@ def read_response_request(body: Any, *, limit_name: str) -> ResponseRequest:
             "store": stored,
             "text": {"format": {"type": "text"}, **text},
             "tool_choice": body.get("tool_choice") or "auto",
-            "tools": body.get("tools") or [],
+            "tools": [tool for tool in body.get("tools") or [] if _is_function(tool)],
             "truncation": body.get("truncation") or "disabled",
             "user": body.get("user"),
         },
@@ -140,19 +133,14 @@ def read_response_request(body: Any, *, limit_name: str) -> ResponseRequest:
 
 
 def _refuse_unsupported(body: Mapping[str, Any]) -> None:
-    for name, value in body.items():
-        if name not in _READ and name not in _IGNORED and value is not None:
-            refuse(f"The parameter {name!r} is not supported.", str(name))
-    if body.get("background"):
-        refuse("background is not supported: responses are made while the client waits.", "background")
-    if body.get("top_logprobs"):
-        refuse("top_logprobs is not supported.", "top_logprobs")
+    for name in _UNSUPPORTED:
+        if body.get(name) not in (None, False, 0):
+            refuse(f"The parameter {name!r} is not supported.", name)
     include = body.get("include")
     if include is not None and not isinstance(include, list):
         refuse("include must be a list.", "include")
-    for value in include or ():
-        if value not in _INCLUDABLE:
-            refuse(f"include: {value!r} is not supported.", "include")
+    if _LOGPROBS in (include or ()):
+        refuse(f"include: {_LOGPROBS!r} is not supported.", "include")
 
 
 def _read(body: Mapping[str, Any], name: str, kind: Any, meaning: str, *, default: Any) -> Any:
@@ -165,16 +153,19 @@ def _read(body: Mapping[str, Any], name: str, kind: Any, meaning: str, *, defaul
 
 
 def _read_tools(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The functions of the client. Tools of other kinds run at a service or take no JSON: nobody could run them."""
     tools = _read(body, "tools", list, "a list", default=[])
-    return [_read_tool(tool, f"tools[{at}]") for at, tool in enumerate(tools)]
+    for at, tool in enumerate(tools):
+        if not isinstance(tool, Mapping) or not isinstance(tool.get("type"), str):
+            refuse(f"tools[{at}] must be a tool with a type.", f"tools[{at}]")
+    return [_read_function(tool, f"tools[{at}]") for at, tool in enumerate(tools) if _is_function(tool)]
 
 
-def _read_tool(tool: Any, name: str) -> dict[str, Any]:
-    kind = tool.get("type") if isinstance(tool, Mapping) else None
-    if kind != "function":
-        refuse(
-            f"{name}.type {kind!r} is not supported: no tool runs here, only functions of the client.", f"{name}.type"
-        )
+def _is_function(tool: Any) -> bool:
+    return isinstance(tool, Mapping) and tool.get("type") == "function"
+
+
+def _read_function(tool: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(tool.get("name"), str):
         refuse(f"{name}.name must be a string.", f"{name}.name")
     fields = ("name", "description", "parameters", "strict")
@@ -182,22 +173,25 @@ def _read_tool(tool: Any, name: str) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _read_tool_choice(body: Mapping[str, Any]) -> str | dict[str, Any] | None:
+def _read_tool_choice(body: Mapping[str, Any], tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any] | None:
     match body.get("tool_choice"):
         case None:
             return None
+        case "required" if body.get("tools") and not tools:
+            refuse("tool_choice is required, and none of the tools is a function.", "tool_choice")
         case str() as choice if choice in _TOOL_CHOICES:
             return choice
         case {"type": "function", "name": str() as name}:
             return {"type": "function", "function": {"name": name}}
-        case {"type": "allowed_tools", "mode": mode, "tools": [*tools]} if all(map(_is_function_name, tools)):
-            allowed = [{"type": "function", "function": {"name": tool["name"]}} for tool in tools]
+        case {"type": "allowed_tools", "mode": mode, "tools": [*names]} if any(map(_is_function_name, names)):
+            functions = filter(_is_function_name, names)
+            allowed = [{"type": "function", "function": {"name": tool["name"]}} for tool in functions]
             return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
     return refuse("tool_choice must be auto, none, required, or name functions.", "tool_choice")
 
 
 def _is_function_name(tool: Any) -> bool:
-    return isinstance(tool, Mapping) and tool.get("type") == "function" and isinstance(tool.get("name"), str)
+    return _is_function(tool) and isinstance(tool.get("name"), str)
 
 
 def _read_format(body: Mapping[str, Any]) -> dict[str, Any] | None:

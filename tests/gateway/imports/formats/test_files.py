@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import zipfile
+from typing import Any
 
 import pytest
 
 from apps.gateway.imports.formats import files
 from apps.gateway.imports.formats.files import Upload
-from apps.gateway.imports.types import UnreadableFile
+from apps.gateway.imports.previews import preview_file
+from apps.gateway.imports.types import Format, UnreadableFile
 from tests.gateway.imports.samples import as_json, make_zip
 
 
@@ -75,3 +77,19 @@ def test_a_member_that_is_protected_or_damaged_is_said_to_be() -> None:
 def test_text_that_is_no_utf_8_is_refused() -> None:
     with pytest.raises(UnreadableFile, match="UTF-8"):
         read_all("记忆".encode("gb18030"))
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t \r\n"])
+@pytest.mark.parametrize("pack", [lambda text: make_zip({"conversations.json": text}), gzip.compress])
+def test_a_small_file_that_unpacks_to_much_of_nothing_is_given_up_soon(blank: str, pack: Any) -> None:
+    data = pack(b"[" + blank.encode() * 20_000_000)
+    with pytest.raises(UnreadableFile, match="unpacked"):
+        read_all(data)
+    with pytest.raises(UnreadableFile, match="nothing but blanks"):
+        preview_file(io.BytesIO(data), named=Format.PLAIN)
+
+
+def test_what_people_say_again_and_again_shrinks_more_and_is_read() -> None:
+    data = make_zip({"conversations.json": b"yes, please. " * 1_000_000})
+    assert len(data) * files.MAX_RATIO < 13_000_000 < files.UNPACKED_ANYWAY
+    assert len(read_all(data)[0]) == 13_000_000

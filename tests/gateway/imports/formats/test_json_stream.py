@@ -147,3 +147,21 @@ def test_lines_are_elements_and_bad_ones_are_told() -> None:
 def test_a_document_over_several_lines_is_none_of_lines() -> None:
     assert list(read_lines_or_document(io.StringIO('{\n "a": 1\n}\n'))) == [Node(("a",), 1, False)]
     assert list(read_lines_or_document(io.StringIO('{"a": 1}\n'))) == [Node(("a",), 1, False)]
+
+
+@pytest.mark.parametrize("text", ["[{blanks}1]", "[1{blanks}, 2]", '{{"a":{blanks}[]}}', "[]{blanks}", "{blanks}[]"])
+@pytest.mark.parametrize("blank", [" ", "\n"])
+def test_blanks_are_passed_over_up_to_a_limit(monkeypatch: pytest.MonkeyPatch, text: str, blank: str) -> None:
+    monkeypatch.setattr(json_stream, "MAX_BLANKS", 2_000)
+    monkeypatch.setattr(json_stream, "READ_AT_ONCE", 512)
+    nodes(text.format(blanks=blank * 1_400))
+    with pytest.raises(UnreadableFile, match="blanks"):
+        nodes(text.format(blanks=blank * 3_000))
+
+
+def test_blank_lines_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "MAX_BLANKS", 100)
+    lines = "{}\n" + "\n \n" * 30 + "{}\n"
+    assert len(list(read_lines_or_document(io.StringIO(lines)))) == 2
+    with pytest.raises(UnreadableFile, match="blanks"):
+        list(read_lines_or_document(io.StringIO("{}\n{}\n" + ("\n" * 60 + "{}\n") * 2)))
