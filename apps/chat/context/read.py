@@ -28,6 +28,7 @@ from apps.chat.context.types import (
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_commands
 from apps.core.text.json_text import readable_text
 from apps.core.tracing import span
@@ -101,12 +102,13 @@ def read_context(
     history = client.history if client else None
     keeps_window = history is None
     said = list_said(window) if history is None else [line.content for line in history]
-    earlier = find_earlier(message, said)
+    asked = cut_client_blocks(message)
+    earlier = find_earlier(asked, said)
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
         # It continues while PostgreSQL reads the layers before it.
-        wait_for_embedding = start_embedding(message, earlier=earlier)
+        wait_for_embedding = start_embedding(asked, earlier=earlier)
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
@@ -114,7 +116,7 @@ def read_context(
         with span("retrieve"):
             recalled = recall_memories(
                 user=user,
-                message=message,
+                message=asked,
                 earlier=earlier,
                 settings=settings,
                 query_embedding=wait_for_embedding(),
