@@ -11,7 +11,7 @@ from typing import Literal
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
-from apps.conversations.selectors import find_messages, find_titled_sessions, get_sessions_by_id
+from apps.conversations.selectors import find_in_files, find_messages, find_titled_sessions, get_sessions_by_id
 from apps.conversations.types import FoundMessage
 from apps.core.text.highlight import cut_excerpt, find_ranges
 from apps.core.text.search_terms import SearchTerms, parse_question, parse_search
@@ -75,7 +75,8 @@ def _find_words(user: User, query: str, limit: int) -> tuple[SearchTerms, list[S
     typed, keywords = parse_search(query), parse_question(query)
     for terms in dict.fromkeys((typed, keywords)):
         titled = find_titled_sessions(user, terms, limit=limit)
-        said = find_messages(user, terms, limit=CANDIDATES)
+        said = find_messages(user, terms, limit=CANDIDATES) + find_in_files(user, terms, limit=CANDIDATES)
+        said.sort(key=lambda message: message.create_time, reverse=True)
         if titled or said:
             return terms, titled, said
     return typed, [], []

@@ -11,12 +11,13 @@ from django.db.models import Count, QuerySet
 from apps.accounts.models import User
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
 from apps.conversations.types import Line, SaidRound, SentFile, Window
-from apps.conversations.word_search import find_messages, find_titled_sessions
+from apps.conversations.word_search import find_in_files, find_messages, find_titled_sessions
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 
 __all__ = [
     "count_said",
+    "find_in_files",
     "find_messages",
     "find_titled_sessions",
     "get_message",

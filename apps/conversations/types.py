@@ -80,13 +80,14 @@ class SentFile:
 class RecordedMessage:
     """A message that was said elsewhere (C9, T3); `role` user or assistant, `create_time` None when it is not known.
 
-    `id`: the one that it is to have, None for a new one.
+    `id`: the one that it is to have, None for a new one. `files`: names and texts of what was sent with it.
     """
 
     role: str
     content: str
     create_time: datetime | None = None
     id: uuid.UUID | None = None
+    files: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

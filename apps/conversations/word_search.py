@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -11,9 +13,10 @@ from typing import Any
 from django.db.models import F, Func, Q, TextField
 
 from apps.accounts.models import User
-from apps.conversations.models import Session
+from apps.conversations.models import Role, Session
 from apps.conversations.types import FoundMessage
 from apps.core.db import fetch_rows
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.matching import bigrams
 from apps.core.text.search_terms import DIGITS, LETTERS, SearchTerms
 
@@ -22,6 +25,9 @@ MAX_WORD = 64
 
 NEWEST = 3_000
 """Messages that are read one by one before the index is asked: what is in every tenth is found among them."""
+
+ECHOES = 10
+"""So many times more messages are read where words are found in what clients put into messages."""
 
 # What people said and were told, and can still read.
 READABLE = """
@@ -57,23 +63,72 @@ FROM found JOIN conversation AS message USING (id)
 ORDER BY found.create_time DESC, found.id DESC
 """
 
+# Under the message that a file was sent with.
+FIND_IN_FILES = """
+SELECT id, session_id, role, content, create_time
+FROM (
+    SELECT message.id, message.session_id, message.role, attachment.text AS content, message.create_time
+    FROM attachment JOIN conversation AS message ON message.id = attachment.message_id
+    WHERE attachment.user_id = %(user)s AND {readable}
+) AS message
+WHERE {conditions}
+ORDER BY create_time DESC, id DESC
+LIMIT %(limit)s
+"""
+
 
 def find_messages(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMessage]:
     """Return the user's newest messages that hold all of the terms, of what they and the assistant said.
 
-    Of archived sessions too, but not of temporary ones, nor what was edited away.
+    Of archived sessions too, but not of temporary ones, nor what was edited away, nor what clients put around what was
+    said.
     """
     if not terms:
         return []
     steps = ((FIND_AMONG_NEWEST, _match_texts(terms)), (FIND_AMONG_ALL, _match_index(user, terms)))
-    rows: list[tuple[Any, ...]] = []
+    found: list[FoundMessage] = []
     for statement, conditions in steps:
-        parameters = {**conditions.values, "user": user.pk, "limit": limit, "newest": NEWEST}
-        written = statement.format(readable=READABLE, conditions=" AND ".join(conditions.texts))
-        rows = fetch_rows(written, parameters)
-        if len(rows) == limit:
-            break
-    return [FoundMessage(*row) for row in rows]
+        for read in (limit, limit * ECHOES):
+            rows = _fetch(user, statement, conditions, limit=read)
+            found = list(_drop_echoes(rows, terms))[:limit]
+            if len(found) == limit:
+                return found
+            if len(rows) < read or len(found) == len(rows):
+                break
+    return found
+
+
+def find_in_files(user: User, terms: SearchTerms, *, limit: int) -> list[FoundMessage]:
+    """Return the user's newest messages that a file with all of the terms was sent with; `content` is the file's."""
+    return _fetch(user, FIND_IN_FILES, _match_texts(terms), limit=limit) if terms else []
+
+
+def _fetch(user: User, statement: str, conditions: _Conditions, *, limit: int) -> list[FoundMessage]:
+    parameters = {**conditions.values, "user": user.pk, "limit": limit, "newest": NEWEST}
+    written = statement.format(readable=READABLE, conditions=" AND ".join(conditions.texts))
+    return [FoundMessage(*row) for row in fetch_rows(written, parameters)]
+
+
+def _drop_echoes(found: Sequence[FoundMessage], terms: SearchTerms) -> Iterator[FoundMessage]:
+    """Yield the messages with what a person said in them alone, unless the terms were only around it."""
+    for message in found:
+        own = cut_client_blocks(message.content) if message.role == Role.USER else message.content
+        if own == message.content or _holds(own, terms):
+            yield replace(message, content=own)
+
+
+def _holds(text: str, terms: SearchTerms) -> bool:
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    return (
+        all(any(spelling in lowered for spelling in spellings) for spellings in terms.parts)
+        and all(re.search(f"(?:^|[^{_follow(word)}]){re.escape(word)}", lowered) for word in terms.words)
+        and all(literal.lower() in lowered for literal in terms.literals)
+    )
+
+
+def _follow(word: str) -> str:
+    """The characters that a word may not follow: digits are found after letters, and letters after digits."""
+    return DIGITS if word[0].isdigit() else LETTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +149,7 @@ def _match_texts(terms: SearchTerms) -> _Conditions:
     for number, spellings in enumerate(terms.parts):
         _add_part(conditions, number, spellings, text="message.content")
     for number, word in enumerate(terms.words):
-        pattern = f"(^|[^{DIGITS if word[0].isdigit() else LETTERS}]){word}"
+        pattern = f"(^|[^{_follow(word)}]){word}"
         conditions.add(f"lower(message.content) ~ %(word_{number})s", **{f"word_{number}": pattern})
     _add_literals(conditions, terms, compare="message.content ILIKE")
     return conditions

@@ -119,6 +119,35 @@ def _take_up(user: User, proposals: Sequence[ProposedSection], *, now: datetime)
 
 
 @transaction.atomic
+def propose_text(*, user: User, proposal_id: UUID, section: str, text: str, now: datetime) -> bool:
+    """Propose a text for a section that the person wrote about themselves elsewhere; they decide. Whether it is new.
+
+    Nothing while the profile is off, for what stands there, was proposed or rejected already, or where too much waits.
+    """
+    if not get_settings(user).enable_user_profile:
+        return False
+    profile = lock_profile(user)
+    text = cut_at_sentence(_clean(text), MAX_SECTION_CHARACTERS)
+    proposals = ProfileProposal.objects.filter(user=user)
+    rows = list(proposals.values_list("id", "status", "text"))
+    waiting = sum(status == "pending" for _id, status, _text in rows)
+    known = any(row_id == proposal_id or _is_same(text, said) for row_id, _status, said in rows)
+    if known or waiting >= MAX_PENDING_PROPOSALS or _is_same(text, read_document(profile).get(section, "")):
+        return False
+    ProfileProposal.objects.create(id=proposal_id, user=user, section=section, text=text, created_at=now)
+    return True
+
+
+@transaction.atomic
+def withdraw_proposals(*, user: User, proposal_ids: Sequence[UUID]) -> None:
+    """Take back those of these proposals that still wait: what was accepted is the person's own."""
+    if not proposal_ids:
+        return
+    lock_profile(user)
+    ProfileProposal.objects.filter(user=user, id__in=proposal_ids, status="pending").delete()
+
+
+@transaction.atomic
 def accept_proposal(*, user: User, proposal_id: UUID, now: datetime, text: str | None = None) -> ProfileSnapshot:
     """Make a proposal the text of its section; the version counts as by hand.
 

@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
 from apps.conversations.services import entitle_session, lock_session
-from apps.conversations.services.summarizing import find_unsummarized, list_said_after, record_summary
+from apps.conversations.services.summarizing import find_unsummarized, list_said_after, read_line, record_summary
 from apps.conversations.types import Line
 from apps.core.db import release_connections
 from apps.core.errors import Conflict
@@ -69,7 +69,7 @@ def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[SessionSummary
         return None
     chosen = {*positions[:OPENING_MESSAGES], *positions[-NEWEST_MESSAGES:]}
     rows = said.filter(position__in=chosen).values_list("id", "role", "content")
-    return summary, [Line(*row) for row in rows], positions[-1]
+    return summary, [read_line(*row) for row in rows], positions[-1]
 
 
 def _draft_session(summary: SessionSummary | None, said: list[Line], newest: int, *, room: int) -> SessionDraft:
@@ -160,6 +160,22 @@ def create_session_summary(
         raise Conflict("The session already has a summary.")
     note = SessionNote(title=title, snippet=snippet)
     return _create(user, session_id, note, covered_until=session.last_position, edited=True, now=now)
+
+
+@transaction.atomic
+def leave_unsummarized(*, user: User, session_id: uuid.UUID, now: datetime) -> None:
+    """Have no summary made of what was said in a session so far; one that is there stays. Raises `NotFound`."""
+    session = lock_session(user=user, session_id=session_id)
+    SessionSummary.objects.filter(session=session, deleted=True).update(covered_until=session.last_position)
+    if not SessionSummary.objects.filter(session=session).exists():
+        SessionSummary.objects.create(
+            user=user,
+            session=session,
+            covered_until=session.last_position,
+            deleted=True,
+            created_at=now,
+            updated_at=now,
+        )
 
 
 @transaction.atomic

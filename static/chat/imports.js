@@ -148,7 +148,8 @@ export class ImportDialog {
   }
 
   #showPreview(file, preview) {
-    const anything = preview.found.conversations || preview.found.memories || Object.keys(preview.rows).length;
+    const { found, proposals, rows } = preview;
+    const anything = found.conversations || found.memories || proposals || Object.keys(rows).length;
     const start = button({ class: "button primary", on: { click: () => this.#import(file, start) } }, gettext("Import"));
     this.#show(
       [
@@ -161,6 +162,7 @@ export class ImportDialog {
           ...(preview.first ? [[gettext("Dates"), formatPeriod(preview)]] : []),
         ]),
         preview.problem && el("p", { class: "problem" }, sayProblem(preview.problem)),
+        ...keptApart(preview),
         samples(preview),
         leftOut(preview.left_out, preview.examples),
         !anything && el("p", { class: "problem" }, gettext("There is nothing in this file that can be imported.")),
@@ -235,6 +237,7 @@ export class ImportDialog {
         UNDER_WAY.has(past.state) && progressOf(past),
         past.problem && el("p", { class: "problem" }, sayProblem(past.problem)),
         report.imported && facts(report),
+        ...keptApart(report),
         report.tables && restored(report.tables),
         report.undone && undone(report.undone),
         report.skipped && leftOut({ ...report.skipped, ...report.left_out, failed: report.failed }),
@@ -329,6 +332,23 @@ function facts({ imported }) {
     [gettext("Messages"), formatCount(imported.messages)],
     [gettext("Memories"), formatCount(imported.memories)],
   ]);
+}
+
+/** What is imported and does not become memory by itself. */
+function keptApart({ unlearned, proposals }) {
+  const told = [
+    [unlearned, ngettext(
+      "%s conversation is kept for reading only, as memory was off in it.",
+      "%s conversations are kept for reading only, as memory was off in them.",
+      unlearned,
+    )],
+    [proposals, ngettext(
+      "%s text about you is proposed for your profile.",
+      "%s texts about you are proposed for your profile.",
+      proposals,
+    )],
+  ];
+  return told.map(([count, text]) => count > 0 && el("p", { class: "soft" }, interpolate(text, [formatCount(count)])));
 }
 
 function restored(tables) {

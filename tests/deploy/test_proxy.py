@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import shutil
 import socket
@@ -23,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from apps.accounts.models import User
+from apps.core.asgi import FORM_BYTES
 from tests.support.http_server import HttpServer
 from tests.support.installations import DEPLOY, find_free_port, render_nginx
 from tests.support.processes import wait_until
@@ -193,10 +195,25 @@ def test_metrics_are_not_for_the_outside(proxy: httpx2.Client) -> None:
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent(proxy: httpx2.Client) -> None:
     connection = http.client.HTTPConnection(proxy.base_url.host, proxy.base_url.port or 0, timeout=10)
     connection.putrequest("POST", "/")
-    connection.putheader("Content-Length", str(202 * 1024**2))
+    connection.putheader("Content-Length", str(201 * 1024**2))
     connection.endheaders()
-    assert connection.getresponse().status == 413
+    answer = connection.getresponse()
+    assert (answer.status, answer.getheader("Content-Type")) == (413, "application/json")
+    limit = {"max_bytes": 200 * 1024**2}
+    assert json.loads(answer.read()) == {
+        "error": {"code": "too_large", "message": "The file is larger than 200 MiB.", "fields": limit}
+    }
     connection.close()
+
+
+def test_the_page_of_an_error_is_not_asked_for(proxy: httpx2.Client) -> None:
+    assert proxy.get("/413.json").status_code == 404
+
+
+def test_the_proxy_refuses_what_jiyi_would_refuse() -> None:
+    limit = re.search(r"client_max_body_size (\d+)k;", (DEPLOY / "nginx" / "locations.conf").read_text())
+    assert limit is not None
+    assert int(limit[1]) * 1024 == 200 * 1024**2 + FORM_BYTES
 
 
 def test_a_request_that_changes_something_is_never_sent_twice(proxy: httpx2.Client) -> None:

@@ -19,6 +19,7 @@ from apps.core.llm.streaming_json import FieldStream
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.citations import find_citations, list_missing
 from apps.core.text.clean import clean_json, find_forbidden
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import read_commands, read_message
 from apps.core.text.fold import fold, normalize_value
 from apps.core.text.forget_targets import Statement, match_forget_targets
@@ -34,6 +35,7 @@ from apps.core.text.tokens import estimate_tokens
 from apps.core.text.topics import find_topic
 from apps.core.text.traces import Traces
 from apps.gateway.imports.formats.json_stream import read_lines_or_document
+from apps.gateway.imports.formats.letta import read_block as read_letta_block
 from apps.gateway.imports.formats.values import split_statements
 from apps.gateway.imports.types import UnreadableFile
 from apps.memory.commands import split_statement
@@ -98,6 +100,8 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "JSON": lambda text: (read_json_object(text), read_json_object('{"response": "' + text)),
     "reasoning": lambda text: remove_reasoning_before_object("<think>" + text),
     "streamed JSON": lambda text: (_decode(text), _decode('{"response": "' + text), _decode('{"a": ' + text)),
+    "what clients add": cut_client_blocks,
+    "blocks of a file": lambda text: list(read_letta_block({"label": "human", "value": text})),
     "statements of a file": lambda text: list(split_statements(text)),
     "JSON of a file": lambda text: (_import(text), _import("[" + text)),
     "offline reply": lambda text: answer_turn(Prompt(message=text)),

@@ -239,3 +239,21 @@ def test_its_title_becomes_that_of_the_session_unless_a_person_gave_it_one(
     Session.objects.filter(id=session.id).update(title="房子")
     talk("别的", count=8)
     assert (get_title(), SessionSummary.objects.get().title) == ("房子", "别的")
+
+
+@pytest.mark.spec("S1", "S3")
+@pytest.mark.parametrize(
+    "echo", ["<memories>\nLives in Oslo\n</memories>", "<user-context>Lives in Oslo</user-context>"]
+)
+def test_what_another_memory_put_into_a_message_is_in_no_summary(
+    session: Session, say: Say, model: ScriptedModel, echo: str
+):
+    say(session, [f"{echo}\nWhich gloves?"] * 3)
+    update_settings(user=session.user, changes={"memory.summary_threshold": 4})
+    written = {"title": "Gloves", "snippet": "About gloves.", "summary": "The user asks about gloves."}
+    model.default = lambda _request: json.dumps(written)
+    summarize(session)
+    assert len(model.chat_requests) == 2
+    for request in model.chat_requests:
+        assert "Which gloves?" in request.messages[-1]["content"]
+        assert "Oslo" not in request.messages[-1]["content"]

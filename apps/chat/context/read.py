@@ -29,6 +29,7 @@ from apps.chat.context.types import (
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import readable_text
 from apps.core.text.sentences import split_sentences
@@ -106,12 +107,13 @@ def read_context(
     history = client.history if client else None
     keeps_window = history is None
     said = list_said(window) if history is None else [line.content for line in history]
-    earlier = find_earlier(message, said)
+    own = cut_client_blocks(message)
+    earlier = find_earlier(own, said)
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
         # It continues while PostgreSQL reads the layers before it.
-        wait_for_embedding = start_embedding(message, earlier=earlier)
+        wait_for_embedding = start_embedding(own, earlier=earlier)
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
@@ -119,7 +121,7 @@ def read_context(
         with span("retrieve"):
             recalled = recall_memories(
                 user=user,
-                message=message,
+                message=own,
                 earlier=earlier,
                 settings=settings,
                 query_embedding=wait_for_embedding(),
@@ -130,7 +132,7 @@ def read_context(
     temporary = not recalls and strategy is not None
     memories = list[RecalledMemory]()
     if uses_memory and recalled:
-        memories = _list_recalled(recalled, message=message, said=said, settings=settings)
+        memories = _list_recalled(recalled, message=own, said=said, settings=settings)
     return build_context(
         ContextInput(
             message=message,

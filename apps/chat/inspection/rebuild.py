@@ -39,6 +39,7 @@ from apps.chat.turn.record import NOT_KEPT, digest_layer
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.chat.types import COMPOSED, ReplyStrategy, StrategyTable
 from apps.conversations.types import Line
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.json_text import json_text
 
@@ -187,7 +188,7 @@ def _read(user: User, record: _Record) -> dict[str, Found[Any]]:
     """Return everything that stood in the layers or was cut, by ID (the profile under its version)."""
     recalled = record.memory_kinds()
     kinds = {key: kind for key, kind in recalled.items() if kind != MESSAGE}
-    said = record.turn.user_message.content if record.turn.user_message else ""
+    said = cut_client_blocks(record.turn.user_message.content) if record.turn.user_message else ""
     notes = [uuid.UUID(ref) for ref in record.refs(_SUMMARIES) + record.refs_cut(CutKind.SESSION_SUMMARY)]
     called = [call["context_id"] for call in record.turn.tool_calls if call["context_id"]]
     refs = dict.fromkeys([*record.refs(_WORKING), *record.refs_cut(CutKind.CONTEXT), *called])

@@ -32,6 +32,7 @@ from apps.conversations.selectors import get_shown_status
 from apps.conversations.services import close_round, record_assistant_message
 from apps.conversations.services.client_histories import await_tools, close_client_round
 from apps.core.errors import ModelUnavailable, NotFound
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.grounding import read_questions
 from apps.core.text.json_text import json_text
 from apps.memory.long_term.types import MemoryUpdate
@@ -249,14 +250,15 @@ def _store_entries(
     if not (turn.remembers and turn.round and analysis and analysis.entries):
         return ()
     with changed_by(origin=Origin.TURN, actor=None):
+        message = cut_client_blocks(turn.round.content)
         return record_entries(
             user=turn.user,
             entries=analysis.entries,
             session_id=turn.session_id,
             message_id=turn.round.message_id,
             said_at=turn.round.create_time,
-            message_text=turn.round.content,
-            said=_join_said(turn, turn.round.content),
+            message_text=message,
+            said=_join_said(turn, message),
             others=_join_others(turn, runs),
             auto_accept_confidence=turn.settings.auto_accept_confidence,
             now=now,
@@ -277,7 +279,7 @@ def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime
 def _join_said(turn: OpenTurn, message: str) -> str:
     """What the person said in the window and now, and what they were asked: a short answer agrees to a question."""
     before = (
-        line.content if line.role == "user" else read_questions(line.content)
+        cut_client_blocks(line.content) if line.role == "user" else read_questions(line.content)
         for lines in turn.context.rounds
         for line in lines
     )

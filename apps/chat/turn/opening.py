@@ -30,6 +30,7 @@ from apps.conversations.services.client_histories import find_session, open_clie
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import read_message
 from apps.memory.selectors import (
     QueryEmbedding,
@@ -199,7 +200,8 @@ def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: Clien
         return _open_unstored(user, request, settings=settings, table=table, now=now, start=start)
     if len(request.given.message) > MAX_CONTENT_CHARS:
         raise TooLarge(f"The message has {len(request.given.message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-    embeds, message, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, request.given.message, None
+    embeds, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, None
+    message = cut_client_blocks(request.given.message)
     if embeds and not request.given.is_new_only:
         said = [line.content for line in request.given.before]
         wait_for_embedding = start_embedding(message, earlier=find_earlier(message, said))

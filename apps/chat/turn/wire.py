@@ -14,6 +14,7 @@ from apps.chat.turn.tool_use.record import calls_to_wire, list_recalled
 from apps.conversations.models import Message
 from apps.conversations.selectors import read_rounds
 from apps.conversations.serializers import MessageSerializer
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.json_text import readable_text
 from apps.memory.long_term.types import Action
 from apps.memory.selectors import WorkingMemorySnapshot, cut_round, get_atomic_memories_by_id, get_memories_by_id
@@ -39,7 +40,7 @@ def turn_to_wire(turn: Turn, *, user: User, working: WorkingMemorySnapshot | Non
     if atomic_ids:
         atomic = get_atomic_memories_by_id(user, atomic_ids)
         texts |= {str(key): memory.content for key, memory in atomic.items()}
-    asked = turn.user_message.content if turn.user_message else ""
+    asked = cut_client_blocks(turn.user_message.content) if turn.user_message else ""
     rounds = read_rounds(user, [uuid.UUID(item["id"]) for item in used if item["kind"] == MESSAGE])
     texts |= {key: cut_round(past.said, past.reply, message=asked)[0] for key, past in rounds.items()}
     known = {

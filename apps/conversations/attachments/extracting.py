@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from apps.core.text.clean import guess_encoding
+
 PDF_SECONDS = 30
 PDF_BYTES = 1_500_000_000
 """Of address space. An ordinary file of some hundred pages takes a tenth of it."""
@@ -23,7 +25,6 @@ MAX_PDF_PAGES = 5_000
 
 _BEGINS_PDF = b"%PDF-"
 _PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
-_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _MOST_CONTROLS = 0.01
 """The share of control characters from which on a file is no text, whatever its bytes decode to."""
 
@@ -47,15 +48,13 @@ def extract_text(data: bytes) -> str:
 
 def _decode(data: bytes) -> str:
     """Decode plain text: UTF-8, UTF-16 with a byte order mark, or GB 18030, which most older Chinese files are in."""
-    marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
-    for encoding in [marked] if marked else ["utf-8", "gb18030"]:
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        controls = sum(character < " " and character not in "\t\n\r\f" for character in text)
-        if controls <= len(text) * _MOST_CONTROLS:
-            return text
+    try:
+        text = data.decode(guess_encoding(data))
+    except UnicodeDecodeError:
+        text = "\0"
+    controls = sum(character < " " and character not in "\t\n\r\f" for character in text)
+    if controls <= len(text) * _MOST_CONTROLS:
+        return text
     raise UnreadableAttachment("not_text", "Only text and PDF files can be attached.")
 
 

@@ -25,6 +25,7 @@ from apps.conversations.selectors import get_message, get_session, make_window
 from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, OpenRound, SessionChanges, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.segment import pieces
 from apps.core.tracing import get_traceparent
 
@@ -244,8 +245,11 @@ def open_round(
 
 
 def make_title(content: str) -> str:
-    """Return the title an untitled session takes from a message: its beginning, on one line, in whole words."""
-    line = " ".join(content[:_READ_FOR_TITLE].split())
+    """Return the title an untitled session takes from a message: its beginning, on one line, in whole words.
+
+    "" where clients put everything into it that it holds.
+    """
+    line = " ".join(cut_client_blocks(content)[:_READ_FOR_TITLE].split())
     if len(line) <= MAX_AUTO_TITLE_CHARS:
         return line
     begun = ""

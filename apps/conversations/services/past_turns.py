@@ -12,10 +12,11 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
-from apps.conversations.models import Message, MessageStatus, Recording, Role, Session, Work
+from apps.conversations.models import Attachment, Message, MessageStatus, Recording, Role, Session, Work
 from apps.conversations.queue.services import add_work
 from apps.conversations.services import delete_sessions, lock_session, make_title
-from apps.conversations.types import ImportedConversation, RecordedMessage
+from apps.conversations.services.attachments import MAX_FILE_NAME_CHARS
+from apps.conversations.types import MAX_ATTACHMENT_CHARS, ImportedConversation, RecordedMessage
 from apps.core.errors import Conflict
 
 
@@ -28,13 +29,15 @@ def record_turns(
     idempotency_key: str | None,
     now: datetime,
     active_at: datetime | None = None,
+    learns: bool = True,
 ) -> int:
     """Store these messages at the end of the session, in their order, with all background work on them (C9).
 
     An assistant's message right after one of the user is the reply to it. A message without a time was said `now`.
     `active_at`: when the session was active with them, `now` where it is not given. A temporary session stores and
-    leaves no work (C7). Returns how many messages are stored; the same key with the same messages again returns the
-    same and stores nothing. Raises `NotFound` without the session, `Conflict` when the key was used for other messages.
+    leaves no work (C7), and so does one with `learns` False. Returns how many messages are stored; the same key with
+    the same messages again returns the same and stores nothing. Raises `NotFound` without the session, `Conflict` when
+    the key was used for other messages.
     """
     session = lock_session(user=user, session_id=session_id)
     key = idempotency_key
@@ -57,12 +60,13 @@ def record_turns(
         question = row if message.role == Role.USER else None
         stored.append(row)
     Message.objects.bulk_create(stored)
+    _attach(stored, messages)
     said = [row for row in stored if row.role == Role.USER]
     session.title = session.title or (make_title(said[0].content) if said else "")
     session.last_position += len(stored)
     session.last_active_at = max(session.last_active_at, active_at or now)
     session.save(update_fields=["title", "last_position", "last_active_at"])
-    if not session.temporary:
+    if learns and not session.temporary:
         add_work(messages=stored, kinds=[Work.Kind.EMBED], now=now, recorded=True)
         add_work(messages=stored[-1:], kinds=[Work.Kind.SUMMARIZE], now=now, recorded=True)
         add_work(messages=said, kinds=[Work.Kind.EXTRACT], now=now, recorded=True)
@@ -78,10 +82,12 @@ def import_conversation(
     started_at: datetime,
     messages: Sequence[RecordedMessage],
     now: datetime,
+    learns: bool = True,
 ) -> ImportedConversation:
     """Record a past conversation under the session of this ID, with its times (C9).
 
     The session is made if it is not there; with it, only messages that it does not have yet are added, by their IDs.
+    `learns`: False keeps it for reading only: it is not learned from, summarised or found by its meaning.
     Raises `NotFound` where somebody else has a session with this ID.
     """
     keep_account(user)
@@ -94,7 +100,13 @@ def import_conversation(
     if new:
         last = max((message.create_time or started_at for message in new), default=started_at)
         record_turns(
-            user=user, session_id=session_id, messages=new, idempotency_key=None, now=now, active_at=min(last, now)
+            user=user,
+            session_id=session_id,
+            messages=new,
+            idempotency_key=None,
+            now=now,
+            active_at=min(last, now),
+            learns=learns,
         )
     return ImportedConversation(created=created, stored=len(new))
 
@@ -111,6 +123,24 @@ def _keep_key(session: Session, *, key: str, messages: Sequence[RecordedMessage]
     if bytes(earlier.digest) != digest:
         raise Conflict("This Idempotency-Key was used for other messages.")
     return is_new
+
+
+def _attach(stored: Sequence[Message], messages: Sequence[RecordedMessage]) -> None:
+    """Keep the files that were sent with recorded messages; a long text becomes several."""
+    Attachment.objects.bulk_create(
+        Attachment(
+            id=uuid.uuid5(row.id, f"{number} {start}"),
+            user_id=row.user_id,
+            session_id=row.session_id,
+            message=row,
+            name=name[-MAX_FILE_NAME_CHARS:],
+            text=text[start : start + MAX_ATTACHMENT_CHARS],
+            created_at=row.create_time,
+        )
+        for row, message in zip(stored, messages, strict=True)
+        for number, (name, text) in enumerate(message.files)
+        for start in range(0, len(text), MAX_ATTACHMENT_CHARS)
+    )
 
 
 def _find_open_question(session: Session) -> Message | None:

@@ -17,6 +17,7 @@ from apps.conversations.queue.services import add_work
 from apps.conversations.services import lock_session
 from apps.conversations.types import Line, Round
 from apps.core.errors import Conflict
+from apps.core.text.client_blocks import cut_client_blocks
 
 KEPT_MESSAGES = 4
 """The newest messages, which no summary covers (S3)."""
@@ -60,7 +61,7 @@ def find_unsummarized(user: User, session_id: uuid.UUID, *, threshold: int) -> U
         return None
     chosen = rounds[:MAX_COVERED_ROUNDS]
     rows = said.filter(id__in=[message_id for ids in chosen for message_id in ids])
-    lines = {line.id: line for line in starmap(Line, rows.values_list("id", "role", "content"))}
+    lines = {line.id: line for line in starmap(read_line, rows.values_list("id", "role", "content"))}
     return Unsummarized(
         summary=get_conversation_summary(user, session_id),
         rounds=tuple(tuple(lines[message_id] for message_id in ids) for ids in chosen if lines.keys() >= set(ids)),
@@ -77,6 +78,11 @@ def _group(rows: Iterable[tuple[uuid.UUID, uuid.UUID | None]]) -> list[list[uuid
         else:
             rounds[message_id] = [message_id]
     return list(rounds.values())
+
+
+def read_line(message_id: uuid.UUID, role: str, content: str) -> Line:
+    """Return a message as summaries read it: of a person's without what clients put around it."""
+    return Line(message_id, role, cut_client_blocks(content) if role == Role.USER else content)
 
 
 def list_said_after(user: User, session_id: uuid.UUID, *, position: int) -> QuerySet[Message]:

@@ -6,11 +6,14 @@ A client that sends one gets a 400 naming it (``find_forbidden``); a model's ans
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from typing import Any
 
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+
+_BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 MAX_DEPTH = 64
 """Levels of nesting accepted in a JSON value: far more than any memory needs, far below Python's recursion limit."""
@@ -19,6 +22,20 @@ MAX_DEPTH = 64
 def clean_text(text: str) -> str:
     """`text` without U+0000 and lone surrogates, else unchanged."""
     return _FORBIDDEN.sub("", text)
+
+
+def guess_encoding(begun: bytes) -> str:
+    """Return the encoding of a text by its bytes, or the first of them, which may be cut anywhere.
+
+    UTF-8, UTF-16 with a byte order mark, or GB 18030, which most older Chinese files are in.
+    """
+    if marked := next((name for mark, name in _BYTE_ORDER_MARKS.items() if begun.startswith(mark)), None):
+        return marked
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begun)
+    except UnicodeDecodeError:
+        return "gb18030"
+    return "utf-8"
 
 
 def normalize_line_ends(text: str) -> str:

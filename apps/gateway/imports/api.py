@@ -103,6 +103,8 @@ def describe_preview(preview: Preview) -> dict[str, Any]:
             "memories": preview.memories,
         },
         "ended": preview.ended,
+        "unlearned": preview.unlearned,
+        "proposals": preview.proposals,
         "rows": dict(preview.rows),
         "left_out": {str(reason): count for reason, count in preview.left_out.items() if count},
         "first": preview.first,

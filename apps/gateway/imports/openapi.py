@@ -21,6 +21,8 @@ PREVIEW: dict[str, Any] = {
     "format": "chatgpt",
     "found": {"conversations": 214, "messages": 6120, "memories": 0},
     "ended": 0,
+    "unlearned": 2,
+    "proposals": 1,
     "rows": {},
     "left_out": {"tool": 310, "hidden": 214, "attachment": 57},
     "first": "2023-04-02T09:12:44Z",
@@ -44,6 +46,8 @@ IMPORT: dict[str, Any] = {
     "report": {
         "found": {"conversations": 214, "messages": 6120, "memories": 0},
         "left_out": {"tool": 310, "hidden": 214, "attachment": 57},
+        "unlearned": 2,
+        "proposals": 1,
         "first": "2023-04-02T09:12:44Z",
         "last": "2026-10-01T18:40:03Z",
         "imported": {"conversations": 80, "messages": 2207, "memories": 0},
@@ -79,7 +83,7 @@ OPERATIONS = {
         id="create_import",
         summary="Import conversations and memories from elsewhere",
         tag=TAG,
-        description="An export of ChatGPT, Claude, mem0, Letta or Zep, a file of JSON lines, or an export of "
+        description="An export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of "
         "everything from Jiyi. Conversations become sessions, and what was said in them is learned in the background. "
         "Memories become memories. Importing a file again imports only what is new. With `dry_run`, nothing is "
         "written.",

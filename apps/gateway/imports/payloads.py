@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from apps.conversations.types import RecordedMessage
-from apps.gateway.imports.types import Item, Omission, PastConversation, PastMemory, PastMessage
+from apps.gateway.imports.types import Item, Omission, PastConversation, PastMemory, PastMessage, PastProfile
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.services import ForeignMemory
 
@@ -29,6 +29,9 @@ def make_items(past_import: PastImport, item: Item, *, first: int) -> Iterator[I
         case PastMemory():
             label = item.content or f"{item.key}: {item.value}"
             yield _make(past_import, first, ImportItem.Kind.MEMORY, label, _pack_memory(item))
+        case PastProfile():
+            payload = {"section": item.section, "text": item.text}
+            yield _make(past_import, first, ImportItem.Kind.OTHER, item.text, payload)
         case Omission():
             row = _make(past_import, first, ImportItem.Kind.OTHER, item.label, None)
             row.state, row.reason, row.detail = ImportItem.State.SKIPPED, str(item.reason), item.detail[:300]
@@ -52,9 +55,15 @@ def _pack(item: PastConversation, messages: tuple[PastMessage, ...]) -> dict[str
         "source_id": item.source_id,
         "title": item.title,
         "started_at": _write_time(item.started_at),
+        "learns": item.learns,
         "messages": [
             [message.source_id, message.role, message.content, _write_time(message.said_at)] for message in messages
         ],
+        "files": {
+            message.source_id: [[file.name, file.text] for file in message.files]
+            for message in messages
+            if message.files
+        },
     }
 
 
@@ -74,6 +83,12 @@ def _pack_memory(item: PastMemory) -> dict[str, Any]:
     }
 
 
+def get_proposal_id(item: ImportItem) -> UUID:
+    """Return the ID of the proposal for the profile that an item becomes."""
+    payload = item.payload or {}
+    return _name(item.past_import, "profile", f"{payload['section']}\n{payload['text']}")
+
+
 def get_session_id(past_import: PastImport, source_id: str) -> UUID:
     """Return the ID of the session that a conversation becomes."""
     return _name(past_import, "conversation", source_id)
@@ -89,7 +104,9 @@ def read_messages(session_id: UUID, payload: dict[str, Any], *, otherwise: datet
     for source_id, role, content, time in payload["messages"]:
         said_at = _read_time(time) or said_at
         message_id = uuid5(session_id, source_id)
-        messages.setdefault(message_id, RecordedMessage(role=role, content=content, create_time=said_at, id=message_id))
+        files = tuple((name, text) for name, text in payload.get("files", {}).get(source_id, ()))
+        message = RecordedMessage(role=role, content=content, create_time=said_at, id=message_id, files=files)
+        messages.setdefault(message_id, message)
     return list(messages.values())
 
 

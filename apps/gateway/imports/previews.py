@@ -19,8 +19,12 @@ from apps.gateway.imports.types import (
     Omission,
     PastConversation,
     PastMemory,
+    PastProfile,
+    Remark,
     UnreadableFile,
 )
+
+NOTHING_FOUND = "There is nothing in this file that can be imported."
 
 SAMPLES = 5
 EXAMPLES = 20
@@ -41,7 +45,9 @@ class ConversationSample:
 class Preview:
     """What a file holds. `rows`: of an export of our own, by table. `ended`: memories that would be kept as history.
 
-    `first` and `last`: when the first and the last of it was said. `problem`: why the file cannot be read to its end.
+    `first` and `last`: when the first and the last of it was said. `problem`: why the file cannot be read to its end,
+    or is not all there is. `unlearned`: conversations that would be kept for reading only. `proposals`: for
+    the profile.
     """
 
     format: Format
@@ -49,6 +55,8 @@ class Preview:
     messages: int = 0
     memories: int = 0
     ended: int = 0
+    unlearned: int = 0
+    proposals: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     left_out: Counter[LeftOut] = field(default_factory=Counter)
     first: datetime | None = None
@@ -58,6 +66,16 @@ class Preview:
     memory_samples: list[str] = field(default_factory=list)
     examples: list[Omission] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set, repr=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in the file that can be imported."""
+        return not (self.conversations or self.memories or self.proposals or self.rows)
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing in the file is what files of its format hold; what is left out for a reason has been read."""
+        return self.is_empty and (self.left_out[LeftOut.MALFORMED] > 0 or not +self.left_out)
 
     def add(self, item: Item) -> None:
         """Count an item."""
@@ -70,6 +88,10 @@ class Preview:
                 self._note_time(item.said_at)
                 if len(self.memory_samples) < SAMPLES:
                     self.memory_samples.append((item.content or f"{item.key}: {item.value}")[:SAMPLE_CHARACTERS])
+            case PastProfile():
+                self.proposals += 1
+            case Remark():
+                self.problem = item.text
             case Omission():
                 self.left_out[item.reason] += item.count
                 if len(self.examples) < EXAMPLES:
@@ -81,6 +103,7 @@ class Preview:
         new = item.source_id not in self._seen
         self._seen.add(item.source_id)
         self.conversations += new
+        self.unlearned += new and not item.learns
         self.messages += len(item.messages)
         self.left_out.update(item.left_out)
         for message in item.messages:
@@ -126,9 +149,11 @@ def preview_file(file: IO[bytes], *, named: Format | None = None) -> Preview:
         for item in read_items(upload, preview.format):
             preview.add(item)
     except UnreadableFile as error:
-        if not (preview.conversations or preview.memories or preview.rows):
+        if preview.is_empty:
             raise
         preview.problem = str(error)
+    if preview.is_unreadable:
+        raise UnreadableFile(NOTHING_FOUND)
     return preview
 
 

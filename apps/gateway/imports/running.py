@@ -30,18 +30,21 @@ from apps.conversations.selectors import count_said
 from apps.conversations.services.past_turns import drop_work, import_conversation, withdraw_sessions
 from apps.core.errors import JiyiError
 from apps.gateway.imports.payloads import (
+    get_proposal_id,
     get_session_id,
     make_items,
     read_memory,
     read_messages,
     read_started_at,
 )
-from apps.gateway.imports.previews import Preview, iterate_items
+from apps.gateway.imports.previews import NOTHING_FOUND, Preview, iterate_items
 from apps.gateway.imports.selectors import UNDER_WAY, has_work
 from apps.gateway.imports.types import ExportedRow, Format, Item, UnreadableFile
 from apps.gateway.models import ImportItem, ImportPart, PastImport
 from apps.memory.selectors import list_caused_operations
 from apps.memory.services import Adoption, Origin, adopt_memories, changed_by, lock_memories, withdraw_operation
+from apps.profile.services import propose_text, withdraw_proposals
+from apps.summaries.services import leave_unsummarized
 
 logger = structlog.get_logger(__name__)
 
@@ -141,15 +144,14 @@ def _step(past_import: PastImport, *, token: str) -> bool:
             _restore(past_import, token=token)
             return False
         case _:
-            _read(past_import, token=token)
-            return True
+            return _read(past_import, token=token)
 
 
 # Reading
 
 
-def _read(past_import: PastImport, *, token: str) -> None:
-    """Store the items of the file; a run that was killed at this begins again."""
+def _read(past_import: PastImport, *, token: str) -> bool:
+    """Store the items of the file; False where there are none. A run that was killed at this begins again."""
     with _held(past_import, token=token):
         past_import.items.all().delete()
         past_import.state = PastImport.State.READING
@@ -176,12 +178,18 @@ def _read(past_import: PastImport, *, token: str) -> None:
                 rows, characters = [], 0
             if item is None:
                 break
+    problem = problem or found.problem
+    if found.is_empty:
+        problem = problem or NOTHING_FOUND
     with _held(past_import, token=token):
         ImportPart.objects.filter(past_import=past_import).delete()
         past_import.state, past_import.problem = PastImport.State.RUNNING, problem[:300]
         past_import.total, past_import.done = past_import.items.filter(state=ImportItem.State.WAITING).count(), 0
         past_import.counts = describe_found(found)
         past_import.save(update_fields=["state", "problem", "total", "done", "counts"])
+    if found.is_empty:
+        _end(past_import, token=token, state=PastImport.State.FAILED, problem=problem)
+    return not found.is_empty
 
 
 def _store(past_import: PastImport, rows: Sequence[ImportItem], *, token: str) -> None:
@@ -210,6 +218,8 @@ def describe_found(found: Preview) -> dict[str, Any]:
     return {
         "found": {"conversations": found.conversations, "messages": found.messages, "memories": found.memories},
         "left_out": {str(reason): count for reason, count in sorted(found.left_out.items()) if count},
+        "unlearned": found.unlearned,
+        "proposals": found.proposals,
         "first": found.first.isoformat() if found.first else None,
         "last": found.last.isoformat() if found.last else None,
         "imported": {"conversations": 0, "messages": 0, "memories": 0},
@@ -233,6 +243,8 @@ def _import_some(past_import: PastImport, *, token: str) -> bool:
     with _held(past_import, token=token) as now:
         if items[0].kind == ImportItem.Kind.CONVERSATION:
             _import_conversation(past_import, items[0], now=now)
+        elif items[0].kind == ImportItem.Kind.OTHER:
+            _import_profile(past_import, items[0], now=now)
         else:
             _import_memories(past_import, items, now=now)
         for item in items:
@@ -260,10 +272,13 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
                 started_at=read_started_at(payload, otherwise=past_import.created_at),
                 messages=messages,
                 now=now,
+                learns=payload.get("learns", True),
             )
     except JiyiError as error:
         item.state, item.detail = ImportItem.State.FAILED, error.message[:300]
         return
+    if imported.stored and not payload.get("learns", True):
+        leave_unsummarized(user=past_import.user, session_id=session_id, now=now)
     item.session_id, item.made_session, item.count = session_id, imported.created, imported.stored
     if imported.stored:
         item.state = ImportItem.State.IMPORTED
@@ -292,6 +307,19 @@ def _import_memories(past_import: PastImport, items: Sequence[ImportItem], *, no
             item.state, item.reason = ImportItem.State.SKIPPED, str(outcome)
 
 
+def _import_profile(past_import: PastImport, item: ImportItem, *, now: datetime) -> None:
+    payload = item.payload
+    assert payload is not None
+    proposal_id = get_proposal_id(item)
+    item.count = propose_text(
+        user=past_import.user, proposal_id=proposal_id, section=payload["section"], text=payload["text"], now=now
+    )
+    item.state = ImportItem.State.IMPORTED if item.count else ImportItem.State.SKIPPED
+    item.reason = "" if item.count else str(Adoption.KNOWN)
+    # Undoing the import finds the proposal by it.
+    item.memory_id = proposal_id if item.count else None
+
+
 def _count(past_import: PastImport, items: Sequence[ImportItem]) -> None:
     counts = past_import.counts
     skipped = Counter(counts["skipped"])
@@ -302,7 +330,7 @@ def _count(past_import: PastImport, items: Sequence[ImportItem]) -> None:
             skipped[item.reason] += 1
         elif item.kind == ImportItem.Kind.MEMORY:
             counts["imported"]["memories"] += 1
-        else:
+        elif item.kind == ImportItem.Kind.CONVERSATION:
             counts["imported"]["conversations"] += item.made_session
             counts["imported"]["messages"] += item.count
     counts["skipped"] = dict(skipped)
@@ -355,6 +383,8 @@ def _undo(past_import: PastImport, *, token: str) -> bool:
             counts["memories"] = True
             if past_import.items.filter(kind=ImportItem.Kind.MEMORY, state=ImportItem.State.IMPORTED).exists():
                 _withdraw(past_import, [past_import.operation], now=now)
+            proposed = past_import.items.filter(kind=ImportItem.Kind.OTHER).values_list("memory_id", flat=True)
+            withdraw_proposals(user=user, proposal_ids=[proposal_id for proposal_id in proposed if proposal_id])
         else:
             counts["sessions"] += withdraw_sessions(user=user, session_ids=sessions[:UNDONE_TOGETHER])
             left = len(sessions) > UNDONE_TOGETHER

@@ -62,6 +62,10 @@ class ImportPreviewSerializer(serializers.Serializer[Any]):
     format = serializers.ChoiceField(choices=FORMATS)
     found = ImportAmountsSerializer()
     ended = serializers.IntegerField(help_text="Memories that no longer hold. They are kept as history.")
+    unlearned = serializers.IntegerField(
+        help_text="Conversations that the source remembers nothing from. They are kept for reading only."
+    )
+    proposals = serializers.IntegerField(help_text="Texts about the user that are proposed for the profile.")
     rows = serializers.DictField(
         child=serializers.IntegerField(), help_text="Of an export of everything: the number of rows by table."
     )
@@ -70,7 +74,9 @@ class ImportPreviewSerializer(serializers.Serializer[Any]):
     )
     first = serializers.DateTimeField(allow_null=True, help_text="When the oldest of it was said.")
     last = serializers.DateTimeField(allow_null=True, help_text="When the newest of it was said.")
-    problem = serializers.CharField(help_text="Why the file cannot be read to its end; empty if it can.")
+    problem = serializers.CharField(
+        help_text="Why the file cannot be read to its end, or that it is not all there is; else empty."
+    )
     conversations = ConversationSampleSerializer(many=True, help_text="Some of them.")
     memories = serializers.ListField(child=serializers.CharField(), help_text="Some of them.")
     examples = OmissionSerializer(many=True, help_text="Some of what is left out.")
@@ -98,6 +104,8 @@ class ImportProgressSerializer(serializers.Serializer[Any]):
     left_out = serializers.DictField(
         child=serializers.IntegerField(), required=False, help_text="What is not imported, by reason."
     )
+    unlearned = serializers.IntegerField(required=False, help_text="Conversations that are kept for reading only.")
+    proposals = serializers.IntegerField(required=False, help_text="Texts that are proposed for the profile.")
     first = serializers.DateTimeField(allow_null=True, required=False)
     last = serializers.DateTimeField(allow_null=True, required=False)
     imported = ImportAmountsSerializer(required=False)

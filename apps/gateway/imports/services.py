@@ -39,7 +39,8 @@ TASK = "apps.gateway.tasks.run_imports"
 def check_size(size: int) -> None:
     """Raise `TooLarge` for a file that is larger than `IMPORT_MAX_BYTES`."""
     if size > settings.IMPORT_MAX_BYTES:
-        raise TooLarge(f"The file is larger than {settings.IMPORT_MAX_BYTES // 1024**2} MiB.")
+        limit = settings.IMPORT_MAX_BYTES
+        raise TooLarge(f"The file is larger than {limit // 1024**2} MiB.", fields={"max_bytes": limit})
 
 
 @contextmanager

@@ -14,6 +14,7 @@ class Format(StrEnum):
 
     CHATGPT = "chatgpt"
     CLAUDE = "claude"
+    DEEPSEEK = "deepseek"
     MEM0 = "mem0"
     LETTA = "letta"
     ZEP = "zep"
@@ -46,10 +47,10 @@ class LeftOut(StrEnum):
     """The source marks it as deleted."""
 
     ASSISTANT = "assistant"
-    """It says how the assistant is, and nothing of the person."""
+    """It says how the assistant is or works, and nothing of the person."""
 
     OTHER_PERSON = "other_person"
-    """It belongs to another person than what comes first in the file."""
+    """It belongs to another person than what comes first in the file, or to nobody that the file names."""
 
     RELATION = "relation"
     """A part of a graph without a statement of its own, such as a node."""
@@ -62,6 +63,14 @@ class LeftOut(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PastFile:
+    """The text of a file that was sent with a message, or of what was pasted into it."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PastMessage:
     """Something said. `source_id` is the same whenever the message is read again."""
 
@@ -69,13 +78,15 @@ class PastMessage:
     role: str
     content: str
     said_at: datetime | None = None
+    files: tuple[PastFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PastConversation:
     """A conversation, or the next part of one: with the same `source_id` the messages come after those before.
 
-    `left_out`: how many of its messages (or parts of these) are not here, by reason.
+    `left_out`: how many of its messages (or parts of these) are not here, by reason. `learns`: the source remembers
+    from it; one that it does not remember from is kept for reading only.
     """
 
     source_id: str
@@ -83,6 +94,7 @@ class PastConversation:
     messages: tuple[PastMessage, ...]
     started_at: datetime | None = None
     left_out: Mapping[LeftOut, int] = field(default_factory=dict)
+    learns: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,14 @@ class PastMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class PastProfile:
+    """What a person wrote about themselves at the source, for a section of the profile."""
+
+    section: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Omission:
     """Something that is not imported, `count` times. `label`: a name for it, such as a title; `detail`: a sentence."""
 
@@ -117,6 +137,13 @@ class Omission:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """A sentence for the person about the file as a whole, such as that there is more elsewhere."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExportedRow:
     """A row of an export of our own, of the table of that name; or what the file says about itself (`table` "")."""
 
@@ -124,7 +151,7 @@ class ExportedRow:
     row: Mapping[str, Any]
 
 
-Item = PastConversation | PastMemory | Omission | ExportedRow
+Item = PastConversation | PastMemory | PastProfile | Omission | Remark | ExportedRow
 
 
 class UnreadableFile(Exception):

@@ -11,9 +11,10 @@ from uuid import UUID
 import numpy as np
 from django.db import connection, transaction
 
-from apps.conversations.models import Message
+from apps.conversations.models import Message, Role
 from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.embedding.types import Embedder, Vector
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.indexing import list_indexed_messages
 from apps.memory.embeddings.vectors import with_embedder
@@ -81,7 +82,7 @@ def embed_messages(messages: Sequence[Message], embedder: Embedder, *, model: Mo
     parts = [
         _Part(message=message, index=index, text=text, digest=hashlib.sha256(text.encode()).digest())
         for message in messages
-        for index, text in enumerate(split_text(message.content, max_characters=embedder.max_characters))
+        for index, text in enumerate(split_text(_get_text(message), max_characters=embedder.max_characters))
     ]
     known = _find_vectors(model, parts)
     texts = list(dict.fromkeys(part.text for part in parts if part.key not in known))
@@ -123,6 +124,10 @@ def store_embeddings(prepared: PreparedEmbeddings) -> int:
 def forget_embeddings(*, message_ids: Collection[UUID]) -> None:
     """Delete the vectors of messages whose text was rewritten; a worker makes them again."""
     ConversationEmbedding.objects.filter(message__in=message_ids).delete()
+
+
+def _get_text(message: Message) -> str:
+    return cut_client_blocks(message.content) if message.role == Role.USER else message.content
 
 
 def _find_vectors(model: ModelInUse, parts: Sequence[_Part]) -> dict[tuple[int, bytes], Vector]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.highlight import cut_excerpt
 from apps.core.text.search_terms import SearchTerms, parse_question
 from apps.memory.embeddings.queries import QueryEmbedding
@@ -198,7 +199,7 @@ def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
     """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
     needles = parse_question(message).needles
     return (
-        cut_excerpt(said, needles, length=SAID_CHARACTERS)[0],
+        cut_excerpt(cut_client_blocks(said), needles, length=SAID_CHARACTERS)[0],
         cut_excerpt(reply, needles, length=REPLY_CHARACTERS)[0],
     )
 

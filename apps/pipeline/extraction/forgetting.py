@@ -7,6 +7,7 @@ from datetime import datetime
 
 from apps.conversations.models import Message, Role
 from apps.conversations.queue.types import SessionClaim
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.memory.services import forget_learned
 
 _MOST_LATER = 200
@@ -23,4 +24,5 @@ def forget_as_asked(claim: SessionClaim, *, said: Iterable[Message], now: dateti
     ).order_by("position")
     for message in later[:_MOST_LATER]:
         before = [earlier.id for earlier in read if earlier.position < message.position]
-        forget_learned(user=claim.user, message_id=message.id, text=message.content, learned_from=before, now=now)
+        text = cut_client_blocks(message.content)
+        forget_learned(user=claim.user, message_id=message.id, text=text, learned_from=before, now=now)

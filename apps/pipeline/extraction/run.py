@@ -19,6 +19,7 @@ from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded, read_questions
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory
@@ -113,7 +114,7 @@ def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
     settings = get_settings(claim.user)
     for message in Message.objects.filter(user=claim.user, id__in=recorded).order_by("position"):
         # What a recorded message ends is for the extraction to judge.
-        reading = read_message(message.content, before=_list_said_before(message))
+        reading = read_message(cut_client_blocks(message.content), before=_list_said_before(message))
         run_commands(
             user=claim.user,
             commands=[command for command in reading.commands if command.kind is CommandKind.REMEMBER],
@@ -138,15 +139,18 @@ def _read_batch(claim: SessionClaim) -> _Batch:
     rounds = Q(id__in=claim.message_ids) | Q(reply_to__in=claim.message_ids)
     complete = Message.objects.filter(user=claim.user, status=MessageStatus.COMPLETE)
     messages = list(complete.filter(rounds).order_by("position"))
-    lines, said = [], {}
-    for number, message in enumerate(messages, start=1):
-        lines.append(_make_line(message, number=number))
-        if message.role == Role.USER:
-            said[number] = message
     first = min((message.position for message in messages), default=0)
     before = list(
         complete.filter(session=claim.session_id, position__lt=first).order_by("-position")[:EARLIER_MESSAGES]
     )
+    for message in (*messages, *before):
+        if message.role == Role.USER:  # here and for all that follows, what clients put around it was not said
+            message.content = cut_client_blocks(message.content)
+    lines, said = [], {}
+    for number, message in enumerate(messages, start=1):
+        lines.append(_make_line(message, number=number))
+        if message.role == Role.USER and message.content:
+            said[number] = message
     return _Batch(
         lines=lines,
         earlier=[_make_line(message) for message in reversed(before)],

@@ -120,6 +120,66 @@ CHATGPT_CONVERSATION = {
     "is_archived": False,
 }
 
+DEEPSEEK_CONVERSATION: dict[str, Any] = {
+    "id": "5a1c0000-0000-4000-8000-000000000001",
+    "title": "搬家清单",
+    "inserted_at": "2026-02-01T09:00:00.125000+08:00",
+    "updated_at": "2026-02-02T09:00:00.125000+08:00",
+    "mapping": {
+        "root": {"id": "root", "parent": None, "children": ["1"], "message": None},
+        "1": {
+            "id": "1",
+            "parent": "root",
+            "children": ["2", "3"],
+            "message": {
+                "files": [],
+                "model": "deepseek-chat",
+                "inserted_at": "2026-02-01T09:00:00.125000+08:00",
+                "fragments": [{"type": "REQUEST", "content": "我四月要从成都搬到厦门，帮我列个清单。"}],
+            },
+        },
+        "2": {
+            "id": "2",
+            "parent": "1",
+            "children": [],
+            "message": {
+                "files": [],
+                "model": "deepseek-reasoner",
+                "inserted_at": "2026-02-01T09:00:00.125000+08:00",
+                "fragments": [
+                    {"type": "THINK", "content": "搬家。"},
+                    {"type": "RESPONSE", "content": "先订车。"},
+                ],
+            },
+        },
+        "3": {
+            "id": "3",
+            "parent": "1",
+            "children": ["4"],
+            "message": {
+                "files": [],
+                "model": "deepseek-reasoner",
+                "inserted_at": "2026-02-02T09:00:00.125000+08:00",
+                "fragments": [
+                    {"type": "THINK", "content": "重新想一遍。"},
+                    {"type": "RESPONSE", "content": "先退租，再订车。"},
+                ],
+            },
+        },
+        "4": {
+            "id": "4",
+            "parent": "3",
+            "children": [],
+            "message": {
+                "files": [],
+                "model": "deepseek-chat",
+                "inserted_at": "2026-02-02T09:00:00.125000+08:00",
+                "fragments": [{"type": "REQUEST", "content": "我还有一只叫团子的猫。"}],
+            },
+        },
+    },
+}
+
 CLAUDE_CONVERSATION = {
     "uuid": "c1a0de00-0000-4000-8000-000000000001",
     "name": "Sourdough",
@@ -415,6 +475,7 @@ FILES: dict[str, tuple[Format, bytes]] = {
     "Claude conversations.json": (Format.CLAUDE, as_json([CLAUDE_CONVERSATION])),
     "Claude single conversation": (Format.CLAUDE, as_json(CLAUDE_CONVERSATION)),
     "Claude memories archive": (Format.CLAUDE, make_zip({"memories/acc0.json": as_json(CLAUDE_MEMORIES[0])})),
+    "DeepSeek conversations.json": (Format.DEEPSEEK, as_json([DEEPSEEK_CONVERSATION])),
     "mem0 get_all": (Format.MEM0, as_json(MEM0_RESULTS)),
     "mem0 list": (Format.MEM0, as_json(MEM0_RESULTS["results"])),
     "mem0 lines": (Format.MEM0, as_lines(MEM0_RESULTS["results"][:2])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import uuid
 from typing import Any
 
@@ -15,6 +16,7 @@ from apps.gateway.models import ImportPart, PastImport
 from apps.memory.models import AtomicMemory
 from tests.gateway.imports.samples import (
     CHATGPT_ARCHIVE,
+    CHATGPT_CONVERSATION,
     CLAUDE_ARCHIVE,
     MEM0_RESULTS,
     PLAIN_LINES,
@@ -49,7 +51,7 @@ def test_a_preview_says_what_is_in_the_file_and_writes_nothing(alice: ApiClient)
     assert response.status_code == 200
     preview = response.json()
     assert (preview["format"], preview["found"]) == ("claude", {"conversations": 1, "messages": 2, "memories": 4})
-    assert preview["left_out"] == {"attachment": 1, "thinking": 1, "tool": 2, "other_branch": 1, "unsupported": 1}
+    assert preview["left_out"] == {"thinking": 1, "tool": 2, "other_branch": 1, "unsupported": 1}
     assert preview["conversations"] == [
         {
             "title": "Sourdough",
@@ -206,3 +208,33 @@ def test_a_person_previews_one_file_at_a_time(alice: ApiClient, bob: ApiClient) 
     assert send(alice, CLAUDE_ARCHIVE, dry_run="true").status_code == 200
     assert send(alice, b"{", dry_run="true").status_code == 422
     assert send(alice, CLAUDE_ARCHIVE, dry_run="true").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([{"mapping": {}, "title": 5}, {"mapping": None}], "nothing in this file"),
+        ({"export_id": "e", "data_files": [{"filename": "conversations-000.zip"}]}, "Download the archives"),
+        ([{"is_user": True, "mes": "Hi"}], "SillyTavern"),
+        ([{"mapping": "x"}], "nothing in this file"),
+    ],
+)
+def test_a_file_of_which_nothing_can_be_read_is_refused_in_the_preview(alice: ApiClient, value: Any, said: str) -> None:
+    response = send(alice, as_json(value), dry_run="true")
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "import_refused")
+    assert said in response.json()["error"]["message"]
+
+
+def test_a_preview_says_what_is_kept_for_reading_only_and_proposed(alice: ApiClient) -> None:
+    conversation = copy.deepcopy(CHATGPT_CONVERSATION)
+    told = {"content": {"content_type": "user_editable_context", "user_profile": "I repair clocks."}}
+    conversation["mapping"]["told"] = {"message": told, "parent": "root", "children": []}  # type: ignore[index]
+    private = CHATGPT_CONVERSATION | {"conversation_id": "p", "memory_scope": "disabled"}
+    preview = send(alice, as_json([conversation, private]), dry_run="true").json()
+    assert (preview["found"]["conversations"], preview["unlearned"], preview["proposals"]) == (2, 1, 1)
+
+
+def test_a_file_that_is_too_large_is_told_the_limit(alice: ApiClient, settings: Any) -> None:
+    settings.IMPORT_MAX_BYTES = 2 * 1024**2
+    error = send(alice, b" " * (2 * 1024**2 + 1)).json()["error"]
+    assert (error["message"], error["fields"]) == ("The file is larger than 2 MiB.", {"max_bytes": 2 * 1024**2})

@@ -16,7 +16,7 @@ from apps.gateway.imports.services import create_import
 from apps.gateway.models import PastImport
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.services import create_memory
-from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_lines
+from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_json, as_lines
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -60,6 +60,24 @@ def test_what_is_invalid_is_shown(tmp_path: Path, user: User) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(as_lines([{"memory": "好"}, {"memory": "x" * 40_000}]))
     assert "over 32,000 characters" in run(path)
+
+
+@pytest.mark.parametrize("title", ["[/b] and [red]", "[[/]]", ":cat: [link=x]", "[/"])
+def test_what_people_wrote_is_text_and_no_markup(tmp_path: Path, user: User, title: str) -> None:
+    path = tmp_path / "lines.jsonl"
+    line = {"role": "user", "content": "Hi", "title": title, "session": "s"}
+    path.write_bytes(as_lines([line, {"memory": "x" * 40_000, "id": title}]))
+    assert title in run(path, "--dry-run")
+    run(path)
+    assert Session.objects.get().title == title
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path, user: User) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_bytes(as_json([{"mapping": 5}]))
+    with pytest.raises(CommandError, match="nothing in this file"):
+        run(path)
+    assert not PastImport.objects.exists()
 
 
 def test_an_export_of_everything_restores(tmp_path: Path, user: User) -> None:

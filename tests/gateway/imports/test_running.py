@@ -421,3 +421,34 @@ def test_a_run_that_the_database_ended_comes_back_at_once(user: User) -> None:
     assert claim_import(token="a", now=now) is not None
     assert claim_import(token="b", now=now) is None
     assert claim_import(token="a", now=now) is not None
+
+
+# Nothing to import
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        as_json([{"mapping": 5, "title": "t"}]),
+        as_json([{"chat_messages": [], "name": "n"}]),
+        as_json({"results": [{"id": "1", "memory": "Gone", "user_id": "a", "is_deleted": True}]}),
+        as_json({"agents": [], "blocks": [{"label": "persona", "value": "I am Pal."}]}),
+    ],
+)
+def test_an_import_of_nothing_has_failed(bring: Bring, data: bytes) -> None:
+    done = bring(data)
+    assert (done.state, done.problem) == ("failed", "There is nothing in this file that can be imported.")
+    assert done.counts["imported"] == {"conversations": 0, "messages": 0, "memories": 0}
+    assert done.items.exists()
+
+
+def test_a_page_of_several_is_imported_and_says_so(bring: Bring) -> None:
+    done = bring(as_json({"next": "https://api.example.org/?page=2"} | MEM0_RESULTS))
+    assert (done.state, done.counts["imported"]["memories"]) == ("done", 2)
+    assert "one page of several" in done.problem
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
+def test_a_file_in_another_encoding_is_imported(user: User, bring: Bring, encoding: str) -> None:
+    done = bring(as_lines(PLAIN_LINES).decode().encode(encoding))
+    assert (done.state, done.problem, contents(user)) == ("done", "", {"用户对虾过敏"})

@@ -399,3 +399,41 @@ def test_what_is_remembered_is_told_by_the_turn_itself(alice: ApiClient, client:
     response = client.chat.completions.create(model="jiyi", messages=[user("What do you remember about me?")])
     assert "home: York" in (response.choices[0].message.content or "")
     assert model.chat_requests == []
+
+
+# What other memories put into messages
+
+
+@pytest.mark.spec("T3", "L9")
+@pytest.mark.parametrize(
+    ("echo", "value"),
+    [
+        ("<relevant-memories>\n- User lives in Oslo\n</relevant-memories>", "Oslo"),
+        ("<memories>Lives in Oslo</memories>", "Oslo"),
+        ("[User context]\n用户住在奥斯陆\n[/User context]", "奥斯陆"),
+    ],
+)
+def test_an_echo_of_another_memory_is_for_the_prompt_alone(
+    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, echo: str, value: str
+):
+    text = f"{echo}\n\nWhich gloves are good for gardening?"
+    create_memory(user=alice.user, category="fact", key="flat", value=value, now=alice.user.date_joined)
+    model.script(answer("Nitrile ones.", entries=[{"category": "fact", "key": "home", "value": value}]))
+    response = client.chat.completions.create(model="jiyi", messages=[user(text)])
+    (sent,) = model.chat_requests
+    assert text in sent.messages[-1]["content"]
+    assert stored() == [("user", text), ("assistant", "Nitrile ones.")]
+    assert Session.objects.get().title == "Which gloves are good for gardening?"
+    told = response.model_extra["jiyi"]
+    assert told["memories_used"] == []
+    assert not LongTermMemory.objects.filter(key="home", status="active").exists()
+
+
+@pytest.mark.spec("T3")
+def test_a_history_with_echoes_is_titled_by_what_was_said(client: openai.OpenAI, model: ScriptedModel):
+    echo = "<memories>\nLives in Oslo\n</memories>"
+    before = [user(f"{echo}\nHi, I'm Mel."), assistant("Hello Mel.")]
+    model.script(answer("Nitrile ones."))
+    client.chat.completions.create(model="jiyi", messages=[*before, user(f"{echo}\nWhich gloves?")])
+    assert Session.objects.get().title == "Hi, I'm Mel."
+    assert stored()[0] == ("user", f"{echo}\nHi, I'm Mel.")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from apps.gateway.imports.formats.files import Upload
-from apps.gateway.imports.formats.json_stream import Node, read_document
+from apps.gateway.imports.formats.json_stream import read_document, read_objects
 from apps.gateway.imports.formats.values import (
     as_list,
     as_object,
@@ -22,8 +22,9 @@ from apps.gateway.imports.formats.values import (
     read_time,
     read_title,
     split_statements,
+    trace_branch,
 )
-from apps.gateway.imports.types import Item, LeftOut, Omission, PastConversation, PastMemory, PastMessage
+from apps.gateway.imports.types import Item, LeftOut, Omission, PastConversation, PastFile, PastMemory, PastMessage
 
 ROOT = "00000000-0000-4000-8000-000000000000"
 CONVERSATIONS = re.compile(r"conversations(-\d+)?\.json")
@@ -40,20 +41,8 @@ def read(upload: Upload) -> Iterator[Item]:
             yield Omission(LeftOut.UNSUPPORTED, label=member.name)
         elif not re.fullmatch(r"users.*\.json", member.name):
             with upload.open_text(member) as text:
-                yield from _read_file(read_document(text))
-
-
-def _read_file(nodes: Iterator[Node]) -> Iterator[Item]:
-    single: dict[str, Any] = {}
-    for node in nodes:
-        if not node.path:
-            yield from _read_object(node.value)
-        elif node.is_element:
-            single.setdefault(node.path[0], []).append(node.value)
-        else:
-            single[node.path[0]] = node.value
-    if single:
-        yield from _read_object(single)
+                for value in read_objects(read_document(text)):
+                    yield from _read_object(value)
 
 
 def _read_object(value: Any) -> Iterator[Item]:
@@ -106,19 +95,18 @@ def read_conversation(found: Mapping[str, Any]) -> Item:
 
 def _follow(messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """The messages that lead to the last one; all of them where they do not say what they answer."""
-    by_id = {message.get("uuid"): message for message in messages}
-    if not any(message.get("parent_message_uuid") in by_id for message in messages):
+    by_id = {str(message.get("uuid") or f"#{number}"): message for number, message in enumerate(messages)}
+    parents = {name: message.get("parent_message_uuid") or "" for name, message in by_id.items()}
+    if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
         return messages
-    path: dict[Any, Mapping[str, Any]] = {}
-    step = messages[-1].get("uuid")
-    while step in by_id and step not in path:
-        path[step] = by_id[step]
-        step = by_id[step].get("parent_message_uuid")
-    return list(reversed(path.values()))
+    roots = {name: None if parent == ROOT else parent for name, parent in parents.items()}
+    return [by_id[name] for name in trace_branch(roots, next(reversed(by_id)))]
 
 
 def _read_message(number: int, message: Mapping[str, Any], left_out: Counter[LeftOut]) -> Iterator[PastMessage]:
-    attachments = len(as_list(message.get("attachments"))) + len(as_list(message.get("files")))
+    sent = [as_object(file) for file in (*as_list(message.get("attachments")), *as_list(message.get("files")))]
+    files = tuple(_read_files(sent))
+    attachments = sum(not read_text(file.get("extracted_content")) for file in sent)
     left_out[LeftOut.ATTACHMENT] += attachments
     texts = []
     for block in map(as_object, as_list(message.get("content"))):
@@ -133,9 +121,16 @@ def _read_message(number: int, message: Mapping[str, Any], left_out: Counter[Lef
     role = _ROLES.get(str(message.get("sender")))
     if role is None:
         left_out[LeftOut.HIDDEN] += 1
-    elif text:
+    elif text or files:
         source_id = str(message.get("uuid") or name_source(number, role, text))
         said_at = read_time(message.get("created_at"))
-        yield from make_messages(source_id=source_id, role=role, content=text, said_at=said_at)
+        yield from make_messages(source_id=source_id, role=role, content=text, said_at=said_at, files=files)
     elif not attachments:
         left_out[LeftOut.EMPTY] += 1
+
+
+def _read_files(sent: Sequence[Mapping[str, Any]]) -> Iterator[PastFile]:
+    """The texts that were pasted or taken from files: the model read them, but they are not what the person says."""
+    for file in sent:
+        if text := read_text(file.get("extracted_content")):
+            yield PastFile(name=read_title(file.get("file_name")) or "paste.txt", text=text)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from apps.gateway.imports.formats import chatgpt, claude, jiyi, letta, mem0, plain, zep
+from apps.gateway.imports.formats import chatgpt, claude, deepseek, jiyi, letta, mem0, plain, zep
 from apps.gateway.imports.formats.files import Upload
 from apps.gateway.imports.formats.json_stream import read_document
 from apps.gateway.imports.formats.values import as_object
@@ -16,6 +16,7 @@ Reader = Callable[[Upload], Iterator[Item]]
 READERS: dict[Format, Reader] = {
     Format.CHATGPT: chatgpt.read,
     Format.CLAUDE: claude.read,
+    Format.DEEPSEEK: deepseek.read,
     Format.MEM0: mem0.read,
     Format.LETTA: letta.read,
     Format.ZEP: zep.read,
@@ -25,6 +26,30 @@ READERS: dict[Format, Reader] = {
 
 _LOOKED_AT = 1_000
 """Values of a document that are looked at; what tells the formats apart comes early."""
+
+# What people bring that cannot be read: by names that stand together in an object, and what to do instead.
+_NOT_READ: tuple[tuple[frozenset[str], str], ...] = (
+    (
+        frozenset({"export_id", "data_files"}),
+        "This is only the list of the files of a Claude export. Download the archives that it names, and import those.",
+    ),
+    (
+        frozenset({"header", "title", "time", "products"}),
+        "This is the activity of Gemini from Google Takeout, which cannot be read yet. Write it as JSON lines instead.",
+    ),
+    (
+        frozenset({"user_id", "title", "chat"}),
+        "This is an export of chats from Open WebUI, which cannot be read yet. Write it as JSON lines instead.",
+    ),
+    (
+        frozenset({"user_name", "character_name"}),
+        "This is a chat of SillyTavern, which cannot be read yet. Write it as JSON lines instead.",
+    ),
+    (
+        frozenset({"is_user", "mes"}),
+        "This is a chat of SillyTavern, which cannot be read yet. Write it as JSON lines instead.",
+    ),
+)
 
 _IN_LINES = frozenset({Format.PLAIN, Format.MEM0})
 
@@ -38,7 +63,7 @@ def detect_format(upload: Upload) -> Format:
             with upload.open_text(member) as text:
                 known = _detect_in_document(text)
         except UnreadableFile as error:
-            reason, known = error, None
+            reason, known = reason if isinstance(reason, UnknownFormat) else error, None
         if known is not None:
             found.append(known)
             if known is not Format.PLAIN:
@@ -69,11 +94,20 @@ def _detect_in_document(text: Any) -> Format | None:
                 return known
     except UnreadableFile:
         # The first line of a file of lines is a document of its own.
+        _refuse_unread(seen)
         known = _detect_line(seen)
         if known in _IN_LINES:
             return known
         raise
+    _refuse_unread(seen)
     return _detect_line(seen)
+
+
+def _refuse_unread(found: Mapping[str, Any]) -> None:
+    """Raise `UnknownFormat` for what is recognised and cannot be read; the text says what to do."""
+    for names, advice in _NOT_READ:
+        if names <= found.keys():
+            raise UnknownFormat(advice)
 
 
 def _detect_names(seen: dict[str, Any]) -> Format | None:
@@ -81,12 +115,16 @@ def _detect_names(seen: dict[str, Any]) -> Format | None:
     if {"about", "exported_at", "user"} <= seen.keys():
         return Format.JIYI
     if "mapping" in seen:
-        return Format.CHATGPT
+        return _tell_trees_apart(seen)
     if {"chat_messages", "conversations_memory"} & seen.keys():
         return Format.CLAUDE
     if "agents" in seen or ("core_memory" in seen and {"agent_type", "system", "messages"} & seen.keys()):
         return Format.LETTA
     return None
+
+
+def _tell_trees_apart(found: Mapping[str, Any]) -> Format:
+    return Format.DEEPSEEK if deepseek.is_conversation(found) else Format.CHATGPT
 
 
 def _detect_line(seen: dict[str, Any]) -> Format | None:
@@ -104,6 +142,8 @@ def _detect_value(value: Any, *, under: str, seen: dict[str, Any]) -> Format | N
     """By an element of an array: at the top, or under a name."""
     found = as_object(value)
     names = found.keys()
+    if not under:
+        _refuse_unread(found)
     if under in zep.FACTS:
         return Format.ZEP
     if under in letta.PASSAGES:
@@ -111,7 +151,7 @@ def _detect_value(value: Any, *, under: str, seen: dict[str, Any]) -> Format | N
     if under in zep.NODES and {"uuid", "name"} <= names:
         return None
     if "mapping" in names:
-        return Format.CHATGPT
+        return _tell_trees_apart(found)
     if {"chat_messages", "conversations_memory", "project_memories"} & names:
         return Format.CLAUDE
     if "fact" in names or (under in zep.SESSIONS and "messages" in names):

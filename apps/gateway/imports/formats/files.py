@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
+from apps.core.text.clean import guess_encoding
 from apps.gateway.imports.types import UnreadableFile
 
 MAX_MEMBERS = 100_000
@@ -26,6 +27,10 @@ MAX_RATIO = 100
 
 UNPACKED_ANYWAY = 16 * 1024**2
 """Bytes that may be unpacked whatever the ratio: small files of one line repeated shrink more."""
+
+READ_AT_ONCE = 256 * 1024
+LOOKED_THROUGH = 64 * 1024**2
+"""Of what is ASCII so far, to find out in which encoding a file is."""
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK"
 _BROKEN = (zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError, NotImplementedError, RuntimeError, OSError)
@@ -63,16 +68,18 @@ class Upload:
 
     @contextmanager
     def open_text(self, member: Member) -> Iterator[IO[str]]:
-        """Open a member as UTF-8 text. Raises `UnreadableFile` for what is broken, encrypted or too large."""
+        """Open a member as text. Raises `UnreadableFile` for what is broken, encrypted, too large or no text."""
         try:
             with self._open_bytes(member) as source:
-                reader = io.TextIOWrapper(io.BufferedReader(_Counted(source, self)), encoding="utf-8-sig")
+                encoding = _find_encoding(source)
+            with self._open_bytes(member) as source:
+                reader = io.TextIOWrapper(io.BufferedReader(_Counted(source, self)), encoding=encoding)
                 try:
                     yield reader
                 finally:
                     reader.detach()
         except UnicodeDecodeError as error:
-            raise UnreadableFile("The file is not UTF-8 text.") from error
+            raise UnreadableFile("The file is no text in UTF-8, UTF-16 or GB 18030.") from error
         except _BROKEN as error:
             raise UnreadableFile("The file is damaged or protected by a password.") from error
 
@@ -130,6 +137,16 @@ class _Counted(io.RawIOBase):
         self._upload.count(len(data))
         buffer[: len(data)] = data
         return len(data)
+
+
+def _find_encoding(source: IO[bytes]) -> str:
+    """The encoding of a text, by the first of it that is not ASCII."""
+    begun, read = source.read(READ_AT_ONCE) or b"", 0
+    portion = begun
+    while portion and portion.isascii() and read < LOOKED_THROUGH:
+        read += len(portion)
+        portion = source.read(READ_AT_ONCE) or b""
+    return guess_encoding(portion if read else begun) if portion else "utf-8-sig"
 
 
 def _base_name(path: str) -> str:

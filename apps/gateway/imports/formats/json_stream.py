@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -55,6 +55,20 @@ def read_document(text: Readable, *, inside: frozenset[str] = frozenset({"data"}
     yield from _read(scanner, (), inside=inside)
     if scanner.peek():
         raise UnreadableFile("There is something after the end of the JSON document.")
+
+
+def read_objects(nodes: Iterable[Node]) -> Iterator[Any]:
+    """Yield the objects of a document: the elements of its array, or the one that it is."""
+    single: dict[str, Any] = {}
+    for node in nodes:
+        if not node.path:
+            yield node.value
+        elif node.is_element:
+            single.setdefault(node.path[0], []).append(node.value)
+        else:
+            single[node.path[0]] = node.value
+    if single:
+        yield single
 
 
 def read_lines_or_document(text: IO[str]) -> Iterator[Node]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from apps.core.text.client_blocks import cut_client_blocks
 from apps.gateway.imports.formats.files import Upload
 from apps.gateway.imports.formats.json_stream import read_document
 from apps.gateway.imports.formats.values import (
@@ -25,8 +27,21 @@ from apps.gateway.imports.types import Item, LeftOut, Omission, PastConversation
 BLOCKS = frozenset({"blocks", "core_memory"})
 PASSAGES = frozenset({"passages", "archival_memory", "archival_passages"})
 
-_ABOUT_THE_PERSON = "human"
-_ABOUT_THE_ASSISTANT = frozenset({"persona", "system", "instructions", "core_directives", "tool_guidelines"})
+# Agents keep blocks about anything: their character, their tasks, their rules. Only what is named after the person, or
+# described as being about them, is taken for being about them.
+_ABOUT_THE_PERSON = frozenset({"human", "humans", "user", "person", "preferences", "profile"})
+_ABOUT_THE_ASSISTANT = frozenset(
+    {"persona", "instructions", "directives", "guidelines", "policies", "policy", "rules", "tool", "tools", "soul"}
+)
+_DESCRIBED = re.compile(r"(?i)\b(?:about|of|on) (?:the |this )?(?:user|human|person)\b|用户的|关于用户")
+_PLACEHOLDER = re.compile(
+    r"(?i)[-*•\s]*(?:\[[^\]]*\]|<[^>]*>|\{[^}]*\}|not (?:yet )?(?:known|learned|set|specified|provided|given)"
+    r"|unknown|none|none yet|nothing yet|n/?a|tbd|empty|未知|暂无|无|待补充|待定|尚未了解)[.。]?"
+)
+_LABELLED = re.compile(r"[^\S\n]*(?:[-*•][^\S\n]+)?(?P<label>[^\n:：]{1,60})[:：](?P<value>[^\n]*)")
+_UNFILLED = re.compile(
+    r"(?i)^this is my section of core memory\b.*$|^I (?:do not|don't)(?: yet)? know (?:anything|much)\b.*$"
+)
 _ANSWER_TOOL = "send_message"
 
 
@@ -84,14 +99,49 @@ def read_block(block: Mapping[str, Any]) -> Iterator[Item]:
     value = read_text(block.get("value"))
     if not value:
         yield Omission(LeftOut.EMPTY, label=label)
-    elif label in _ABOUT_THE_ASSISTANT or block.get("read_only"):
+    elif block.get("read_only") or not _is_about_person(label, read_text(block.get("description"))):
         yield Omission(LeftOut.ASSISTANT, label=label)
     else:
         said_at = read_time(block.get("updated_at") or block.get("created_at"))
-        tags = () if label == _ABOUT_THE_PERSON else (label,)
-        for statement, _heading in split_statements(value):
+        tag = label.rsplit("/", 1)[-1]
+        tags = () if _ABOUT_THE_PERSON.intersection(_list_words(tag)) else (tag,)
+        filled = _fill(value)
+        if not filled:
+            yield Omission(LeftOut.EMPTY, label=label)
+        for statement, _heading in split_statements(filled):
             name = name_source(block.get("id") or label, statement)
             yield PastMemory(source_id=name, content=statement, tags=tags, said_at=said_at)
+
+
+def _is_about_person(label: str, description: str) -> bool:
+    """Whether a block is said to be about the person: `human`, `about_user`, `system/human/overview`."""
+    words = _list_words(label)
+    about_person = _ABOUT_THE_PERSON.intersection(words) or _DESCRIBED.search(description)
+    return bool(about_person) and not _ABOUT_THE_ASSISTANT.intersection(words)
+
+
+def _list_words(label: str) -> list[str]:
+    return re.findall(r"[^\W_]+", label.lower())
+
+
+def _fill(text: str) -> str:
+    """A block without what its template left open: placeholders, their labels, and the words that introduce them."""
+    first, apart, rest = text.partition("\n\n")
+    if not apart or _LABELLED.match(first):
+        first, rest = "", text
+    lines, open_ones = [], 0
+    given = rest.split("\n")
+    for line, following in zip(given, [*given[1:], ""], strict=True):
+        labelled = _LABELLED.fullmatch(line)
+        value = labelled["value"].strip() if labelled else line.strip()
+        heads_list = following.lstrip().startswith(("-", "*", "•"))
+        if _PLACEHOLDER.fullmatch(value) or (labelled and not value and not heads_list):
+            open_ones += 1
+        elif not _UNFILLED.fullmatch(line.strip()):
+            # Lines with a label are statements of their own.
+            lines.append(f"- {line.strip().lstrip('-*•').strip()}" if labelled and value else line)
+    # In a template that still has open places, the first paragraph says what the block is for.
+    return "\n".join(lines if open_ones else [first, "", *lines]).strip()
 
 
 def read_agent(agent: Mapping[str, Any]) -> Iterator[Item]:
@@ -154,11 +204,15 @@ def _read_content(content: Any) -> str:
         return read_text(content)
     parts = (as_object(part) for part in as_list(content))
     texts = [read_text(part.get("text")) for part in parts if part.get("type", "text") == "text"]
+    # A part that a client or the agent's own server added says nothing of what was said.
+    texts = [text for text in texts if cut_client_blocks(text)]
     return "\n\n".join(filter(None, texts))
 
 
 def _unwrap(text: str) -> str | None:
-    """What the person said in a message of MemGPT's form; None for what its own clock said."""
+    """What the person said in a message, which may be in MemGPT's form; None for what clocks and servers said."""
+    if text and not cut_client_blocks(text):
+        return None
     if not text.startswith("{"):
         return text
     try:

@@ -8,10 +8,12 @@ from typing import Any
 from apps.gateway.imports.formats.files import Member, Upload
 from apps.gateway.imports.formats.json_stream import Node, read_lines_or_document
 from apps.gateway.imports.formats.values import as_list, as_object, name_source, read_tag, read_text, read_time
-from apps.gateway.imports.types import Item, LeftOut, Omission, PastMemory
+from apps.gateway.imports.types import Item, LeftOut, Omission, PastMemory, Remark
 
 TEXT_FIELDS = ("memory", "data", "content", "text")
 LISTS = frozenset({"results", "memories"})
+
+ONE_PAGE = "This file is one page of several. Export the other pages, too, and import each of them."
 
 _STOPPED = frozenset({"archived", "expired"})
 
@@ -33,11 +35,18 @@ def _choose(upload: Upload) -> Iterator[Member]:
 
 def _read_nodes(nodes: Iterator[Node], owners: list[str]) -> Iterator[Item]:
     others: dict[str, int] = {}
+    single: dict[str, Any] = {}
     for node in nodes:
         if node.is_element and (not node.path or node.path[0] in LISTS):
             yield _read_memory(node.value, owners)
         elif node.is_element:
             others[node.path[0]] = others.get(node.path[0], 0) + 1
+        elif node.path == ("next",) and node.value:
+            yield Remark(ONE_PAGE)
+        elif node.path:
+            single[node.path[0]] = node.value
+    if "memory" in single:  # the file is one memory
+        yield _read_memory(single, owners)
     for name, count in others.items():
         reason = LeftOut.RELATION if name == "relations" else LeftOut.UNSUPPORTED
         yield Omission(reason, label=name, count=count)
@@ -57,6 +66,10 @@ def _read_memory(value: Any, owners: list[str]) -> Item:
     if state == "deleted":
         return Omission(LeftOut.DELETED, label=content[:80])
     owner = str(memory.get("user_id") or "")
+    if not owner and memory.get("agent_id"):
+        return Omission(LeftOut.ASSISTANT, label=content[:80])
+    if not owner and (memory.get("run_id") or memory.get("app_id")):
+        return Omission(LeftOut.OTHER_PERSON, label=content[:80])
     if owner:
         owners.append(owner)
         del owners[1:]

@@ -19,6 +19,7 @@ from apps.gateway.imports.formats.values import (
     make_messages,
     name_source,
     read_json,
+    read_parts,
     read_tag,
     read_text,
     read_time,
@@ -56,7 +57,9 @@ def _read_values(text: IO[str]) -> Iterator[tuple[str, Any]]:
             given = node.value if isinstance(node.value, dict) else {"": node.value}
             about = {name: single[name] for name in ("session", "title") if node.path and name in single}
             yield f"{number}", node.value if isinstance(node.value, ValueError) else about | given
-        elif not node.is_element and node.path:
+        elif node.path and node.is_element:
+            single.setdefault(node.path[0], []).append(node.value)
+        elif node.path:
             single[node.path[0]] = node.value
     if {"role", "memory", "key"} & single.keys():
         yield "1", single
@@ -67,6 +70,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self._session: str | None = None
+        self._unnamed = ""
         self._title = ""
         self._messages: list[PastMessage] = []
         self._left_out: Counter[LeftOut] = Counter()
@@ -88,7 +92,7 @@ class _Reader:
         """Yield what has been said in the session so far."""
         if self._messages:
             yield PastConversation(
-                source_id=self._session or "",
+                source_id=self._session or self._unnamed,
                 title=self._title,
                 messages=tuple(self._messages),
                 started_at=self._messages[0].said_at,
@@ -97,20 +101,24 @@ class _Reader:
         self._messages, self._left_out, self._title = [], Counter(), ""
 
     def _take_message(self, found: Mapping[str, Any]) -> Iterator[Item]:
-        session = str(found.get("session") or "")
+        named = found.get("session")
+        session = "" if named is None else str(named)
         if session != self._session or len(self._messages) >= MESSAGES_AT_ONCE:
             yield from self.flush()
         self._session = session
         self._title = self._title or read_title(found.get("title"))
         self._counts[session] += 1
         role = _ROLES.get(str(found["role"]).lower())
-        content = read_text(found["content"])
+        content, others = read_parts(found["content"])
+        self._left_out[LeftOut.ATTACHMENT] += others
         if role is None:
             self._left_out[LeftOut.TOOL if found["role"] in ("tool", "function") else LeftOut.HIDDEN] += 1
         elif not content:
-            self._left_out[LeftOut.EMPTY] += 1
+            self._left_out[LeftOut.EMPTY] += not others
         else:
             said_at = _read_said_at(found)
+            # Without a name of its own a conversation is known by how it begins: two files are two conversations.
+            self._unnamed = self._unnamed or name_source(role, content, said_at and said_at.isoformat())
             name = name_source(session, self._counts[session], role, content)
             self._messages += make_messages(source_id=name, role=role, content=content, said_at=said_at)
 

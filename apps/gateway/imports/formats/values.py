@@ -6,14 +6,14 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from apps.core.text.clean import clean_json, clean_text, normalize_line_ends
 from apps.core.text.sentences import split_sentences
 from apps.core.times import exists_everywhere
-from apps.gateway.imports.types import PastMessage
+from apps.gateway.imports.types import PastFile, PastMessage
 
 MAX_MESSAGE_CHARACTERS = 32_000
 """Of one message, as for those that are sent; a longer one becomes several."""
@@ -43,6 +43,12 @@ def read_time(value: Any) -> datetime | None:
         return time if exists_everywhere(time) else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def read_number(value: Any) -> float:
+    """Return a finite number; 0 for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < _MILLISECONDS_FROM * 1000 else 0.0
 
 
 def read_text(value: Any) -> str:
@@ -83,12 +89,47 @@ def name_source(*parts: Any) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
-def make_messages(*, source_id: str, role: str, content: str, said_at: datetime | None) -> Iterator[PastMessage]:
-    """Yield a message, as several where it is too long for one."""
+def make_messages(
+    *, source_id: str, role: str, content: str, said_at: datetime | None, files: Sequence[PastFile] = ()
+) -> Iterator[PastMessage]:
+    """Yield a message, as several where it is too long for one. `files` go with its first part."""
+    content = content or " ".join(f"[{file.name}]" for file in files)[:MAX_MESSAGE_CHARACTERS]
     for number, start in enumerate(range(0, len(content), MAX_MESSAGE_CHARACTERS)):
         part = content[start : start + MAX_MESSAGE_CHARACTERS]
         if part.strip():
-            yield PastMessage(f"{source_id}#{number}" if number else source_id, role, part, said_at)
+            name, with_it = (f"{source_id}#{number}", ()) if number else (source_id, tuple(files))
+            yield PastMessage(name, role, part, said_at, with_it)
+
+
+def read_parts(content: Any) -> tuple[str, int]:
+    """Return the text of a message's content, a text or a list of parts, and how many parts of it are no text."""
+    if isinstance(content, dict):
+        content = content.get("parts", [content])
+    texts, others = [], 0
+    for part in content if isinstance(content, list) else [content]:
+        text = as_object(part).get("text") if isinstance(part, dict) else part
+        if isinstance(text, str):
+            texts.append(read_text(text))
+        else:
+            others += part is not None
+    return "\n\n".join(filter(None, texts)), others
+
+
+def trace_branch(parents: Mapping[str, Any], leaf: str | None) -> list[str]:
+    """Return the IDs on the way from the first message to `leaf`.
+
+    `parents`: what each continues, None for the first one, in the order in which they were said. One whose parent is
+    not there continues what was said before it: a lost way is no root, and what precedes it no other branch.
+    """
+    order = list(parents)
+    places = {name: place for place, name in enumerate(order)}
+    path: dict[str, None] = {}
+    while leaf is not None and leaf not in path:
+        path[leaf] = None
+        place, parent = places[leaf], parents[leaf]
+        is_known = parent is None or (isinstance(parent, str) and parent in places)
+        leaf = parent if is_known else order[place - 1] if place else None
+    return list(reversed(path))
 
 
 def split_statements(text: str) -> Iterator[tuple[str, str]]:

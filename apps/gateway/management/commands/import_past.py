@@ -33,9 +33,9 @@ INTERRUPTED = 130
 
 class Command(BaseCommand):
     help = (
-        "Import an export of ChatGPT, Claude, mem0, Letta or Zep, a file of JSON lines, or an export of everything "
-        "(export_user) into an account. The format is detected by the content. Running the command again with the "
-        "same file continues where it stopped and imports nothing twice."
+        "Import an export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of "
+        "everything (export_user) into an account. The format is detected by the content. Running the command again "
+        "with the same file continues where it stopped and imports nothing twice."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -95,6 +95,10 @@ class Command(BaseCommand):
         table.add_row("Conversations", str(preview.conversations))
         table.add_row("Messages", str(preview.messages))
         table.add_row("Memories", str(preview.memories))
+        if preview.unlearned:
+            table.add_row("Kept for reading only", f"{preview.unlearned} conversations, as memory was off there")
+        if preview.proposals:
+            table.add_row("Proposals for the profile", str(preview.proposals))
         if preview.first and preview.last:
             table.add_row("Dates", f"{preview.first:%Y-%m-%d} – {preview.last:%Y-%m-%d}")
         for reason, count in sorted(preview.left_out.items()):
@@ -130,7 +134,8 @@ class Command(BaseCommand):
             raise CommandError(f"The import has ended as {past_import.state}: {past_import.problem or 'see above'}")
 
     def _print(self, table: Table) -> None:
-        console = Console(width=100)
+        # What people write is text: "[/b]" and ":cat:" stay what they are.
+        console = Console(width=100, markup=False, emoji=False, highlight=False)
         with console.capture() as captured:
             console.print(table)
         self.stdout.write(captured.get())

@@ -30,7 +30,7 @@ ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "c
 ChangeAction = Literal[
     "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
 ]
-ImportFormat = Literal["chatgpt", "claude", "mem0", "letta", "zep", "plain", "jiyi"]
+ImportFormat = Literal["chatgpt", "claude", "deepseek", "mem0", "letta", "zep", "plain", "jiyi"]
 ImportState = Literal["queued", "reading", "running", "done", "cancelled", "failed", "undoing", "undone"]
 ImportItemKind = Literal["conversation", "memory", "other"]
 ImportItemState = Literal["waiting", "imported", "skipped", "failed"]
@@ -599,7 +599,8 @@ class Preview:
     """What a file holds.
 
     `ended`: memories that no longer hold. `rows`: of an export of everything, by table. `left_out`: how much is not
-    imported, by reason. `problem`: why the file cannot be read to its end.
+    imported, by reason. `problem`: why the file cannot be read to its end, or that it is not all there is.
+    `unlearned`: conversations that are kept for reading only. `proposals`: texts that are proposed for the profile.
     """
 
     format: ImportFormat
@@ -613,6 +614,8 @@ class Preview:
     conversations: list[ConversationSample]
     memories: list[str]
     examples: list[Omission]
+    unlearned: int = 0
+    proposals: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -643,6 +646,8 @@ class Report:
     imported: Amounts | None = None
     skipped: dict[str, int] | None = None
     failed: int | None = None
+    unlearned: int | None = None
+    proposals: int | None = None
     tables: dict[str, RestoredTable] | None = None
     undone: Undone | None = None
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.gateway.imports.formats.chatgpt import read_conversation
-from apps.gateway.imports.types import LeftOut, Omission, PastConversation
+from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastMemory, PastProfile
 from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CHATGPT_CONVERSATION, FILES, as_json, make_zip, read
 
 
@@ -122,3 +122,139 @@ def test_without_ids_the_same_conversation_has_the_same_name(conversation: dict[
     del conversation["conversation_id"]
     assert read_one(conversation).source_id == read_one(copy.deepcopy(conversation)).source_id
     assert read_one({**conversation, "title": "other"}).source_id != read_one(conversation).source_id
+
+
+# What ChatGPT does not remember from, and what it remembers
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"is_do_not_remember": True},
+        {"memory_scope": "disabled"},
+        {"memory_scope": "global_disabled"},
+        {"is_temporary_chat": True},
+        {"is_do_not_remember": True, "memory_scope": "global_enabled"},
+    ],
+)
+def test_a_conversation_that_is_not_remembered_from_is_for_reading_only(
+    conversation: dict[str, Any], marks: dict[str, Any]
+) -> None:
+    found = read_one(conversation | marks)
+    assert (found.learns, len(found.messages)) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {},
+        {"is_do_not_remember": False, "memory_scope": "global_enabled"},
+        {"memory_scope": "project_enabled", "is_temporary_chat": None},
+        {"memory_scope": None},
+    ],
+)
+def test_others_are_learned_from(conversation: dict[str, Any], marks: dict[str, Any]) -> None:
+    assert read_one(conversation | marks).learns
+
+
+def with_hidden(conversation: dict[str, Any], saved: str, *, created: float, **instructions: Any) -> dict[str, Any]:
+    contents = [{"content_type": "model_editable_context", "model_set_context": saved}]
+    contents += [{"content_type": "user_editable_context"} | instructions] if instructions else []
+    changed = copy.deepcopy(conversation) | {"create_time": created}
+    for number, content in enumerate(contents):
+        changed["mapping"][f"hidden {number}"] = {
+            "parent": "root",
+            "children": [],
+            "message": {
+                "author": {"role": "system"},
+                "create_time": None,
+                "content": content,
+            },
+        }
+    return changed
+
+
+def remembered(*conversations: dict[str, Any]) -> list[tuple[str, str]]:
+    items = [item for item in read(as_json(list(conversations))) if isinstance(item, PastMemory)]
+    return [(item.content, item.said_at.date().isoformat() if item.said_at else "") for item in items]
+
+
+@pytest.mark.parametrize(
+    ("saved", "memories"),
+    [
+        (
+            "1. [2025-11-02]. Odile is left-handed.\n\n2. [2025-12-01]. Odile has a workshop in Lyon.",
+            [("Odile is left-handed.", "2025-11-02"), ("Odile has a workshop in Lyon.", "2025-12-01")],
+        ),
+        ("1. 用户对虾过敏。\n2. 用户住在苏州。", [("用户对虾过敏。", ""), ("用户住在苏州。", "")]),
+        (
+            "1. [2025-11-02]. Shopping list:\n1. milk\n2. tea\n\n2. [2025-11-03] Has a cat.",
+            [("Shopping list:\n1. milk\n2. tea", "2025-11-02"), ("Has a cat.", "2025-11-03")],
+        ),
+        (
+            "[2025-11-02] A cat.\n[2025-11-03] A dog.",
+            [("A cat.", "2025-11-02"), ("A dog.", "2025-11-03")],
+        ),
+        ("Has a cat.", [("Has a cat.", "")]),
+        ("", []),
+    ],
+)
+def test_saved_memories_come_with_their_dates(
+    conversation: dict[str, Any], saved: str, memories: list[tuple[str, str]]
+) -> None:
+    assert remembered(with_hidden(conversation, saved, created=1.0)) == memories
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_the_memories_of_the_newest_conversation_count_once(conversation: dict[str, Any], newest_first: bool) -> None:
+    told = [
+        with_hidden(conversation, "1. Has a cat.\n2. Has a dog.", created=3.0),
+        with_hidden(conversation, "1. Has a cat.\n2. Has a bird.", created=2.0),
+    ]
+    private = with_hidden(conversation, "1. Has a secret.", created=4.0) | {"is_do_not_remember": True}
+    found = remembered(*(told if newest_first else reversed(told)), private)
+    assert found == [("Has a cat.", ""), ("Has a dog.", "")]
+
+
+@pytest.mark.parametrize(
+    ("instructions", "proposals"),
+    [
+        (
+            {
+                "user_profile": "Preferred name: Odile\nI repair clocks.",
+                "user_instructions": "Be brief.",
+            },
+            [("background", "Preferred name: Odile\nI repair clocks."), ("reply_style", "Be brief.")],
+        ),
+        (
+            {"user_profile": "The user provided the following information.\nUser profile:\n```我是护士```"},
+            [("background", "我是护士")],
+        ),
+        ({"user_instructions": "Be brief."}, [("reply_style", "Be brief.")]),
+        ({"user_profile": None, "user_instructions": 5}, []),
+    ],
+)
+def test_custom_instructions_are_proposed_for_the_profile(
+    conversation: dict[str, Any], instructions: dict[str, Any], proposals: list[tuple[str, str]]
+) -> None:
+    items = read(as_json([with_hidden(conversation, "", created=1.0, **instructions)]))
+    assert [(item.section, item.text) for item in items if isinstance(item, PastProfile)] == proposals
+
+
+# A way that is lost
+
+
+@pytest.mark.parametrize("parent", ["gone", "", 5, ["ask"], {}])
+@pytest.mark.parametrize("node", ["answer", "found", "search"])
+def test_a_message_whose_parent_is_missing_goes_on_with_what_precedes(
+    conversation: dict[str, Any], node: str, parent: Any
+) -> None:
+    conversation["mapping"][node]["parent"] = parent
+    found = read_one(conversation)
+    assert [message.source_id for message in found.messages] == ["ask", "answer"]
+    assert found.left_out[LeftOut.OTHER_BRANCH] == 1
+
+
+def test_without_the_first_node_everything_is_still_there(conversation: dict[str, Any]) -> None:
+    del conversation["mapping"]["root"], conversation["mapping"]["system"]
+    assert [message.source_id for message in read_one(conversation).messages] == ["ask", "answer"]

@@ -18,7 +18,7 @@ from apps.gateway.imports.types import (
     UnknownFormat,
     UnreadableFile,
 )
-from tests.gateway.imports.samples import FILES, as_json, detect, make_zip, read
+from tests.gateway.imports.samples import FILES, as_json, as_lines, detect, make_zip, read
 
 
 @pytest.mark.parametrize(("expected", "data"), FILES.values(), ids=FILES)
@@ -83,3 +83,44 @@ def test_nothing_of_a_sample_is_malformed_but_what_is_meant_to_be() -> None:
         for name, (_format, data) in FILES.items()
     }
     assert {name for name, details in omitted.items() if details} == {"mem0 get_all", "mem0 list"}
+
+
+MANIFEST = {
+    "export_id": "e",
+    "created_at": "2026-09-10T21:25:17Z",
+    "data_files": [{"filename": "conversations-000.zip"}],
+}
+GEMINI = {
+    "header": "Gemini Apps",
+    "title": "Said Hi",
+    "time": "2026-03-02T09:15:00Z",
+    "products": ["Gemini Apps"],
+}
+OPEN_WEBUI = {"id": "o", "user_id": "u", "title": "Bakery", "chat": {"history": {"messages": {}}}, "created_at": 1}
+SILLY_HEAD = {"user_name": "Tom", "character_name": "Vex", "create_date": "2026-1-12@10h03m22s512ms"}
+SILLY_LINE = {"name": "Tom", "is_user": True, "is_system": False, "send_date": "January 12, 2026 10:04am", "mes": "Hi."}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (as_json(MANIFEST), "Download the archives"),
+        (make_zip({"manifest.json": as_json(MANIFEST)}), "Download the archives"),
+        (as_json([GEMINI]), "Gemini"),
+        (make_zip({"Takeout/MyActivity.json": as_json([GEMINI, GEMINI]), "a.json": b"{"}), "Gemini"),
+        (as_json([OPEN_WEBUI]), "Open WebUI"),
+        (as_json(OPEN_WEBUI), "Open WebUI"),
+        (as_lines([SILLY_HEAD, SILLY_LINE, SILLY_LINE]), "SillyTavern"),
+        (as_lines([SILLY_HEAD]), "SillyTavern"),
+        (as_lines([SILLY_LINE, SILLY_LINE]), "SillyTavern"),
+        (as_json([SILLY_HEAD, SILLY_LINE]), "SillyTavern"),
+    ],
+)
+def test_what_is_known_and_cannot_be_read_is_named_with_what_to_do(data: bytes, said: str) -> None:
+    with pytest.raises(UnknownFormat, match=said):
+        detect(data)
+
+
+def test_what_can_be_read_beside_it_is_read() -> None:
+    data = make_zip({"a.json": as_json(MANIFEST), "conversations.json": FILES["Claude conversations.json"][1]})
+    assert detect(data) is Format.CLAUDE

@@ -74,11 +74,6 @@ def test_a_member_that_is_protected_or_damaged_is_said_to_be() -> None:
         read_all(bytes(data))
 
 
-def test_text_that_is_no_utf_8_is_refused() -> None:
-    with pytest.raises(UnreadableFile, match="UTF-8"):
-        read_all("记忆".encode("gb18030"))
-
-
 @pytest.mark.parametrize("blank", [" ", "\n", "\t \r\n"])
 @pytest.mark.parametrize("pack", [lambda text: make_zip({"conversations.json": text}), gzip.compress])
 def test_a_small_file_that_unpacks_to_much_of_nothing_is_given_up_soon(blank: str, pack: Any) -> None:
@@ -93,3 +88,19 @@ def test_what_people_say_again_and_again_shrinks_more_and_is_read() -> None:
     data = make_zip({"conversations.json": b"yes, please. " * 1_000_000})
     assert len(data) * files.MAX_RATIO < 13_000_000 < files.UNPACKED_ANYWAY
     assert len(read_all(data)[0]) == 13_000_000
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030", "gbk", "utf-16"])
+@pytest.mark.parametrize("beginning", ["", "x" * 255_999, "x" * 700_000])
+def test_text_is_read_in_the_encodings_people_have(encoding: str, beginning: str) -> None:
+    text = beginning + "我在绍兴开了一家茶馆。"
+    data = text.encode(encoding)
+    assert read_all(data) == [text]
+    assert read_all(gzip.compress(data)) == [text]
+    assert read_all(make_zip({"a.json": data})) == [text]
+
+
+@pytest.mark.parametrize("data", [b'["caf\xe9"]', b"\xff\xff\xff\xff", b"[" + bytes(range(128, 256)) + b"]"])
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableFile, match="no text"):
+        read_all(data)

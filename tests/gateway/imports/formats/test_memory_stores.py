@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastMemory
+from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastMemory, Remark
 from tests.gateway.imports.samples import (
     FILES,
     LETTA_AGENT_FILE,
@@ -149,3 +149,132 @@ def test_a_thread_of_zeps_third_version_is_a_conversation() -> None:
 def test_a_broken_element_costs_no_other(good: Any, path: str, value: Any) -> None:
     found = read(as_json({path: [good, value, good]}))
     assert sum(isinstance(item, PastMemory | PastConversation) for item in found) >= 2
+
+
+# What is said to be about the person
+
+
+def read_blocks(*blocks: tuple[str, str], **fields: Any) -> list[str]:
+    listed = [
+        {"id": f"b{number}", "label": label, "value": text} | fields for number, (label, text) in enumerate(blocks)
+    ]
+    return [memory.content for memory in memories(as_json({"agents": [], "blocks": listed}))]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "system/persona/soul",
+        "system/persona/expression",
+        "memory_policies",
+        "pal-persona",
+        "scratchpad",
+        "custom_instructions",
+        "active_hypotheses",
+        "user_handling_rules",
+        "persona/user_facing",
+    ],
+)
+def test_blocks_about_anything_else_are_left_out(label: str) -> None:
+    data = as_json({"agents": [], "blocks": [{"label": label, "value": "I speak plainly."}]})
+    assert omissions(data) == [(LeftOut.ASSISTANT, label, 1)]
+
+
+@pytest.mark.parametrize(
+    ("label", "fields", "tags"),
+    [
+        ("human", {}, ()),
+        ("about_user", {}, ()),
+        ("system/human/overview", {}, ("overview",)),
+        ("system/human/preferences", {}, ()),
+        ("user-profile", {}, ()),
+        ("family", {"description": "What is known about the user's family."}, ("family",)),
+    ],
+)
+def test_blocks_about_the_person_are_memories(label: str, fields: dict[str, Any], tags: tuple[str, ...]) -> None:
+    data = as_json({"agents": [], "blocks": [{"label": label, "value": "Jules runs a bike shop."} | fields]})
+    assert [(memory.content, memory.tags) for memory in memories(data)] == [("Jules runs a bike shop.", tags)]
+
+
+def test_a_block_that_cannot_be_written_is_the_assistants() -> None:
+    assert read_blocks(("about_user", "Created by template v3."), read_only=True) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        (
+            "About the user.\n\nName: [unknown]\nRole/Work: [unknown]\nProjects: the shop's website\nLevel: [unknown]",
+            ["Projects: the shop's website"],
+        ),
+        ("How this user likes to interact.\n\nLength: [not yet learned]\nTone: [not yet learned]", []),
+        ("Current observations.\n\n[Open questions]\n- [none yet]", []),
+        (
+            "This is my section of core memory about the human.\nI don't yet know anything about them.",
+            [],
+        ),
+        ("Explicit rules the user has set.\n\n[None yet]", []),
+        ("姓名：未知\n城市：苏州", ["城市：苏州"]),
+        ("Name:\nCity: Bath\nAge: unknown", ["City: Bath"]),
+        ("- Name: Jules\n- Age: {age}\n- Shop: <none>", ["Name: Jules"]),
+        ("Jules runs a bike shop.\n\nHe has [two] cats.", ["Jules runs a bike shop.", "He has [two] cats."]),
+        ("Pets:\n- a cat\n- a dog", ["Pets:", "a cat", "a dog"]),
+    ],
+)
+def test_what_a_template_left_open_says_nothing(text: str, statements: list[str]) -> None:
+    assert read_blocks(("human", text)) == statements
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "<system-reminder>\n- **Device type**: macOS\n</system-reminder>",
+        "<memory_context>\nUser likes tea\n</memory_context>",
+        "<system-reminder>a</system-reminder>\n<environment_context>b</environment_context>",
+    ],
+)
+def test_what_lettas_server_adds_to_a_message_was_not_said(added: str) -> None:
+    said = [{"type": "text", "text": added}, {"type": "text", "text": "What do you know about me?"}]
+    messages = [
+        {"role": "user", "content": said, "created_at": "2026-03-05T18:31:00+00:00"},
+        {"role": "user", "content": added, "created_at": "2026-03-05T18:32:00+00:00"},
+        {"role": "user", "content": '{"type": "heartbeat", "reason": "automated timer"}'},
+        {"role": "approval", "content": [], "approve": True},
+    ]
+    (found,) = conversations(as_json({"agents": [{"name": "pal", "messages": messages}], "blocks": []}))
+    assert [message.content for message in found.messages] == ["What do you know about me?"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"user_id": None, "agent_id": "concierge"}, LeftOut.ASSISTANT),
+        ({"agent_id": "concierge", "run_id": "run-1"}, LeftOut.ASSISTANT),
+        ({"user_id": None, "run_id": "run-9"}, LeftOut.OTHER_PERSON),
+        ({"user_id": "", "app_id": "shop"}, LeftOut.OTHER_PERSON),
+    ],
+)
+def test_of_mem0_only_what_is_a_persons_is_theirs(fields: dict[str, Any], reason: LeftOut) -> None:
+    mine = {"id": "1", "memory": "Prefers window seats", "user_id": "kim"}
+    data = as_json({"results": [{"id": "2", "memory": "Must greet in Spanish"} | fields, mine]})
+    assert [memory.content for memory in memories(data)] == ["Prefers window seats"]
+    assert omissions(data) == [(reason, "Must greet in Spanish", 1)]
+
+
+@pytest.mark.parametrize("fields", [{}, {"user_id": "kim", "run_id": "r", "metadata": {"user_id": "x"}}])
+def test_a_memory_of_a_person_and_one_of_a_plain_list_are_memories(fields: dict[str, Any]) -> None:
+    assert len(memories(as_json({"results": [{"id": "1", "memory": "Likes opera"} | fields]}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "remarks"),
+    [
+        ({"next": "https://api.example.org/v2/memories/?page=2"}, 1),
+        ({"next": None}, 0),
+        ({"next": "", "previous": "https://api.example.org/v2/memories/"}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_page_says_that_there_are_others(page: dict[str, Any], remarks: int) -> None:
+    found = read(as_json(page | {"results": [{"id": "1", "memory": "Likes opera", "user_id": "kim"}]}))
+    assert sum(isinstance(item, Remark) for item in found) == remarks

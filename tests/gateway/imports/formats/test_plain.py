@@ -79,3 +79,56 @@ def test_messages_of_tools_and_the_system_are_left_out() -> None:
     assert isinstance(conversation, PastConversation)
     assert [message.role for message in conversation.messages] == ["user", "assistant"]
     assert conversation.left_out == {LeftOut.TOOL: 1, LeftOut.HIDDEN: 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "said", "left_out"),
+    [
+        ([{"type": "text", "text": "I have"}, {"type": "text", "text": "two cats."}], "I have\n\ntwo cats.", {}),
+        (["我有", "两只猫。"], "我有\n\n两只猫。", {}),
+        ({"parts": ["I have two cats."]}, "I have two cats.", {}),
+        ({"type": "text", "text": "I have two cats."}, "I have two cats.", {}),
+        (
+            [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "My cats."}],
+            "My cats.",
+            {LeftOut.ATTACHMENT: 1},
+        ),
+    ],
+)
+def test_content_may_be_in_parts(content: Any, said: str, left_out: dict[LeftOut, int]) -> None:
+    (conversation,) = read(as_lines([{"role": "user", "content": content}]))
+    assert isinstance(conversation, PastConversation)
+    assert [message.content for message in conversation.messages] == [said]
+    assert conversation.left_out == left_out
+
+
+@pytest.mark.parametrize("content", [5, None, [], [{"type": "image"}], {}])
+def test_content_without_text_is_left_out(content: Any) -> None:
+    (conversation,) = read(as_lines([{"role": "user", "content": "Hi"}, {"role": "user", "content": content}]))
+    assert isinstance(conversation, PastConversation)
+    assert (len(conversation.messages), sum(conversation.left_out.values())) == (1, 1)
+
+
+def test_files_without_sessions_are_conversations_of_their_own() -> None:
+    hello, day = {"role": "user", "content": "Hello"}, "2024-01-01T10:00:00Z"
+    beginnings = [
+        [hello],
+        [hello | {"create_time": day}],
+        [hello | {"content": "你好"}],
+        [hello | {"role": "assistant"}],
+    ]
+    names = []
+    for lines in beginnings:
+        for more in ([], [hello], [hello, hello]):
+            (conversation,) = read(as_lines(lines + more))
+            assert isinstance(conversation, PastConversation)
+            assert len({message.source_id for message in conversation.messages}) == 1 + len(more)
+            names.append(conversation.source_id)
+    assert len(set(names)) == len(beginnings), "a file that went on is still the same conversation"
+
+
+def test_a_session_may_have_a_number_for_a_name() -> None:
+    lines = [{"role": "user", "content": "same", "session": name} for name in (0, 1, "", None)]
+    parts = [item for item in read(as_lines(lines)) if isinstance(item, PastConversation)]
+    assert [(part.source_id, len(part.messages)) for part in parts][:2] == [("0", 1), ("1", 1)]
+    assert [len(part.messages) for part in parts[2:]] == [2]

@@ -16,7 +16,7 @@ from jiyi.cli.options import Given, with_server
 from jiyi.errors import ImportRefused, JiyiError
 from jiyi.types import Amounts, ImportFormat, ImportItem, PastImport, Preview
 
-FORMATS = click.Choice(["chatgpt", "claude", "mem0", "letta", "zep", "plain", "jiyi"])
+FORMATS = click.Choice(["chatgpt", "claude", "deepseek", "mem0", "letta", "zep", "plain", "jiyi"])
 ENDED = frozenset({"done", "cancelled", "failed", "undone"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0
 """Between two looks at an import, in seconds; each pause is longer than the one before."""
@@ -167,6 +167,8 @@ def _show_preview(given: Given, preview: Preview) -> None:
         ("Messages", preview.found.messages),
         ("Memories", preview.found.memories),
         ("Memories that ended", preview.ended),
+        ("Conversations for reading only", preview.unlearned),
+        ("Proposals for the profile", preview.proposals),
     ]
     rows += [("From", preview.first), ("To", preview.last)]
     rows += [(f"Left out ({reason.replace('_', ' ')})", number) for reason, number in preview.left_out.items()]
@@ -176,7 +178,7 @@ def _show_preview(given: Given, preview: Preview) -> None:
     for memory in preview.memories:
         out.message(f"Memory: {memory}")
     if preview.problem:
-        out.message(f"The file cannot be read to its end: {preview.problem}")
+        out.message(f"Not all of it: {preview.problem}")
 
 
 def _count(amounts: Amounts) -> str:
