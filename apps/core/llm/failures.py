@@ -28,6 +28,8 @@ Reason = Literal[
     "bad_answer",  # this is not a chat completion
     "no_model",  # no CHAT_MODEL, and the server lists none
     "cut_off",  # the answer reached its limit of tokens, and only a whole one is of use
+    "only_reasoning",  # the model thought, and said nothing
+    "reasoning_limit",  # the answer's limit of tokens was spent on thought
 ]
 
 Refused = Literal["no", "maybe", "named"]

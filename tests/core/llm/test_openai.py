@@ -189,6 +189,56 @@ async def test_a_server_that_gives_no_answer_is_a_failure(
     assert error.fields == fields
 
 
+def thinking(**message: Any) -> Json:
+    """A completion that came as one JSON body."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    return Json({"object": "chat.completion", "choices": [choice]})
+
+
+THOUGHT_EVENT = b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "{\\"response\\": \\"N\\"}"}}]}\n\n'
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (thinking(content=None, reasoning_content='{"response": "Noted."}', tool_calls=[]), "only_reasoning"),
+        (thinking(content="", reasoning="Hm."), "only_reasoning"),
+        (thinking(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]), "only_reasoning"),
+        (Reply((THOUGHT_EVENT,)), "only_reasoning"),
+        (Reply((THOUGHT_EVENT, "\n"), finish_reason="length"), "reasoning_limit"),
+        (Reply(("<think>Hm.</think>\n",)), "only_reasoning"),
+        (Reply(("[THINK]Hm. ", "Well"), finish_reason="length"), "reasoning_limit"),
+        (Reply(("<|channel|>analysis<|message|>Hm.<|end|>",)), "only_reasoning"),
+    ],
+)
+async def test_an_answer_of_nothing_but_thought_is_a_failure_with_its_reason(
+    scripted_model: ScriptedModel, sleeper: Sleeper, behaviour: Behaviour, reason: str
+) -> None:
+    scripted_model.script(behaviour)
+
+    _pieces, error = await fail(make_model(scripted_model, sleeper))
+
+    assert error.fields == {"reason": reason}
+    assert "reasoning" in error.message
+    assert len(scripted_model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        thinking(content="Hi.", reasoning_content="Hm."),
+        thinking(content=[{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi."}]),
+        Reply((THOUGHT_EVENT, "Hi.")),
+        Reply(("Hi.",), finish_reason="length"),
+    ],
+)
+async def test_thought_beside_an_answer_is_passed_over(scripted_model: ScriptedModel, behaviour: Behaviour) -> None:
+    scripted_model.script(behaviour)
+
+    assert await make_model(scripted_model).complete(PLAIN) == "Hi."
+
+
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize(
     ("end", "cut", "reason"),
