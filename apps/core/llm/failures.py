@@ -22,6 +22,7 @@ Reason = Literal[
     "unreachable",  # no connection
     "timeout",  # connected, then silence
     "rate_limited",  # HTTP 429
+    "too_long",  # the request is longer than the model reads
     "refused",  # any other 4xx: key, address, model name, request
     "server_error",  # 5xx and passing conflicts
     "dropped",  # the stream ended before the model said that it was done
@@ -42,6 +43,12 @@ _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "grammar", "js
 _TOOL_WORDS = re.compile(r"\btools?\b|\btool_|function[ _-]?call", re.IGNORECASE)
 _TOOLS_UNAVAILABLE = re.compile(r"--jinja|tools? param|constraints with tools", re.IGNORECASE)
 """How llama.cpp says with a status of its own failures that it was not set up for tools."""
+
+_TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|size|window|limit)|(?:too|greater|larger|more) .{0,40}(?:long|large|context|tokens)"
+    r"|max(?:imum)?\b.{0,40}\b(?:length|tokens)|exceed",
+    re.IGNORECASE,
+)
 
 _HINTS = {
     401: " Check {key}.",
@@ -125,7 +132,10 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
     format_refused: Refused = "no"
     tools_refused: Refused = "no"
     about = f"{error.param} {error.message} {error.body}".lower()
-    if status in {400, 404, 422}:
+    about_form = any(word in about for word in _FORMAT_WORDS) or _TOOL_WORDS.search(about)
+    if status in {400, 413, 422, 500} and not about_form and _TOO_LONG.search(about):
+        reason = "too_long"
+    elif status in {400, 404, 422}:
         otherwise: Refused = "maybe" if status == 400 else "no"
         format_refused = "named" if any(word in about for word in _FORMAT_WORDS) else otherwise
         tools_refused = "named" if _TOOL_WORDS.search(about) else otherwise

@@ -22,6 +22,7 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.failures import CHAT, Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
 from apps.core.llm.reasoning import ReasoningFilter
+from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.tool_calls import CallAssembler
 from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
@@ -195,8 +196,9 @@ class OpenAIChatModel:
             raise self._describe_drop()
 
     async def complete(self, request: ModelRequest) -> str:
-        """Return the whole answer at once. Raises as `stream` does."""
-        return "".join([piece async for piece in self.stream(request)])
+        """Return the whole answer at once, without thought before it. Raises as `stream` does."""
+        text = TextStream()
+        return "".join([text.feed(piece) async for piece in self.stream(request)]) + text.close()
 
     async def list_models(self) -> list[str]:
         """Return the names that the server offers, in its order. Raises `ModelUnavailable`."""

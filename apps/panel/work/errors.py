@@ -88,7 +88,7 @@ def _explain_model(reason: str, status: str) -> Explanation:
                 _("The model spent its limit of tokens on reasoning."),
                 _("Turn reasoning off, or raise CHAT_MAX_TOKENS and BACKGROUND_MAX_TOKENS, then try again."),
             )
-        case "refused":
+        case "refused" | "too_long":
             return Explanation(
                 _("The model server refused the request."),
                 _("The text is often too long for the model. Use a model with a longer context, then try again."),

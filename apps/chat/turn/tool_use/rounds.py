@@ -27,7 +27,7 @@ MAX_ROUNDS = 3
 MAX_SECONDS = 20.0
 """After so long, no more tools are offered: whoever waits has not seen a word yet."""
 
-_REFUSALS = ("refused", "server_error")
+_REFUSALS = ("refused", "too_long", "server_error")
 """Reasons of failures that may be about the form of a request."""
 
 _ARGUMENTS_CHARS = 1_000
