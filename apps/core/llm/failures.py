@@ -16,6 +16,7 @@ import httpx2
 import openai
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.connecting import AnswerTooLong
 from apps.core.llm.types import Blame
 
 Reason = Literal[
@@ -106,6 +107,8 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
     if isinstance(error, openai.APIStatusError):
         return _describe_status(error, server=server, secret=secret, blame=blame)
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, AnswerTooLong):
+        return Failure("bad_answer", f"The answer of the server at {server} is too long. Check {blame.address}.")
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         message = f"The model server at {server} cannot be reached. Is it running, and is {blame.address} right?"
         return Failure("unreachable", message, transient=True)
@@ -118,7 +121,8 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
     if isinstance(error, openai.APIError):  # an error event in the stream
         detail = _shorten(error.message, secret=secret)
         passing = str(error.code or "").startswith(("5", "429"))
-        return Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
+        failure = Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
+        return _blame_grammar(failure, error.message)
     return Failure("bad_answer", f"What the server at {server} sent is no {blame.answer}. Check {blame.address}.")
 
 
@@ -127,6 +131,8 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
     detail = _shorten(error.message, secret=secret)
     hint = _HINTS.get(status, "").format(address=blame.address, key=blame.key, model=blame.model)
     reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
+    if 300 <= status < 400:
+        reason, hint = "refused", f" It sends requests elsewhere, which is not followed. Check {blame.address}."
     if status in {408, 409}:
         reason = "server_error"
     format_refused: Refused = "no"
@@ -141,7 +147,7 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         tools_refused = "named" if _TOOL_WORDS.search(about) else otherwise
     elif _TOOLS_UNAVAILABLE.search(about):
         tools_refused = "named"
-    return Failure(
+    failure = Failure(
         reason,
         f"The model server at {server} answered HTTP {status}: {detail}{hint}",
         status=status,
@@ -151,6 +157,14 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         tools_refused=tools_refused,
         answer=_read_answer(error, secret=secret),
     )
+    return _blame_grammar(failure, about)
+
+
+def _blame_grammar(failure: Failure, about: str) -> Failure:
+    """A grammar is made of the format or of the tools: which of them does not fit, the server does not say."""
+    if re.search(r"pars\w* (?:the )?grammar|grammar .{0,20}(?:fail|error|invalid)|invalid grammar", about.lower()):
+        failure.format_refused = failure.tools_refused = "named"
+    return failure
 
 
 def _read_answer(error: openai.APIStatusError, *, secret: str) -> dict[str, Any]:

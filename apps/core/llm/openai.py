@@ -19,6 +19,7 @@ import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.connecting import make_async_client
 from apps.core.llm.failures import CHAT, Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
 from apps.core.llm.reasoning import ReasoningFilter
@@ -303,7 +304,7 @@ class OpenAIChatModel:
             api_key=self._api_key or "none",  # the library insists on one; servers without keys ignore it
             base_url=self._base_url,
             max_retries=0,
-            timeout=httpx2.Timeout(None, connect=self._timeouts.connect),
+            http_client=make_async_client(httpx2.Timeout(None, connect=self._timeouts.connect)),
         )
 
     def _limit(self, seconds: float, deadline: float) -> asyncio.Timeout:
@@ -315,8 +316,9 @@ class OpenAIChatModel:
     def _ask_for_less(self, asked: _Asked, failure: Failure, *, request: ModelRequest, model: str) -> _Asked | None:
         """Return the form of the request that might be accepted instead; None if the form is not to blame.
 
-        A form is to blame if the server names it, or if it was never seen to work. Many servers take tools and a
-        format, but not both in one request: then the format goes first, as the prompt asks for JSON anyway.
+        A format is to blame if the server names it, or if it was never seen to work; tools also where they were, for
+        another request. Many servers take tools and a format, but not both in one request: then the format goes first,
+        as the prompt asks for JSON anyway.
         """
         level, offers = asked
         about_format = level != "text" and (
@@ -331,7 +333,7 @@ class OpenAIChatModel:
         if about_format:
             alone = failure.format_refused == "named" and not named
             return (_WEAKER[level] if alone else "text"), True
-        if named or (failure.tools_refused == "maybe" and not self._takes_tools.get(model)):
+        if failure.tools_refused != "no":
             return self._drop_tools(request)
         return None
 
@@ -344,7 +346,8 @@ class OpenAIChatModel:
         if request.response_format:
             self._accepted[offers] = level
         if request.tools:
-            self._takes_tools[model] = offers
+            # A model that has taken tools once may do so again, whatever this request had.
+            self._takes_tools[model] = offers or self._takes_tools.get(model, False)
 
     async def _wait_before_retry(self, attempt: int, failure: Failure, deadline: float) -> bool:
         """Wait as long as is right after failed attempt number `attempt`; False if there is to be no other one."""
