@@ -34,6 +34,7 @@ _THOUGHT = re.compile(
 )
 _HIDDEN = re.compile(r"think|thought|reason|analysis|commentary", re.IGNORECASE)
 _LABEL_CHARS = 60
+_LABEL_KEPT = 300
 _LABEL = re.compile(rf"[\w .=:/-]{{0,{_LABEL_CHARS}}}")
 _LABEL_LINE = re.compile(r"(?:assistant|final|thought|thinking|analysis|commentary)[ \t]*\n", re.IGNORECASE)
 _END_TOKEN = re.compile(r"<.?(?:/|(?!.*header).*(?:end|eot|eos|return|call|stop))", re.IGNORECASE)
@@ -145,7 +146,7 @@ class ReasoningFilter:
         return token is not None
 
     def _read_token(self, token: re.Match[str]) -> None:
-        self._label = "" if _END_TOKEN.match(token.group()) else self._label + token.group()
+        self._label = "" if _END_TOKEN.match(token.group()) else (self._label + token.group())[-_LABEL_KEPT:]
         self._at = token.end()
 
 
@@ -158,22 +159,31 @@ def remove_reasoning(text: str) -> str:
     """
     reasoning = ReasoningFilter()
     answer = reasoning.feed(text) + reasoning.close()
-    if "{" not in answer:
-        closing = [tag for tag in _STRAY_CLOSING_TAG.finditer(answer) if _is_stray(tag, answer)]
-        return answer[closing[-1].end() :].lstrip() if closing else answer
-    while (block := TAG.match(answer, start := _end_of(_BLANK, answer, 0))) and not block[2]:
-        end = answer.find(closing_tag := f"{block[1]}/{block[3]}{block[4][-1]}", start)
-        if end < 0 or "{" not in answer[end:]:
+    brace = answer.rfind("{")
+    if brace < 0:
+        return answer[_find_stray_end(answer) :].lstrip()
+    at = _end_of(_BLANK, answer, 0)
+    while (block := TAG.match(answer, at)) and not block[2]:
+        closing_tag = f"{block[1]}/{block[3]}{block[4][-1]}"
+        end = answer.find(closing_tag, at, brace)
+        if end < 0:
             break
-        answer = answer[end + len(closing_tag) :]
-    return answer[_end_of(_UP_TO_CLOSING_TAG, answer, 0) :]
+        at = _end_of(_BLANK, answer, end + len(closing_tag))
+    return answer[_end_of(_UP_TO_CLOSING_TAG, answer, at) :]
 
 
-def _is_stray(tag: re.Match[str], text: str) -> bool:
-    """Whether a closing tag ends what no tag opened, and stands where a text may end."""
-    return tag[0].replace("/", "", 1) not in text[: tag.start()] and (
-        text[: tag.start()].endswith("\n") or text[tag.end() : tag.end() + 1] in ("", "\n")
-    )
+def _find_stray_end(text: str) -> int:
+    """Return where the last closing tag of thought ends that no tag opened, where a text may end; else 0."""
+    opened: dict[str, int] = {}
+    stray_end = 0
+    for tag in _STRAY_CLOSING_TAG.finditer(text):
+        opening = tag[0].replace("/", "", 1)
+        if opening not in opened:
+            opened[opening] = text.find(opening)
+        is_stray = not 0 <= opened[opening] < tag.start()
+        if is_stray and "\n" in (text[tag.start() - 1 : tag.start()], text[tag.end() : tag.end() + 1] or "\n"):
+            stray_end = tag.end()
+    return stray_end
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -24,6 +24,7 @@ def embedder(scripted_model: ScriptedModel, request: Any) -> OpenAIEmbedder:
     name = f"remote {request.node.name}"[:200]
     user = UserFactory()
     memory, _new = create_atomic_memory(user=user, content="I live in Leeds.", now=timezone.now())
+    AtomicEmbedding.objects.filter(user=user).delete()  # of the model that was active
     model, _ = EmbeddingModel.objects.update_or_create(state="active", defaults={"name": name})
     first = OpenAIEmbedder(model=name, base_url=scripted_model.base_url)
     [vector] = embed_whole(first, ["I live in Leeds."])

@@ -88,7 +88,7 @@ class ToolRounds:
             if clock() >= deadline:
                 break
         heard = await self._listen(self._without_tools(request))
-        if not self._text_now and heard.decoded.text.strip():
+        if not (self._text_now or self._text_before) and heard.decoded.text.strip():
             message = "The model wrote a tool call in place of a reply."
             raise ModelUnavailable(message, fields={"reason": "bad_answer"})
         return heard.decoded
