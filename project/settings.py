@@ -181,9 +181,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "apps.core.cache.BreakingCache",
         "LOCATION": REDIS_URL,
-        "OPTIONS": {"socket_timeout": 5},  # a server that hangs is given up
+        "OPTIONS": {"socket_timeout": 2},  # a server that hangs is given up, and then not asked for a while
     }
 }
 

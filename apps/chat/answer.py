@@ -15,6 +15,10 @@ from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.llm.reading import read_json_object
 from apps.memory.long_term.types import ProposedEntry
 
+REPLY_KEY = "response"
+ANSWER_KEYS = (REPLY_KEY, "emotion", "topic", "context_variables", "memory_update")
+"""What a turn's answer has (E5)."""
+
 MAX_VARIABLE_NAME_CHARS = 100
 
 
@@ -41,7 +45,7 @@ def read_analysis(raw: str, *, table: StrategyTable) -> Analysis:
 
     Entries are taken only from JSON that needed no repair: half an entry would be a false memory.
     """
-    result = read_json_object(raw)
+    result = read_json_object(raw, keys=ANSWER_KEYS)
     if result.value is None:
         return NO_ANALYSIS
     answer = result.value

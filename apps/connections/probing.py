@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.conf import settings
+
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.endpoints import CONNECTED, CONNECTED_EMBEDDER
 from apps.core.llm.types import ModelRequest, PromptMessage
@@ -18,8 +20,6 @@ SECONDS = 40.0
 """Somebody sits in front of it; a local model may have to be loaded first."""
 
 GREETING = "Reply with the single word: OK"
-MAX_TOKENS = 300
-"""Enough for a model that thinks before it says one word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,17 @@ def list_served(*, base_url: str, api_key: str) -> list[str]:
 
 
 def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
-    """Ask a chat model for one word."""
+    """Ask a chat model for one word, with room for as many tokens of thought as a turn has."""
     client = _make_client(base_url=base_url, api_key=api_key, model=model)
-    request = ModelRequest(messages=(PromptMessage("user", GREETING),), max_tokens=MAX_TOKENS)
+    request = ModelRequest(messages=(PromptMessage("user", GREETING),), max_tokens=settings.CHAT_MAX_TOKENS)
     start = time.perf_counter()
     try:
         reply = asyncio.run(client.complete(request))
     except ModelUnavailable as failure:
         return Outcome(time.perf_counter() - start, failure=failure)
-    return Outcome(time.perf_counter() - start, reply=" ".join(reply.split())[:80])
+    reply = " ".join(reply.split())[:80]
+    failure = None if reply else ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+    return Outcome(time.perf_counter() - start, reply=reply, failure=failure)
 
 
 def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apps.core.text.sentences import split_sentences
+from apps.memory.embeddings.active import list_models_in_use
 from apps.memory.embeddings.queries import embed_queries
 
 _SHARE_OF_FLOOR = 0.5
 """Of the similarity at which two texts are said to be about the same. "Tied the knot", "got married": paraphrases are
 near, not close; what was made up is at right angles. Both measured with the local embedder (0.2: 10 of 12, 2 of 11)."""
 
+_MOST_PARTS = 100
+"""Messages and sentences that are compared."""
+
 
 def list_paraphrases(texts: Sequence[str], *, said: Sequence[str]) -> set[str]:
     """Return those of `texts` that are near to one of the texts `said`; none where no embedder answers."""
     if not texts:
         return set()
-    vectors = embed_queries([*texts, *said])
-    heard = [vectors[text] for text in said if text in vectors]
+    # A long message is about many things: each of its sentences is compared, too.
+    parts = [*said, *(part for text in said for part in split_sentences(text))][:_MOST_PARTS]
+    list_models_in_use()  # the first message of all may come here before anything was embedded
+    vectors = embed_queries([*texts, *parts])
+    heard = [vectors[text] for text in parts if text in vectors]
     return {
         text
         for text in texts

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from apps.core.llm.blocks import read_block, render_block
 from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.reading import read_json_object
-from apps.core.llm.reasoning import remove_reasoning_before_object
+from apps.core.llm.reasoning import remove_reasoning
 from apps.core.llm.streaming_json import FieldStream
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.citations import find_citations, list_missing
@@ -98,7 +98,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "parts": lambda text: split_text(text, max_characters=1_000),
     "blocks": lambda text: read_block(render_block("memories", text), "memories"),
     "JSON": lambda text: (read_json_object(text), read_json_object('{"response": "' + text)),
-    "reasoning": lambda text: remove_reasoning_before_object("<think>" + text),
+    "reasoning": lambda text: remove_reasoning("<think>" + text),
     "streamed JSON": lambda text: (_decode(text), _decode('{"response": "' + text), _decode('{"a": ' + text)),
     "what clients add": cut_client_blocks,
     "blocks of a file": lambda text: list(read_letta_block({"label": "human", "value": text})),

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
 
-from apps.chat.answer import NO_ANALYSIS, Analysis, read_analysis
+from apps.chat.answer import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, read_analysis
 from apps.chat.metrics import FIRST_TOKEN_SECONDS, TURN_FAILURES, TURN_SECONDS
 from apps.chat.prompts import get_turn_format
 from apps.chat.turn.closing import (
@@ -377,7 +377,7 @@ class TurnRun:
 
 
 def _decode_answer() -> FieldStream:
-    return FieldStream("response", other_keys=("emotion", "topic", "context_variables", "memory_update"))
+    return FieldStream(REPLY_KEY, other_keys=ANSWER_KEYS)
 
 
 def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:

@@ -20,6 +20,9 @@ OFFLINE = "offline"
 FROM_ENVIRONMENT = "environment"
 """What the environment's model is called while nothing names it: its server lists it when it is first asked."""
 
+_CUT_OFF = ("cut_off", "reasoning_limit")
+"""Reasons of failures that more tokens may help."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
@@ -83,16 +86,18 @@ def ask_for_object(request: ModelRequest) -> dict[str, Any]:
     """Return the JSON object that the model answers `request` with: for background work, outside any event loop.
 
     The answer may have ``BACKGROUND_MAX_TOKENS`` tokens; one that was cut off there is asked for once more, with twice
-    as many, so that nothing is lost without a word. Raises `ModelUnavailable` as `ChatModel.stream` does, with the
+    as many, so that nothing is lost without a word. Words around the one object with the keys of the request's schema
+    do not matter. Raises `ModelUnavailable` as `ChatModel.stream` does, with the
     reason ``cut_off`` where that was not enough either, and with ``bad_answer`` for anything but valid JSON: what had
     to be guessed must not be remembered (E5).
     """
     model = get_chat_model()
     limit = request.max_tokens or settings.BACKGROUND_MAX_TOKENS
+    keys = request.response_format.schema.get("properties", {}) if request.response_format else {}
     for tokens in (limit, limit and limit * 2):
         with trace_call(model.name, messages=request.messages, max_tokens=tokens):
             text, cut_off = asyncio.run(_complete(model, replace(request, max_tokens=tokens, whole=True)))
-        result = read_json_object(text)
+        result = read_json_object(text, keys=keys)
         if result.value is not None and not result.repaired:
             return result.value
         if cut_off is None:
@@ -108,7 +113,7 @@ async def _complete(model: ChatModel, request: ModelRequest) -> tuple[str, Model
         async for piece in model.stream(request):
             pieces.append(piece)  # noqa: PERF401 - what came before an error is wanted, too
     except ModelUnavailable as error:
-        if error.fields.get("reason") != "cut_off":
+        if error.fields.get("reason") not in _CUT_OFF:
             raise
         return "".join(pieces), error
     return "".join(pieces), None

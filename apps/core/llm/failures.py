@@ -16,18 +16,22 @@ import httpx2
 import openai
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.connecting import AnswerTooLong
 from apps.core.llm.types import Blame
 
 Reason = Literal[
     "unreachable",  # no connection
     "timeout",  # connected, then silence
     "rate_limited",  # HTTP 429
+    "too_long",  # the request is longer than the model reads
     "refused",  # any other 4xx: key, address, model name, request
     "server_error",  # 5xx and passing conflicts
     "dropped",  # the stream ended before the model said that it was done
     "bad_answer",  # this is not a chat completion
     "no_model",  # no CHAT_MODEL, and the server lists none
     "cut_off",  # the answer reached its limit of tokens, and only a whole one is of use
+    "only_reasoning",  # the model thought, and said nothing
+    "reasoning_limit",  # the answer's limit of tokens was spent on thought
 ]
 
 Refused = Literal["no", "maybe", "named"]
@@ -40,6 +44,12 @@ _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "grammar", "js
 _TOOL_WORDS = re.compile(r"\btools?\b|\btool_|function[ _-]?call", re.IGNORECASE)
 _TOOLS_UNAVAILABLE = re.compile(r"--jinja|tools? param|constraints with tools", re.IGNORECASE)
 """How llama.cpp says with a status of its own failures that it was not set up for tools."""
+
+_TOO_LONG = re.compile(
+    r"context[ _-]?(?:length|size|window|limit)|(?:too|greater|larger|more) .{0,40}(?:long|large|context|tokens)"
+    r"|max(?:imum)?\b.{0,40}\b(?:length|tokens)|exceed",
+    re.IGNORECASE,
+)
 
 _HINTS = {
     401: " Check {key}.",
@@ -97,6 +107,8 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
     if isinstance(error, openai.APIStatusError):
         return _describe_status(error, server=server, secret=secret, blame=blame)
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, AnswerTooLong):
+        return Failure("bad_answer", f"The answer of the server at {server} is too long. Check {blame.address}.")
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
         message = f"The model server at {server} cannot be reached. Is it running, and is {blame.address} right?"
         return Failure("unreachable", message, transient=True)
@@ -109,7 +121,8 @@ def describe_failure(error: Exception, *, server: str, secret: str, blame: Blame
     if isinstance(error, openai.APIError):  # an error event in the stream
         detail = _shorten(error.message, secret=secret)
         passing = str(error.code or "").startswith(("5", "429"))
-        return Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
+        failure = Failure("server_error", f"The model server at {server} reports: {detail}", transient=passing)
+        return _blame_grammar(failure, error.message)
     return Failure("bad_answer", f"What the server at {server} sent is no {blame.answer}. Check {blame.address}.")
 
 
@@ -118,18 +131,23 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
     detail = _shorten(error.message, secret=secret)
     hint = _HINTS.get(status, "").format(address=blame.address, key=blame.key, model=blame.model)
     reason: Reason = "rate_limited" if status == 429 else "refused" if 400 <= status < 500 else "server_error"
+    if 300 <= status < 400:
+        reason, hint = "refused", f" It sends requests elsewhere, which is not followed. Check {blame.address}."
     if status in {408, 409}:
         reason = "server_error"
     format_refused: Refused = "no"
     tools_refused: Refused = "no"
     about = f"{error.param} {error.message} {error.body}".lower()
-    if status in {400, 404, 422}:
+    about_form = any(word in about for word in _FORMAT_WORDS) or _TOOL_WORDS.search(about)
+    if status in {400, 413, 422, 500} and not about_form and _TOO_LONG.search(about):
+        reason = "too_long"
+    elif status in {400, 404, 422}:
         otherwise: Refused = "maybe" if status == 400 else "no"
         format_refused = "named" if any(word in about for word in _FORMAT_WORDS) else otherwise
         tools_refused = "named" if _TOOL_WORDS.search(about) else otherwise
     elif _TOOLS_UNAVAILABLE.search(about):
         tools_refused = "named"
-    return Failure(
+    failure = Failure(
         reason,
         f"The model server at {server} answered HTTP {status}: {detail}{hint}",
         status=status,
@@ -139,6 +157,14 @@ def _describe_status(error: openai.APIStatusError, *, server: str, secret: str, 
         tools_refused=tools_refused,
         answer=_read_answer(error, secret=secret),
     )
+    return _blame_grammar(failure, about)
+
+
+def _blame_grammar(failure: Failure, about: str) -> Failure:
+    """A grammar is made of the format or of the tools: which of them does not fit, the server does not say."""
+    if re.search(r"pars\w* (?:the )?grammar|grammar .{0,20}(?:fail|error|invalid)|invalid grammar", about.lower()):
+        failure.format_refused = failure.tools_refused = "named"
+    return failure
 
 
 def _read_answer(error: openai.APIStatusError, *, secret: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -19,8 +19,11 @@ import httpx2
 from openai import AsyncOpenAI, AsyncStream
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.connecting import make_async_client
 from apps.core.llm.failures import CHAT, Failure, describe_failure
 from apps.core.llm.per_loop import PerLoop
+from apps.core.llm.reasoning import ReasoningFilter
+from apps.core.llm.streaming_text import TextStream
 from apps.core.llm.tool_calls import CallAssembler
 from apps.core.llm.types import Blame, ModelRequest, ToolCall
 from apps.core.llm.wire import (
@@ -28,7 +31,7 @@ from apps.core.llm.wire import (
     DEFAULT_BASE_URL,
     MAX_ANSWER_CHARS,
     FormatLevel,
-    read_call_parts,
+    Said,
     read_chunk,
     read_completion,
     read_relayed,
@@ -183,9 +186,9 @@ class OpenAIChatModel:
                 chunk = await self._read_chunk(answer, silence, deadline)
                 if chunk is None:
                     break
-                text, reason = read_chunk(chunk)
-                silence, length = self._timeouts.between_events, length + len(text)
-                finished = finished or bool(reason)
+                said = read_chunk(chunk)
+                silence, length = self._timeouts.between_events, length + len(said.text)
+                finished = finished or bool(said.finished)
                 if length > MAX_ANSWER_CHARS:
                     raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
                 if isinstance(chunk, dict):
@@ -194,8 +197,9 @@ class OpenAIChatModel:
             raise self._describe_drop()
 
     async def complete(self, request: ModelRequest) -> str:
-        """Return the whole answer at once. Raises as `stream` does."""
-        return "".join([piece async for piece in self.stream(request)])
+        """Return the whole answer at once, without thought before it. Raises as `stream` does."""
+        text = TextStream()
+        return "".join([text.feed(piece) async for piece in self.stream(request)]) + text.close()
 
     async def list_models(self) -> list[str]:
         """Return the names that the server offers, in its order. Raises `ModelUnavailable`."""
@@ -230,35 +234,28 @@ class OpenAIChatModel:
         """Ask once. Raises `Failure` for everything that is the server's or the network's fault."""
         answer = await self._open(parameters, deadline)
         calls = CallAssembler() if "tools" in parameters else None
-        if isinstance(answer, tuple):
-            text, finished, parts = answer
-            yield text
-            _check_whole(finished, whole=whole)
-            if calls is not None:
-                calls.feed(parts)
-                for call in calls.close():
-                    yield call
-            return
-        async with answer:
-            silence, length = self._timeouts.first_event, 0
+        silence, length, spoken = self._timeouts.first_event, 0, _Spoken()
+        async with nullcontext(answer) if isinstance(answer, Said) else answer:
             while True:
-                chunk = await self._read_event(answer, silence, deadline)
-                text, finished = read_chunk(chunk)
-                silence, length = self._timeouts.between_events, length + len(text)
+                said = answer if isinstance(answer, Said) else await self._read_event(answer, silence, deadline)
+                silence, length = self._timeouts.between_events, length + len(said.text)
                 if calls is not None:
-                    calls.feed(read_call_parts(chunk))
+                    calls.feed(said.calls)
                 if length + (calls.size if calls else 0) > MAX_ANSWER_CHARS:
                     raise Failure("bad_answer", f"The model's answer is longer than {MAX_ANSWER_CHARS} characters.")
-                if text:
-                    yield text
-                if finished:
-                    await _drain(answer)
-                    _check_whole(finished, whole=whole)
-                    for call in calls.close() if calls else ():
-                        yield call
-                    return
+                spoken.hear(said)
+                if said.text:
+                    yield said.text
+                if said.finished or isinstance(answer, Said):
+                    break
+            if not isinstance(answer, Said):
+                await _drain(answer)
+        made = calls.close() if calls else []
+        spoken.check(said.finished, whole=whole, calls=bool(made))
+        for call in made:
+            yield call
 
-    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | tuple[str, str, Any]:
+    async def _open(self, parameters: dict[str, Any], deadline: float) -> AsyncStream[object] | Said:
         """Send the request; return the stream, or what `read_completion` does where the server does not stream."""
         answer = await self._send(parameters, deadline)
         if not isinstance(answer, bytes):
@@ -284,12 +281,12 @@ class OpenAIChatModel:
         except Exception as error:
             raise self._describe(error) from None
 
-    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> object:
-        """Return the next event; the stream must not end before the model is done."""
+    async def _read_event(self, stream: AsyncStream[object], silence: float, deadline: float) -> Said:
+        """Return what the next event says; the stream must not end before the model is done."""
         chunk = await self._read_chunk(stream, silence, deadline)
         if chunk is None:
             raise self._describe_drop()
-        return chunk
+        return read_chunk(chunk)
 
     async def _read_chunk(self, stream: AsyncStream[object], silence: float, deadline: float) -> object:
         """Return the next event, None at the stream's end."""
@@ -307,7 +304,7 @@ class OpenAIChatModel:
             api_key=self._api_key or "none",  # the library insists on one; servers without keys ignore it
             base_url=self._base_url,
             max_retries=0,
-            timeout=httpx2.Timeout(None, connect=self._timeouts.connect),
+            http_client=make_async_client(httpx2.Timeout(None, connect=self._timeouts.connect)),
         )
 
     def _limit(self, seconds: float, deadline: float) -> asyncio.Timeout:
@@ -319,8 +316,9 @@ class OpenAIChatModel:
     def _ask_for_less(self, asked: _Asked, failure: Failure, *, request: ModelRequest, model: str) -> _Asked | None:
         """Return the form of the request that might be accepted instead; None if the form is not to blame.
 
-        A form is to blame if the server names it, or if it was never seen to work. Many servers take tools and a
-        format, but not both in one request: then the format goes first, as the prompt asks for JSON anyway.
+        A format is to blame if the server names it, or if it was never seen to work; tools also where they were, for
+        another request. Many servers take tools and a format, but not both in one request: then the format goes first,
+        as the prompt asks for JSON anyway.
         """
         level, offers = asked
         about_format = level != "text" and (
@@ -335,7 +333,7 @@ class OpenAIChatModel:
         if about_format:
             alone = failure.format_refused == "named" and not named
             return (_WEAKER[level] if alone else "text"), True
-        if named or (failure.tools_refused == "maybe" and not self._takes_tools.get(model)):
+        if failure.tools_refused != "no":
             return self._drop_tools(request)
         return None
 
@@ -348,7 +346,8 @@ class OpenAIChatModel:
         if request.response_format:
             self._accepted[offers] = level
         if request.tools:
-            self._takes_tools[model] = offers
+            # A model that has taken tools once may do so again, whatever this request had.
+            self._takes_tools[model] = offers or self._takes_tools.get(model, False)
 
     async def _wait_before_retry(self, attempt: int, failure: Failure, deadline: float) -> bool:
         """Wait as long as is right after failed attempt number `attempt`; False if there is to be no other one."""
@@ -360,9 +359,27 @@ class OpenAIChatModel:
         return True
 
 
-def _check_whole(finished: str, *, whole: bool) -> None:
-    if whole and finished == CUT_OFF:
-        raise Failure("cut_off", "The model's answer reached its limit of tokens.")
+class _Spoken:
+    """Whether an answer has anything but thought."""
+
+    def __init__(self) -> None:
+        self._reasoning = ReasoningFilter()
+        self._thought = self._answered = False
+
+    def hear(self, said: Said) -> None:
+        """Take the next part of the answer."""
+        if not self._answered:
+            self._thought = self._thought or said.thinks or bool(said.text.strip())
+            self._answered = bool(self._reasoning.feed(said.text).strip())
+
+    def check(self, finished: str, *, whole: bool, calls: bool) -> None:
+        """Raise `Failure` for an answer that is nothing but thought and, if it is wanted whole, for one cut off."""
+        if not (self._answered or calls or self._reasoning.close().strip()) and self._thought:
+            if finished == CUT_OFF:
+                raise Failure("reasoning_limit", "The model spent its limit of tokens on reasoning, before an answer.")
+            raise Failure("only_reasoning", "The model gave only reasoning, and no answer.")
+        if whole and finished == CUT_OFF:
+            raise Failure("cut_off", "The model's answer reached its limit of tokens.")
 
 
 async def _drain(stream: AsyncStream[object]) -> None:

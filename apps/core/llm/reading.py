@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from json_repair import repair_json
 
-from apps.core.llm.reasoning import remove_reasoning_before_object
+from apps.core.llm.reasoning import remove_reasoning
 from apps.core.text.clean import clean_json
 
 MAX_REPAIRED_CHARS = 64_000
@@ -26,6 +27,15 @@ _READS_PER_CHAR = 20
 
 _FENCE = re.compile(r"`{3,}\w*")
 _BLANK = " \t\r\n\ufeff"
+
+_OBJECT = re.compile(r"\{(?=\s*[\"}])")
+_INSIDE = re.compile(r"(?:\[|(?:[\"'\]}\d]|true|false|null)\s*,|[\"']\s*:)\s*\Z")
+"""What stands before an object that is part of another one, or of a list."""
+
+_MAX_BROKEN = 50
+"""Objects in a text that may turn out broken: each is read to its end."""
+
+_MAX_WRAPPINGS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +49,66 @@ class ReadResult:
     repaired: bool
 
 
-def read_json_object(text: str) -> ReadResult:
+def read_json_object(text: str, *, keys: Collection[str] = ()) -> ReadResult:
     """Return the JSON object that `text` consists of.
 
-    Reasoning before it (`remove_reasoning_before_object`), a byte order mark, white space around it and a Markdown
-    fence are removed; that is no repair. Valid JSON is taken as it is (of a repeated key the last counts). Anything
-    else goes through json-repair: cut ends, single quotes, text around the object; so do NaN and numbers beyond a
-    float's range, which come out as text or None. Arrays, scalars, texts without an object, and objects nested deeper
-    than `apps.core.text.clean.MAX_DEPTH` give None.
+    Reasoning before it (`remove_reasoning`), a byte order mark, white space around it and a Markdown fence are
+    removed; that is no repair. Valid JSON is taken as it is (of a repeated key the last counts). `keys`: those that
+    the object was asked to have; one complete object with any of them is taken out of the words or the wrapping around
+    it without repair. Of several different ones the last counts, or the one that the text begins with, as repaired.
+    Anything else goes through json-repair: cut ends, single quotes; so do NaN and numbers beyond a float's range,
+    which come out as text or None. Arrays, scalars, texts without an object, and objects nested deeper than
+    `apps.core.text.clean.MAX_DEPTH` give None.
     """
-    body = _remove_fence(remove_reasoning_before_object(clean_answer(text)))
+    body = _remove_fence(remove_reasoning(clean_answer(text)))
     if "{" not in body:
         return ReadResult(value=None, repaired=False)
     repaired = False
     try:
-        value = json.loads(body, parse_float=_parse_finite, parse_constant=_parse_finite)
+        value = _unwrap(_DECODER.decode(body), keys)
     except (ValueError, RecursionError):
-        repaired = True
-        value = _repair(body)
+        found = find_objects(body, keys=keys)
+        leads = bool(found) and not body[: found[0][0]].strip(_BLANK)
+        value = found[0 if leads else -1][1] if found else _repair(body)
+        repaired = any(other != value for _, other in found) or not found
     try:
         value = clean_json(value)
     except ValueError:
         value = None
     return ReadResult(value=value, repaired=repaired) if isinstance(value, dict) else ReadResult(None, repaired=False)
+
+
+def find_objects(text: str, *, keys: Collection[str]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the complete JSON objects in a text that have one of `keys`, with where each begins.
+
+    None that is part of an object or a list that is itself broken: half an answer is no answer.
+    """
+    found, at, tries = list[tuple[int, dict[str, Any]]](), 0, 0
+    while keys and tries < _MAX_BROKEN and (opener := _OBJECT.search(text, at)):
+        at = opener.end()
+        if _INSIDE.search(text, max(0, opener.start() - 20), opener.start()):
+            continue
+        try:
+            value, at = _DECODER.raw_decode(text, opener.start())
+        except (ValueError, RecursionError):
+            tries += 1
+            continue
+        value = _unwrap(value, keys)
+        if isinstance(value, dict) and not value.keys().isdisjoint(keys):
+            found.append((opener.start(), value))
+    return found
+
+
+def _unwrap(value: Any, keys: Collection[str]) -> Any:
+    """Return the object with `keys` that is the only thing in a list or in another object; else `value` itself."""
+    inner = value
+    for _ in range(_MAX_WRAPPINGS):
+        if isinstance(inner, dict) and not inner.keys().isdisjoint(keys):
+            return inner
+        if not isinstance(inner, dict | list) or len(inner) != 1:
+            break
+        [inner] = inner.values() if isinstance(inner, dict) else inner
+    return value
 
 
 def clean_answer(text: str) -> str:
@@ -84,6 +131,9 @@ def _parse_finite(literal: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{literal} is not finite.")
     return number
+
+
+_DECODER = json.JSONDecoder(parse_float=_parse_finite, parse_constant=_parse_finite)
 
 
 def _repair(body: str) -> Any:

@@ -4,17 +4,17 @@ The model answers ``{"response": "…", "emotion": …}`` and its reply goes out
 object, think or talk before it, order its keys as they like, forget to escape quotes, cut it, or write no JSON at all.
 `FieldStream` turns any of these into the text for the user by these rules:
 
-1. Reasoning, white space and byte order marks before the answer are dropped (`apps.core.llm.reasoning`). Text goes
-   out as it comes, until an object begins.
-2. An object begins at ``{`` followed by a key, or by ``}``; a Markdown fence right before it belongs to it. It is
-   held back until it is known what it is.
-3. Its field, once found as a string, is the reply: its text goes out as it comes, after what went out before (a
-   model that says "Sure:" first has said that). The rest of the answer is never shown.
-4. An object is the answer when nothing was shown before it, or when it has the field or one of `other_keys`. An
-   answer that breaks off or breaks the grammar before its field is repaired when everything is in. One without a
-   usable field gives no text. The raw object is not shown.
-5. Any other object is part of a text (``{"a": 1}`` in an explanation) and goes out as it was written; so does one
-   that starts the text but is followed by more than a closing fence.
+1. Reasoning, white space and byte order marks before the answer are dropped (`apps.core.llm.reasoning`).
+2. Text is held back, as an object was asked for. An object begins at ``{`` followed by a key, or by ``}``; a Markdown
+   fence right before it belongs to it.
+3. An object with the field, or with one of `other_keys`, is the answer. Its field, once found as a string, is the
+   reply: what stands before the object (a thought, "Sure! Here is the JSON:") and after its field is never shown.
+4. The reply goes out as it comes where nothing but a few words lead in to the object: it begins a line, or follows a
+   colon, a tag or a fence. Behind anything else it may be a draft in a thought: then all is read when it is complete,
+   and the last whole object is the answer.
+5. An answer that breaks off or breaks the grammar before its field is repaired when everything is in. One without a
+   usable field gives no text: the raw object is not shown. An object of other keys is part of a text (``{"a": 1}`` in
+   an explanation), which goes out at its end as it was written, unless it is all there is.
 6. In the field's string, a quote was meant literally unless a closing brace, the end, or a comma and a key (quoted in
    either way, or one of the known) follows; so were an unknown escape and a line break.
 7. U+0000 and lone surrogates are removed; a surrogate pair may come in two pieces, or as two escapes.
@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from apps.core.llm.reading import read_json_object
-from apps.core.llm.reasoning import ReasoningFilter
+from apps.core.llm.reading import find_objects, read_json_object
+from apps.core.llm.reasoning import CLOSING_TAG, TAG, ReasoningFilter, remove_reasoning
 from apps.core.llm.streaming_text import AnswerCleaner
 
 _Reading = Generator[None, None, None]
@@ -53,6 +53,9 @@ _ANYTHING = re.compile(r"(?s).*")
 _OPENER = re.compile(r"""(?:`{3,6}\w{0,20}\s{0,20})?\{(?=\s{0,20}(?:["'}]|\w{1,40}\s{0,20}:))""")
 _OPENER_SO_FAR = re.compile(r"`{1,2}|(?:`{3,6}\w{0,20}\s{0,20})?(?:\{\s{0,20}(?:\w{1,40}\s{0,20})?)?")
 
+_LEAD_IN_CHARS = 300
+"""Longer text before an object is a thought, with drafts in it."""
+
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -62,9 +65,9 @@ class DecodedField:
     """What a finished stream gave.
 
     `tail`: text that only the end made certain, to be sent as the last delta, often empty. `text`: everything, the
-    concatenation of all that `FieldStream.feed` returned and `tail`. `raw`: the whole answer as the model wrote it,
-    without what rule 1 drops. `source`: "field" when the text is (or ends with) the field, "raw" when the answer is no
-    such object, "none" when it is one without a usable field (`text` is empty).
+    concatenation of all that `FieldStream.feed` returned and `tail`. `raw`: the answer as the model wrote it, from its
+    object on. `source`: "field" when the text is the field, "raw" when the answer is no such object, "none" when it is
+    one without a usable field (`text` is empty).
     """
 
     tail: str
@@ -77,6 +80,7 @@ class _Outcome(Enum):
     """How the reading of an object ended."""
 
     FOUND = auto()  # the field's text went out
+    DOUBTFUL = auto()  # the field is there, but may be a draft's
     CLOSED = auto()  # the object ended without it
     CUT = auto()  # the input ended first
     BROKEN = auto()  # this is no JSON any more
@@ -94,7 +98,9 @@ class FieldStream:
         self._buffer = ""
         self._at = 0
         self._ended = False
-        self._held: list[str] | None = None
+        self._held: list[str] | None = []
+        self._begun = 0  # how much of what is held stands before the object
+        self._before = 0  # how many characters stand before the answer
         self._fresh: list[str] = []
         self._reasoning = ReasoningFilter()
         self._cleaner = AnswerCleaner()
@@ -122,7 +128,8 @@ class FieldStream:
         """Tell that the answer is complete and return what it was. Nothing can be fed afterwards."""
         self._ended = True
         tail = self._resume(self._reasoning.close())
-        return DecodedField(tail=tail, text="".join(self._text), raw="".join(self._raw), source=self._source)
+        raw = "".join(self._raw)[self._before :]
+        return DecodedField(tail=tail, text="".join(self._text), raw=raw, source=self._source)
 
     def _resume(self, answer: str) -> str:
         """Read `answer`, the next part of the answer, as far as it goes; return the new text, cleaned (rule 7)."""
@@ -138,43 +145,46 @@ class FieldStream:
     # The grammar. Each of these generators reads on until it has what it is after, and yields when it needs input.
 
     def _read_answer(self) -> _Reading:
+        alone, outcome = True, _Outcome.CUT
         while True:
-            yield from self._copy(_PROSE)
+            alone = not (yield from self._take(_PROSE)) and alone
             if not (yield from self._peek()):
-                return
-            self._held = []
+                break
+            self._begun = len(self._held or ())
             if not (yield from self._take_opener()):
-                if self._ended and self._source == "none" and self._is_opener_so_far():
-                    return
-                self._show_held()
-                self._show(self._consume(self._at + 1))
+                if self._ended and self._is_opener_so_far():
+                    break
+                self._consume(self._at + 1)
+                alone = False
                 continue
-            if (yield from self._read_candidate()):
-                yield from self._take(_ANYTHING)
-                return
+            outcome = yield from self._read_object()
+            if outcome is _Outcome.FOUND or self._recognised:
+                break
+            if alone and outcome is _Outcome.CLOSED:
+                yield from self._take(_FENCE_LEFT)
+                alone = not (yield from self._peek())
+            if alone:
+                break
+        yield from self._take(_ANYTHING)
+        if self._source == "none":
+            self._show_whole(alone=alone and outcome is not _Outcome.BROKEN)
 
-    def _read_candidate(self) -> Generator[None, None, bool]:
-        """Read an object; return whether it was the answer, by rules 3 to 5. If not, it has been shown."""
-        first = self._source == "none"
-        self._recognised = False
-        outcome = yield from self._read_object()
-        if outcome is _Outcome.FOUND:
-            self._held = None
-            return True
-        ours = first or self._recognised
-        if outcome is _Outcome.CLOSED and not self._recognised:
-            ours = first and (yield from self._ends_here())
-        elif ours and outcome is not _Outcome.CLOSED:
-            yield from self._take(_ANYTHING)
-        if ours and (self._show_repaired() or self._recognised or outcome is not _Outcome.BROKEN):
-            self._held = None
-            return True
-        self._show_held()
-        return False
-
-    def _ends_here(self) -> Generator[None, None, bool]:
-        yield from self._take(_FENCE_LEFT)
-        return not (yield from self._peek())
+    def _show_whole(self, *, alone: bool) -> None:
+        """Show what of the whole answer is the reply (rules 4 and 5). `alone`: there is nothing but an object."""
+        held = self._held or []
+        text, begun, self._held = "".join(held), len("".join(held[: self._begun])), None
+        found = [(at, one) for at, one in find_objects(text, keys=self._keys) if isinstance(one.get(self._field), str)]
+        if found:
+            begun, value = found[-1]
+        else:
+            value = read_json_object(text[begun:]).value or {}
+        reply = value.get(self._field)
+        if isinstance(reply, str):
+            self._before = begun
+            self._fresh.append(reply)
+            self._source = "field"
+        elif not (alone or self._recognised or not self._keys.isdisjoint(value)):
+            self._show(remove_reasoning(text))
 
     def _read_object(self) -> Generator[None, None, _Outcome]:
         """Read an object after its brace up to the end of the field or of the object."""
@@ -192,6 +202,11 @@ class FieldStream:
             self._consume(self._at + 1)
             yield from self._take(_BLANK)
             if key == self._field and (yield from self._peek()) == '"':
+                held = self._held or []
+                before = "".join(held[: self._begun])
+                if not _leads_in(before, fenced=held[self._begun].startswith("`")):
+                    return _Outcome.DOUBTFUL
+                self._before = len(before)
                 self._consume(self._at + 1)
                 self._source = "field"
                 yield from self._show_string()
@@ -338,20 +353,16 @@ class FieldStream:
             if self._source == "none":
                 self._source = "raw"
 
-    def _show_held(self) -> None:
-        self._show("".join(self._held or ()))
-        self._held = None
 
-    def _show_repaired(self) -> bool:
-        """Show the field of the held, broken object if repairing gives one; return whether it did."""
-        value = read_json_object("".join(self._held or ())).value or {}
-        reply = value.get(self._field)
-        self._recognised |= not self._keys.isdisjoint(value)
-        if not isinstance(reply, str):
-            return False
-        self._fresh.append(reply)
-        self._source = "field"
+def _leads_in(before: str, *, fenced: bool) -> bool:
+    """Whether the text before an object only leads in to it (rule 4)."""
+    closed = [tag.end() for tag in CLOSING_TAG.finditer(before)]
+    rest = before[closed[-1] :] if closed else before
+    if not rest.strip():
         return True
+    if len(rest) > _LEAD_IN_CHARS or (not closed and TAG.match(before)):
+        return False
+    return fenced or rest.rstrip(" \t")[-1] in "\n:："
 
 
 def _unescape(written: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat, ToolSpec
@@ -71,21 +72,42 @@ def _render_format(wanted: ResponseFormat, level: FormatLevel) -> dict[str, Any]
     }
 
 
-def read_chunk(chunk: object) -> tuple[str, str]:
-    """Return a stream event's text and its finish reason, or ""; what is not as expected counts as no text.
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an event or a completion says. `finished`: the finish reason, or ""; `thinks`: it has reasoning, which is
+    not shown; `calls`: what it has of tool calls, for `apps.core.llm.tool_calls`, which may be anything.
+    """
+
+    text: str = ""
+    finished: str = ""
+    thinks: bool = False
+    calls: Any = None
+
+
+def read_chunk(chunk: object) -> Said:
+    """Return what a stream event says; what is not as expected counts as no text.
 
     `chunk` is any JSON value. Usage events have no choices, role and reasoning events no content.
     """
     match chunk:
         case {"choices": [dict() as choice, *_]}:
-            finished = str(choice.get("finish_reason") or "")
+            return _read_choice(choice, choice.get("delta"))
         case _:
-            return "", ""
-    match choice:
-        case {"delta": {"content": str() as text}}:
-            return text, finished
-        case _:
-            return "", finished
+            return Said()
+
+
+def _read_choice(choice: dict[str, Any], message: object) -> Said:
+    finished = str(choice.get("finish_reason") or "")
+    if not isinstance(message, dict):
+        return Said(finished=finished)
+    content = message.get("content")
+    thinks = any(value for name, value in message.items() if "reason" in name or "think" in name)
+    if isinstance(content, list):  # of parts, some of which may be thought
+        parts = [part for part in content if isinstance(part, dict)]
+        thinks = thinks or any(part.get("type") != "text" for part in parts)
+        content = "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
+    text = content if isinstance(content, str) else ""
+    return Said(text=text, finished=finished, thinks=thinks, calls=message.get("tool_calls"))
 
 
 def read_relayed(body: bytes) -> dict[str, Any]:
@@ -96,29 +118,18 @@ def read_relayed(body: bytes) -> dict[str, Any]:
     return completion
 
 
-def read_call_parts(chunk: object) -> Any:
-    """Return what a stream event has of tool calls, for `apps.core.llm.tool_calls`; it may be anything."""
-    match chunk:
-        case {"choices": [{"delta": {"tool_calls": parts}}, *_]}:
-            return parts
-        case _:
-            return None
+def read_completion(body: bytes) -> Said:
+    """Return what a completion that came as one JSON body says.
 
-
-def read_completion(body: bytes) -> tuple[str, str, Any]:
-    """Return the text of a completion that came as one JSON body, its finish reason, and what it has of tool calls.
-
-    Raises ValueError if it is none, or has neither text nor calls.
+    Raises ValueError if it is none, or has neither text nor reasoning nor calls.
     """
     completion = json.loads(body)
     try:
         choice = completion["choices"][0]
-        message = choice["message"]
-        content, parts = message.get("content"), message.get("tool_calls")
+        said = _read_choice(choice, choice["message"])
     except (LookupError, TypeError, AttributeError):
         raise ValueError("This is not a chat completion.") from None
-    if content is None and parts:
-        content = ""
-    if not isinstance(content, str) or len(content) > MAX_ANSWER_CHARS:
+    silent = not isinstance(choice["message"].get("content"), str | list)
+    if (silent and not said.calls and not said.thinks) or len(said.text) > MAX_ANSWER_CHARS:
         raise ValueError("The completion has no text of acceptable length.")
-    return content, str(choice.get("finish_reason") or ""), parts
+    return said

@@ -17,7 +17,7 @@ from apps.core.llm.embedding.types import Embedder, Vector
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.memory.embeddings.active import ModelInUse, list_models_in_use
 from apps.memory.embeddings.indexing import list_indexed_messages
-from apps.memory.embeddings.vectors import with_embedder
+from apps.memory.embeddings.vectors import embed_parts, with_embedder
 from apps.memory.models import ConversationEmbedding
 
 # In the order in which sessions are deleted, and before their messages: nobody waits for each other for good.
@@ -86,7 +86,7 @@ def embed_messages(messages: Sequence[Message], embedder: Embedder, *, model: Mo
     ]
     known = _find_vectors(model, parts)
     texts = list(dict.fromkeys(part.text for part in parts if part.key not in known))
-    made = dict(zip(texts, embedder.embed(texts), strict=True))
+    made = dict(zip(texts, embed_parts(embedder, texts), strict=True))
     vectors = {part: known[part.key] if part.key in known else made[part.text] for part in parts}
     return PreparedEmbeddings(
         rows=[_make_row(part, model=model, vector=vector) for part, vector in vectors.items() if vector is not None],

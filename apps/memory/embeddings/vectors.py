@@ -8,14 +8,21 @@ from itertools import islice
 from typing import TypeVar
 
 import numpy as np
+from pgvector import HalfVector
 
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.parts import split_text
-from apps.core.llm.embedding.types import Embedder, Vector, fit
+from apps.core.llm.embedding.types import Embedder, Vector, average
 from apps.memory.embeddings.active import ModelInUse
+from apps.memory.models import AtomicEmbedding, ConversationEmbedding, LongTermEmbedding
 
 T = TypeVar("T")
+
+_checked: set[tuple[str, int | None]] = set()  # embedders whose dimensions are those of their stored vectors
+
+_ENDING_ZEROS = 8
+"""So many numbers at the end of all vectors may be zero by chance: what is stored is padded with zeros."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +44,40 @@ def with_embedder(model: ModelInUse, use: Callable[[Embedder], T]) -> T | None:
 def embed_whole(embedder: Embedder, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
     """Return one vector for each text, however long: of one in parts the mean of theirs. None where one is refused."""
     parts = [split_text(text, max_characters=embedder.max_characters) for text in texts]
-    vectors = iter(embedder.embed([part for row in parts for part in row], seconds=seconds))
-    return [_mean(list(islice(vectors, len(row)))) for row in parts]
+    vectors = iter(embed_parts(embedder, [part for row in parts for part in row], seconds=seconds))
+    return [average(list(islice(vectors, len(row)))) for row in parts]
 
 
-def _mean(vectors: Sequence[Vector | None]) -> Vector | None:
-    found = [vector for vector in vectors if vector is not None]
-    if not found or len(found) < len(vectors):
-        return None
-    return found[0] if len(found) == 1 else fit([np.sum(found, axis=0)])[0]
+def embed_parts(embedder: Embedder, texts: Sequence[str], *, seconds: float | None = None) -> list[Vector | None]:
+    """Return what the embedder does for texts that it reads as a whole.
+
+    Raises `ModelUnavailable` where the stored vectors of its name have other dimensions: they could not be compared.
+    One query the first time in a process, none for a local one.
+    """
+    vectors = embedder.embed(texts, seconds=seconds)
+    known = (embedder.name, embedder.dimensions)
+    if embedder.local or embedder.dimensions is None or known in _checked:
+        return vectors
+    stored = _count_dimensions(embedder.name)
+    if stored is not None and not stored <= embedder.dimensions <= stored + _ENDING_ZEROS:
+        message = (
+            f'The embedding model "{embedder.name}" answers with {embedder.dimensions} dimensions, and its stored '
+            f"vectors have {stored}. It is another model now: connect it under another name, then re-embed."
+        )
+        raise ModelUnavailable(message, fields={"reason": "bad_answer"})
+    _checked.add(known)
+    return vectors
+
+
+def _count_dimensions(name: str) -> int | None:
+    """How many numbers the stored vectors of a model have, not counting the zeros at their end; None without any."""
+    tables = (ConversationEmbedding, AtomicEmbedding, LongTermEmbedding)
+    for table in tables:
+        found = list(table.objects.filter(model__name=name).values_list("embedding", flat=True)[:20])
+        if found:
+            rows = (vector.to_numpy() if isinstance(vector, HalfVector) else np.asarray(vector) for vector in found)
+            return max(int(np.flatnonzero(row)[-1]) + 1 for row in rows)
+    return None
 
 
 def to_sql(vector: Vector) -> str:

@@ -78,7 +78,17 @@ def _explain_model(reason: str, status: str) -> Explanation:
             return Explanation(
                 _("The model's answer reached its limit of tokens."), _("Raise BACKGROUND_MAX_TOKENS, then try again.")
             )
-        case "refused":
+        case "only_reasoning":
+            return Explanation(
+                _("The model gave only reasoning, and no answer."),
+                _("Turn reasoning off or choose another model, then try again."),
+            )
+        case "reasoning_limit":
+            return Explanation(
+                _("The model spent its limit of tokens on reasoning."),
+                _("Turn reasoning off, or raise CHAT_MAX_TOKENS and BACKGROUND_MAX_TOKENS, then try again."),
+            )
+        case "refused" | "too_long":
             return Explanation(
                 _("The model server refused the request."),
                 _("The text is often too long for the model. Use a model with a longer context, then try again."),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from apps.conversations.models import Message
-from apps.core.text.grounding import is_grounded, leans_on_others
+from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.memory.judging.types import (
@@ -20,7 +20,7 @@ from apps.memory.judging.types import (
     Verdict,
 )
 from apps.pipeline.extraction.answer import ChangeAnswer, MemoryAnswer
-from apps.pipeline.extraction.prompt import copies_example
+from apps.pipeline.extraction.prompt import copies_example, is_example
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,19 @@ class Heard:
         return None if message is None else _cite(message)
 
     def grounds(self, text: str, *, targets: Sequence[int] = ()) -> bool:
-        """Whether a text shares a word with what was said, or with the memories that it is a verdict on.
-
-        Between two scripts words cannot be compared: that is let through.
-        """
-        if holds_chinese(text) != holds_chinese(self.words):
-            return True
+        """Whether a text shares a word with what was said, or with the memories that it is a verdict on."""
         return is_grounded(text, said="\n".join([self.words, *self._list_named(targets)]))
+
+    def is_foreign(self, text: str, *, targets: Sequence[int] = ()) -> bool:
+        """Whether a text is from elsewhere, so that its nearness to what was said proves nothing.
+
+        It takes more from the assistant's replies than from what the person said and what is known, or it is an
+        example of the prompt and not all of it was said. Between two scripts, words cannot be compared.
+        """
+        if self.is_borrowed(text, targets=targets):
+            return True
+        own = "\n".join([self.own, *self._list_named(targets)])
+        return is_example(text) and holds_chinese(text) == holds_chinese(own) and not is_said_by(text, said=own)
 
     def is_borrowed(self, text: str, *, targets: Sequence[int] = ()) -> bool:
         """Whether a text takes more from the assistant's replies than from what the person said and what is known."""
@@ -82,7 +88,7 @@ def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[J
             event_start=event.start if event else None,
             event_end=event.end if event else None,
             grounded=heard.grounds(memory.content, targets=memory.target)
-            and not heard.is_borrowed(memory.content, targets=memory.target),
+            and not heard.is_foreign(memory.content, targets=memory.target),
         )
         for memory in memories
         if (source := heard.find_source(memory.about)) is not None
@@ -103,7 +109,7 @@ def read_operations(changes: Iterable[ChangeAnswer], *, heard: Heard) -> list[Ju
             grounded=not change.text
             or (
                 heard.grounds(change.text, targets=change.target)
-                and not heard.is_borrowed(change.text, targets=change.target)
+                and not heard.is_foreign(change.text, targets=change.target)
             ),
         )
         for change in changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -77,6 +78,8 @@ Should I get one too?"}}
 → "memories": [{{"content": "The user's cousin Ottoline got a ferret on 8 March 2026.", "tags": ["family", \
 "pets"], "about": 4, "event": "yesterday", "relation": "new", "target": [], "confidence": 0.9}}]"""
 
+_EXAMPLE_TEXTS = frozenset(fold(text) for text in re.findall(r'"(?:content|left)": "([^"]+)"', INSTRUCTIONS))
+
 EXAMPLE_NAMES = ("攀枝花", "齐齐哈尔", "hollingberry", "ottoline")
 """Names of the examples that hardly anybody says: a text with one that nobody said was copied from the prompt."""
 
@@ -125,6 +128,11 @@ def copies_example(text: str, *, said: str) -> bool:
     """Whether a text was copied from the prompt's examples: it has a name of theirs that is not in `said`."""
     folded, heard = fold(text), fold(said)
     return any(name in folded and name not in heard for name in EXAMPLE_NAMES)
+
+
+def is_example(text: str) -> bool:
+    """Whether a text is one of the prompt's examples, word for word."""
+    return fold(text).strip() in _EXAMPLE_TEXTS
 
 
 def _describe_line(line: PromptLine, zone: ZoneInfo) -> dict[str, Any]:

@@ -14,10 +14,13 @@ from django.utils import timezone
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.queue.claiming import EXTRACTED_CHARACTERS
 from apps.conversations.queue.services import finish
 from apps.conversations.queue.types import SessionClaim
 from apps.core.db import release_connections
+from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import ask_for_object
+from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.types import ModelRequest
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
@@ -33,7 +36,7 @@ from apps.memory.services import (
     record_verdicts,
     run_commands,
 )
-from apps.pipeline.extraction.answer import ExtractionAnswer, read_answer
+from apps.pipeline.extraction.answer import ExtractionAnswer, ProfileAnswer, read_answer
 from apps.pipeline.extraction.confirming import confirm_ends
 from apps.pipeline.extraction.forgetting import forget_as_asked
 from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
@@ -48,17 +51,19 @@ EARLIER_MESSAGES = 6
 REPLY_CHARACTERS = 1_000
 """Of each reply and each earlier message that the model is shown: only what the person says becomes memory."""
 
+SHARES = (1.0, 0.5, 0.25, 0.125)
+"""How much of all that a model is shown at once, the next smaller where it says that this was too long for it."""
+
 
 def extract(claim: SessionClaim) -> None:
     """Turn the claimed messages into memories, profile statements and shared context (A2, L3, U3, X1).
 
-    One model call, with no transaction open. Raises `ModelUnavailable` when it fails or is no JSON: all is to be tried
-    again. What is in the answer but not valid is left out.
+    One model call, or a few for a long message, with no transaction open. Raises `ModelUnavailable` when it fails or is
+    no JSON: all is to be tried again. What is in the answer but not valid is left out.
     """
     now = timezone.now()
     _remember_as_asked(claim, now=now)
-    batch = _read_batch(claim)
-    answer = ExtractionAnswer() if not batch.said else read_answer(ask_for_object(_ask(claim, batch, now=now)))
+    batch, answer = _hear(claim, now=now)
     heard = Heard(
         messages=batch.said,
         words=batch.words,
@@ -73,6 +78,43 @@ def extract(claim: SessionClaim) -> None:
         statements, operations = confirm_ends(statements, operations, known=batch.known)
     with finish(claim), changed_by(origin=Origin.EXTRACTION, actor=None):
         _write(claim, batch, answer, statements, operations, heard=heard, now=timezone.now())
+
+
+def _hear(claim: SessionClaim, *, now: datetime) -> tuple[_Batch, ExtractionAnswer]:
+    """Return what the model was shown and its answer, in as many calls as what was said takes."""
+    for share in SHARES:
+        batch = _read_batch(claim, share=share)
+        try:
+            return batch, _ask_in_parts(claim, batch, limit=int(EXTRACTED_CHARACTERS * share), now=now)
+        except ModelUnavailable as error:
+            if error.fields.get("reason") != "too_long" or share == SHARES[-1]:
+                raise
+    raise AssertionError("the last share returns or raises")
+
+
+def _ask_in_parts(claim: SessionClaim, batch: _Batch, *, limit: int, now: datetime) -> ExtractionAnswer:
+    answer = ExtractionAnswer()
+    for lines in _split(batch.lines, limit=limit) if batch.said else ():
+        part = read_answer(ask_for_object(_ask(claim, batch, lines=lines, changed=answer.profile, now=now)))
+        for name in ("memories", "changes", "entries", "profile"):
+            getattr(answer, name).extend(getattr(part, name))
+        answer.context = answer.context or part.context
+    return answer
+
+
+def _split(lines: Sequence[PromptLine], *, limit: int) -> list[list[PromptLine]]:
+    """Cut what is shown into parts with at most `limit` characters of the person's, none without any."""
+    parts: list[list[PromptLine]] = [[]]
+    used = 0
+    for line in lines:
+        is_said = line.role == Role.USER
+        for text in split_text(line.text, max_characters=limit) if is_said else [line.text]:
+            if is_said and used and used + len(text) > limit:
+                parts.append([])
+                used = 0
+            parts[-1].append(replace(line, text=text))
+            used += len(text) if is_said else 0
+    return [part for part in parts if any(line.role == Role.USER for line in part)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +177,7 @@ def _list_said_before(message: Message) -> list[str]:
     return list(said.order_by("-position").values_list("content", flat=True)[:EARLIER_MESSAGES])[::-1]
 
 
-def _read_batch(claim: SessionClaim) -> _Batch:
+def _read_batch(claim: SessionClaim, *, share: float) -> _Batch:
     rounds = Q(id__in=claim.message_ids) | Q(reply_to__in=claim.message_ids)
     complete = Message.objects.filter(user=claim.user, status=MessageStatus.COMPLETE)
     messages = list(complete.filter(rounds).order_by("position"))
@@ -148,12 +190,12 @@ def _read_batch(claim: SessionClaim) -> _Batch:
             message.content = cut_client_blocks(message.content)
     lines, said = [], {}
     for number, message in enumerate(messages, start=1):
-        lines.append(_make_line(message, number=number))
+        lines.append(_make_line(message, number=number, share=share))
         if message.role == Role.USER and message.content:
             said[number] = message
     return _Batch(
         lines=lines,
-        earlier=[_make_line(message) for message in reversed(before)],
+        earlier=[_make_line(message, share=share) for message in reversed(before)],
         replies="\n".join(message.content for message in [*before, *messages] if message.role != Role.USER),
         said=said,
         recorded=frozenset(item.message_id for item in claim.work if item.recorded),
@@ -161,25 +203,33 @@ def _read_batch(claim: SessionClaim) -> _Batch:
             claim.user,
             said=[message.content for message in [*messages, *before]],
             message_ids=claim.message_ids,
-            budget=django_settings.EXTRACTION_KNOWN_TOKENS,
+            budget=int(django_settings.EXTRACTION_KNOWN_TOKENS * share),
         ),
         settings=get_settings(claim.user),
     )
 
 
-def _make_line(message: Message, *, number: int | None = None) -> PromptLine:
+def _make_line(message: Message, *, number: int | None = None, share: float) -> PromptLine:
     whole = number is not None and message.role == Role.USER
-    text = message.content if whole else message.content[:REPLY_CHARACTERS]
+    text = message.content if whole else message.content[: int(REPLY_CHARACTERS * share)]
     return PromptLine(number=number, role=str(message.role), text=text, said_at=message.create_time)
 
 
-def _ask(claim: SessionClaim, batch: _Batch, *, now: datetime) -> ModelRequest:
+def _ask(
+    claim: SessionClaim,
+    batch: _Batch,
+    *,
+    lines: Sequence[PromptLine],
+    changed: Sequence[ProfileAnswer],
+    now: datetime,
+) -> ModelRequest:
+    """Return the call for `lines`. `changed`: what the parts before said of the profile."""
     profile = get_user_profile(user=claim.user) if batch.settings.enable_user_profile else None
     request = make_request(
-        lines=batch.lines,
+        lines=lines,
         earlier=batch.earlier,
         known=batch.known,
-        profile={} if profile is None else profile.texts,
+        profile={} if profile is None else {**profile.texts, **{item.section: item.text for item in changed}},
         entries=bool(batch.recorded),
         context=batch.settings.auto_context,
         max_length=batch.settings.atomic_content_max_length,
@@ -195,12 +245,12 @@ def _let_paraphrases_pass(
 ) -> list[JudgedStatement]:
     """A statement that shares no word with what was said is grounded where it is near to it in meaning.
 
-    What repeats the assistant is no paraphrase.
+    What repeats the assistant or the prompt is no paraphrase.
     """
     doubtful = [
         statement.content
         for statement in statements
-        if not (statement.grounded or heard.is_borrowed(statement.content, targets=statement.verdict.targets))
+        if not (statement.grounded or heard.is_foreign(statement.content, targets=statement.verdict.targets))
     ]
     said = [line.text for line in [*batch.earlier, *batch.lines] if line.role == Role.USER]
     near = list_paraphrases(doubtful, said=said)

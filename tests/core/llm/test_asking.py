@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,35 @@ def test_what_is_no_valid_json_is_an_answer_that_cannot_be_used(scripted_model: 
     with pytest.raises(ModelUnavailable) as caught:
         ask_for_object(REQUEST)
     assert caught.value.fields == {"reason": "bad_answer"}
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Sure! Here is the JSON you asked for:\n\n```json\n{}\n```\n\nLet me know if you need anything else.",
+        "<think>They moved. {{}}</think>\n{}",
+        "[PLAN]I list it.[/PLAN]{}",
+        "<|channel|>analysis<|message|>Hm {{x}}.<|end|><|channel|>final<|message|>{}<|return|>",
+        '{{"result": {}}}',
+        "{}\n\nI left out the weather.",
+    ],
+)
+def test_words_around_the_whole_object_cost_nothing(scripted_model: ScriptedModel, written: str) -> None:
+    schema = {"type": "object", "properties": {"summary": {"type": "string"}}}
+    scripted_model.script(written.format('{"summary": "他住在上海。"}'))
+    request = replace(REQUEST, response_format=ResponseFormat(name="test", schema=schema))
+    assert ask_for_object(request) == {"summary": "他住在上海。"}
+
+
+def test_a_limit_spent_on_reasoning_is_raised_once_and_then_named(scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.BACKGROUND_MAX_TOKENS = 50
+    scripted_model.script(cut("<think>Hm."), '<think>Hm.</think>{"summary": "a"}', cut("<think>"), cut("<think>Hm."))
+    assert ask_for_object(REQUEST) == {"summary": "a"}
+    with pytest.raises(ModelUnavailable) as caught:
+        ask_for_object(REQUEST)
+    assert caught.value.fields == {"reason": "reasoning_limit"}
+    assert [request.body["max_tokens"] for request in scripted_model.chat_requests] == [50, 100, 50, 100]
 
 
 def test_a_failure_of_the_server_keeps_its_reason(scripted_model: ScriptedModel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from apps.core.errors import ModelUnavailable
+from apps.core.llm.connecting import MAX_LINE_BYTES
 from apps.core.llm.openai import OpenAIChatModel, Retries, Timeouts
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
 from apps.core.llm.wire import DEFAULT_BASE_URL, MAX_ANSWER_CHARS, render_request
@@ -153,7 +155,7 @@ async def test_a_request_refused_for_another_reason_does_not_weaken_a_format_tha
 
     _, error = await fail(model, FORMATTED)
 
-    assert error.fields == {"reason": "refused", "status": 400}
+    assert error.fields == {"reason": "too_long", "status": 400}
     assert "context length exceeded" in error.message
     assert formats(scripted_model) == ["json_schema", "json_schema"]
 
@@ -187,6 +189,56 @@ async def test_a_server_that_gives_no_answer_is_a_failure(
 
     assert pieces == []
     assert error.fields == fields
+
+
+def thinking(**message: Any) -> Json:
+    """A completion that came as one JSON body."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "stop"}
+    return Json({"object": "chat.completion", "choices": [choice]})
+
+
+THOUGHT_EVENT = b'data: {"choices": [{"index": 0, "delta": {"reasoning_content": "{\\"response\\": \\"N\\"}"}}]}\n\n'
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        (thinking(content=None, reasoning_content='{"response": "Noted."}', tool_calls=[]), "only_reasoning"),
+        (thinking(content="", reasoning="Hm."), "only_reasoning"),
+        (thinking(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]), "only_reasoning"),
+        (Reply((THOUGHT_EVENT,)), "only_reasoning"),
+        (Reply((THOUGHT_EVENT, "\n"), finish_reason="length"), "reasoning_limit"),
+        (Reply(("<think>Hm.</think>\n",)), "only_reasoning"),
+        (Reply(("[THINK]Hm. ", "Well"), finish_reason="length"), "reasoning_limit"),
+        (Reply(("<|channel|>analysis<|message|>Hm.<|end|>",)), "only_reasoning"),
+    ],
+)
+async def test_an_answer_of_nothing_but_thought_is_a_failure_with_its_reason(
+    scripted_model: ScriptedModel, sleeper: Sleeper, behaviour: Behaviour, reason: str
+) -> None:
+    scripted_model.script(behaviour)
+
+    _pieces, error = await fail(make_model(scripted_model, sleeper))
+
+    assert error.fields == {"reason": reason}
+    assert "reasoning" in error.message
+    assert len(scripted_model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        thinking(content="Hi.", reasoning_content="Hm."),
+        thinking(content=[{"type": "thinking", "thinking": []}, {"type": "text", "text": "Hi."}]),
+        Reply((THOUGHT_EVENT, "Hi.")),
+        Reply(("Hi.",), finish_reason="length"),
+    ],
+)
+async def test_thought_beside_an_answer_is_passed_over(scripted_model: ScriptedModel, behaviour: Behaviour) -> None:
+    scripted_model.script(behaviour)
+
+    assert await make_model(scripted_model).complete(PLAIN) == "Hi."
 
 
 @pytest.mark.spec("C6")
@@ -486,3 +538,63 @@ async def test_the_pieces_of_a_reply_are_as_the_server_cut_them(scripted_model: 
     scripted_model.script(reply_with("你好世界", piece_chars=1))
 
     assert [piece async for piece in make_model(scripted_model).stream(PLAIN)] == ["你", "好", "世", "界"]
+
+
+def redirect(status: int, location: str) -> Json:
+    return Json({}, status=status, headers=(("Location", location),))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_is_followed(scripted_model: ScriptedModel, sleeper: Sleeper, status: int) -> None:
+    with ScriptedModel() as elsewhere:
+        away = redirect(status, f"{elsewhere.base_url}/chat/completions")
+        scripted_model.script(away, away)
+        scripted_model.script_models(redirect(status, f"{elsewhere.base_url}/models"))
+
+        _, error = await fail(make_model(scripted_model, sleeper))
+        assert error.fields == {"reason": "refused", "status": status}
+        assert "Check OPENAI_BASE_URL" in error.message
+        with pytest.raises(ModelUnavailable):
+            [event async for event in make_model(scripted_model, sleeper).relay({"messages": []})]
+        with pytest.raises(ModelUnavailable):
+            await make_model(scripted_model, sleeper).list_models()
+        assert elsewhere.requests == []
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nConnection: close\r\n\r\n"
+ENDLESS = (b"x" * 1_000_000,) * 40
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        Raw((HEAD % b"text/event-stream", b"data: ", *ENDLESS)),
+        Raw((HEAD % b"text/event-stream", b'data: {"choices": []}\n\n', *ENDLESS)),
+        Raw((HEAD % b"application/json", b'{"choices": "', *ENDLESS)),
+        Raw((b"HTTP/1.1 500 Oh\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n", *ENDLESS)),
+    ],
+    ids=["line", "second line", "body", "error"],
+)
+async def test_an_answer_without_line_ends_is_not_collected(
+    scripted_model: ScriptedModel, sleeper: Sleeper, behaviour: Raw
+) -> None:
+    scripted_model.script(*[behaviour] * 3)
+
+    tracemalloc.start()
+    try:
+        _, error = await fail(make_model(scripted_model, sleeper))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert error.fields["reason"] == "bad_answer"
+    assert peak < 5 * MAX_LINE_BYTES
+    assert len(scripted_model.requests) == 1
+
+
+async def test_many_lines_may_have_more_bytes_together(scripted_model: ScriptedModel) -> None:
+    comment = b": " + b"x" * 1_000_000 + b"\n\n"
+    scripted_model.script(Reply((*[comment] * 20, "hi")))
+
+    assert await make_model(scripted_model).complete(PLAIN) == "hi"

@@ -56,6 +56,48 @@ def test_broken_json_is_repaired_and_says_so(written: str, value: dict[str, Any]
 
 
 @pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Sure! Here is the JSON:\n\n```json\n{}\n```\n\nLet me know if you need anything else.",
+        "好的，{}",
+        "{} Done.",
+        "The user says {{hello}}, so:\n{}",
+        '{{"result": {}}}',
+        "[{}]",
+        "<answer>{}</answer>",
+        "[DRAFT] {{}} [/DRAFT]{}",
+        '{{"thought": "hm"}}\n{}',
+        "{0}\n{0}",
+    ],
+)
+def test_one_object_with_the_wanted_keys_is_whole_whatever_stands_around_it(written: str) -> None:
+    text = written.format(json.dumps(ANSWER, ensure_ascii=False))
+
+    assert read_json_object(text, keys=ANSWER) == ReadResult(value=ANSWER, repaired=False)
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('Draft {"response": "a"} or {"response": "b"}', {"response": "b"}),
+        ('{"response": "a"} or {"response": "b"}', {"response": "a"}),
+        ('{"response": "a", "emotion": {"response": "x"}, "memory_update": {"should', None),
+        ('So: {"response": "a", "more": [{"response": "x"}, {"response": "y"', None),
+    ],
+)
+def test_of_several_objects_or_half_of_one_nothing_is_taken_without_repair(
+    written: str, value: dict[str, Any] | None
+) -> None:
+    result = read_json_object(written, keys=("response", "memory_update"))
+
+    assert result.repaired
+    if value is not None:
+        assert result.value == value
+
+
+@pytest.mark.spec("E5")
 @pytest.mark.parametrize("text", ["</think>", "<think>{}</think>", "a </reasoning> {b}"])
 def test_a_tag_inside_the_object_is_text(text: str) -> None:
     written = json.dumps({"response": text})

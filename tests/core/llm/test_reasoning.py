@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from apps.core.llm.reasoning import ReasoningFilter, remove_reasoning_before_object
+from apps.core.llm.reasoning import ReasoningFilter, remove_reasoning
 
 
 def run(*pieces: str) -> list[str]:
@@ -32,6 +32,11 @@ def test_each_kind_of_block_is_left_out_while_it_streams(name: str) -> None:
     [
         ("<think></think>hi", "hi"),
         ("<think>\n\n</think>\n\nhi \n", "hi \n"),
+        ("[THINK]a [b]\n[/THINK]hi", "hi"),
+        ("<seed:think>a</think></seed:think>hi", "hi"),
+        ("<Thought>a</Thought>hi", "hi"),
+        ('<reasoning effort="low">a</reasoning>hi', "hi"),
+        ("◁think▷a◁/think▷hi", "hi"),
         ("<think>a</think>\n<thinking>b</thinking> <think></think>hi", "hi"),
         ("</think>\n\nhi", "hi"),
         ("<think>a</thinking></reasoning>b</think>hi", "hi"),
@@ -51,6 +56,30 @@ def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None
 
 @pytest.mark.spec("E5", "E6")
 @pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<|channel|>analysis<|message|>Hm {x}.<|end|><|start|>assistant<|channel|>final<|message|>x<|return|>", "x"),
+        (
+            "<|channel|>analysis<|message|>Simple<|end|><|start|>assistant<|channel|>final<|message|>Hi, you.",
+            "Hi, you.",
+        ),
+        ("<|channel>thought\nHm.\n<channel|>hi", "hi"),
+        ("<|START_THINKING|>Hm, x<|END_THINKING|><|START_RESPONSE|>hi there<|END_RESPONSE|>", "hi there"),
+        ("<|begin_of_thought|>Hm. x<|end_of_thought|>\n<|begin_of_solution|>It is 4.<|end_of_solution|>", "It is 4."),
+        ("<|im_start|>assistant\nhi, you<|im_end|>", "hi, you"),
+        ("<|start_header_id|>assistant<|end_header_id|>\n\nhi", "hi"),
+        ("<｜Assistant｜>你好<｜end▁of▁sentence｜>", "你好"),
+        ("<|channel|>analysis<|message|>Nothing but thought", ""),
+        ("<|", "<|"),
+    ],
+)
+def test_special_tokens_of_a_template_are_left_out_and_thought_between_them(text: str, answer: str) -> None:
+    assert "".join(run(text)) == answer
+    assert "".join(run(*text)) == answer
+
+
+@pytest.mark.spec("E5", "E6")
+@pytest.mark.parametrize(
     "text",
     [
         "<thi",
@@ -62,6 +91,10 @@ def test_only_what_follows_the_reasoning_is_left(text: str, answer: str) -> None
         "先想想。\n</think>\n你好",
         '{"response": "<think>a</think>"}',
         "`<think>`",
+        "[Link](https://example.com)",
+        "[x] done",
+        "<b>bold</b> <|token|>",
+        "Use <|endoftext|> here",
     ],
 )
 def test_a_tag_elsewhere_and_what_only_looks_like_one_is_text(text: str) -> None:
@@ -73,10 +106,10 @@ def test_a_tag_elsewhere_and_what_only_looks_like_one_is_text(text: str) -> None
 @pytest.mark.parametrize(
     ("pieces", "out"),
     [
-        (["<", "b", ">bold"], ["", "<b", ">bold", ""]),
-        (["<thi", "s", ">"], ["", "<this", ">", ""]),
+        (["<", "b", ">", "bold"], ["", "", "<b>", "bold", ""]),
         (["<thinking", "?", "!"], ["", "<thinking?", "!", ""]),
         ([" ", "<", "3 你"], ["", "", "<3 你", ""]),
+        (["[a", " link", "]"], ["", "", "[a link]", ""]),
         (["你", "<", "think>"], ["你", "<", "think>", ""]),
         (["<rea"], ["", "<rea"]),
     ],
@@ -122,7 +155,7 @@ def test_the_work_grows_linearly_with_the_length(unit: str, piece: int) -> None:
     started = time.process_time()
 
     run(*(text[at : at + piece] for at in range(0, len(text), piece)))
-    remove_reasoning_before_object(text)
+    remove_reasoning(text)
 
     assert time.process_time() - started < 30  # 0.3 s on a quick machine; quadratic would be minutes
 
@@ -138,7 +171,12 @@ def test_the_work_grows_linearly_with_the_length(unit: str, piece: int) -> None:
         ('{"b": "<think></think>"}', '{"b": "<think></think>"}'),
         ('{"a": 1}</think>{"b": 2}', '{"a": 1}</think>{"b": 2}'),
         ('<think>{"a": 1}', ""),
+        ('[DRAFT]{"a": 1}[/DRAFT]{"b": 2}', '{"b": 2}'),
+        ('<answer>{"b": 2}</answer>', '<answer>{"b": 2}</answer>'),
+        ("Okay, they greet me.\n</think>\n\nhi", "hi"),
+        ("Write </think> at its end.", "Write </think> at its end."),
+        ("<div>\n</div>\nThat is all.", "<div>\n</div>\nThat is all."),
     ],
 )
 def test_a_whole_answer_loses_its_reasoning_even_where_nothing_opened_it(text: str, left: str) -> None:
-    assert remove_reasoning_before_object(text) == left
+    assert remove_reasoning(text) == left

@@ -43,11 +43,47 @@ def test_the_reply_goes_out_as_it_comes() -> None:
 
 
 @pytest.mark.spec("E5")
-def test_text_that_is_no_json_goes_out_at_once() -> None:
+def test_text_that_is_no_json_is_shown_at_its_end_as_an_object_may_follow() -> None:
     deltas, decoded = decode("\n ", "你好", "，我是", " {x", "} 和 ", "`code`", " 。")
 
-    assert deltas == ["", "你好", "，我是", " ", "{x} 和 ", "`code", "` 。"]
-    assert decoded.source == "raw"
+    assert deltas == [""] * 7
+    assert (decoded.tail, decoded.source) == ("你好，我是 {x} 和 `code` 。", "raw")
+
+
+@pytest.mark.spec("E5", "C6")
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Sure! Here is the JSON you asked for:\n\n```json\n",
+        "好的：",
+        '[THINK]They say {hello}. Perhaps {"response": "draft"}.[/THINK]',
+        "[PLAN]They greet me.[/PLAN]",
+        '<|channel|>analysis<|message|>Or {"response": "DRAFT"}.<|end|><|channel|>final<|message|>',
+        "Okay, they greet me. " * 50 + "\n</think>\n\n",
+        "I answer as asked.\n",
+    ],
+)
+def test_a_reply_streams_after_thought_and_talk_that_is_not_shown(before: str) -> None:
+    deltas, decoded = decode(*before, '{"response": "你', "好", '！", "topic": null}', "\n```\n\nAnything else?")
+
+    assert [delta for delta in deltas if delta] == ["你", "好", "！"]
+    assert (decoded.text, decoded.source) == ("你好！", "field")
+    assert read_json_object(decoded.raw, keys=("response", *KEYS)).repaired is False
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize(
+    "before",
+    [
+        'I could say {"response": "draft"} here. ',
+        "They greet me, so I greet them. " * 20 + 'Perhaps:\n{"response": "draft", "topic": "x"}\n',
+        '[DRAFT]{"response": "draft"}[/DRAFT]',
+        'The form is {"response": ...}. ',
+        "<answer>",
+    ],
+)
+def test_a_draft_in_a_thought_is_not_the_reply(before: str) -> None:
+    assert decode_whole(before + ANSWER) == ("你好\n“朋友”", "field")
 
 
 @pytest.mark.spec("E5")
@@ -100,11 +136,13 @@ def test_escapes_and_literal_quotes(written: str, reply: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ('Sure: {"response": "hi"} bye', "Sure: hi"),
-        ('好的。\n```json\n{"topic": "x", "response": "你好"}\n```', "好的。\n你好"),
-        ('Well {"emotion": {"primary": "happy"', "Well "),
-        ('Well {"emotion": {"primary": "happy"}}', "Well "),
-        ('Well {"emotion": "x"], "response": "hi"}', "Well hi"),
+        ('Sure: {"response": "hi"} bye', "hi"),
+        ('Sure {"response": "hi"} bye', "hi"),
+        ('好的。\n```json\n{"topic": "x", "response": "你好"}\n```', "你好"),
+        ('{"result": {"response": "hi"}}', "hi"),
+        ('Well {"emotion": {"primary": "happy"', ""),
+        ('Well {"emotion": {"primary": "happy"}}', ""),
+        ('Well {"emotion": "x"], "response": "hi"}', "hi"),
         ('Write {"a": {"response": 1}} or {} or ```js\n{b: 2}\n``` there.', None),
         ('{"a": 1} is an object, {"b": 2', None),
         ("{smiles} hello", None),
@@ -161,14 +199,15 @@ def test_an_answer_of_nothing_but_reasoning_gives_no_text(text: str) -> None:
 @pytest.mark.parametrize("reply", ["<think>", "</think>", "<think>a</think> b", "用 <think> 标签"])
 def test_a_tag_inside_the_reply_is_text(reply: str) -> None:
     assert decode_whole(json.dumps({"response": reply})) == (reply, "field")
-    assert decode_whole(f"<think></think>Sure: {json.dumps({'response': reply})}") == (f"Sure: {reply}", "field")
+    assert decode_whole(f"<think></think>Sure: {json.dumps({'response': reply})}") == (reply, "field")
 
 
 @pytest.mark.spec("E5")
-def test_reasoning_that_nothing_opened_is_shown_but_its_answer_is_read() -> None:
+def test_reasoning_that_nothing_opened_is_not_shown() -> None:
     deltas, decoded = decode("Let me think.", "\n</think>\n", '{"response": "hi", "topic": "x"}')
 
-    assert deltas == ["Let me think.", "\n</think>\n", "hi"]
+    assert deltas == ["", "", "hi"]
+    assert decode_whole("Let me think.\n</think>\n\nHello.") == ("Hello.", "raw")
     assert read_json_object(decoded.raw) == ReadResult(value={"response": "hi", "topic": "x"}, repaired=False)
 
 
@@ -176,7 +215,7 @@ def test_reasoning_that_nothing_opened_is_shown_but_its_answer_is_read() -> None
 def test_a_surrogate_pair_may_come_in_two_pieces() -> None:
     assert decode('{"response": "\ud83d', '\ude00"}')[0] == ["", "😀"]
     assert decode('{"response": "\\ud83d', "\\ude0", '0"}')[0] == ["", "", "😀"]
-    assert decode("\ud83d", "\ude00")[0] == ["", "😀"]
+    assert decode("\ud83d", "\ude00")[1].tail == "😀"
 
 
 FRAGMENTS = st.sampled_from(
@@ -193,6 +232,10 @@ FRAGMENTS = st.sampled_from(
             "true",
             "<think>",
             "</think>",
+            "[PLAN]",
+            "[/PLAN]",
+            "<|end|>",
+            "\n",
         ),
         *("\\ud83d", "\\ude00", "\\u4f60", "\ud83d", "\ude00", "\0", "\ufeff", "你好", "1e9"),
     ]
@@ -213,7 +256,7 @@ def test_joined_deltas_equal_the_reply_whatever_the_input_and_the_split(text: st
 
     assert "".join(deltas) + decoded.tail == decoded.text == whole.text
     assert (decoded.source, decoded.raw) == (whole.source, whole.raw)
-    assert text.endswith(decoded.raw)
+    assert decoded.raw in text or "<|" in text
     assert "\0" not in decoded.text
     decoded.text.encode("utf-8")
 

@@ -243,6 +243,44 @@ async def test_a_refusal_that_names_the_format_weakens_it_and_keeps_the_tools(sc
     assert forms(scripted_model) == [("json_schema", True), ("json_object", True)]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refuse_with(400, "failed to parse grammar"),
+        refuse_with(500, "failed to parse grammar"),
+        refuse_with(400, "Grammar error: invalid rule"),
+        refuse_with(400, "Value is not callable: null"),
+        Reply((b'data: {"error": {"code": 500, "message": "Failed to parse grammar"}}\n\n',), finish_reason=None),
+    ],
+)
+async def test_what_worked_once_is_a_preference_and_no_proof(scripted_model: ScriptedModel, refusal: Behaviour) -> None:
+    scripted_model.default = lambda request: "hi"
+    model = make_model(scripted_model)
+    assert await converse(model) == ("hi", [])
+
+    scripted_model.default = lambda request: refusal if request.tools else "hi"
+    assert await converse(model) == ("hi", [])
+    assert not forms(scripted_model)[-1][1]
+    assert len(forms(scripted_model)) <= 4
+
+    scripted_model.requests.clear()
+    scripted_model.default = lambda request: "hi"
+    assert await converse(model) == ("hi", [])
+    assert [offers for _form, offers in forms(scripted_model)] == [True], "another message may go well with tools"
+
+
+@pytest.mark.spec("E5")
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_schema_that_worked_once_may_fail_for_another_message(
+    scripted_model: ScriptedModel, status: int
+) -> None:
+    model = make_model(scripted_model)
+    plain = ModelRequest(messages=REQUEST.messages, response_format=FORMAT)
+    await converse(model, plain)
+    scripted_model.default = refuse(lambda tools, form: form, refuse_with(status, "failed to parse grammar"))
+    assert await converse(model, plain) == ("hi", [])
+
+
 async def test_a_refusal_of_something_else_is_none_of_tools_that_worked(scripted_model: ScriptedModel) -> None:
     model = make_model(scripted_model)
     await converse(model)

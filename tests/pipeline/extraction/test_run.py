@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,10 +20,11 @@ from apps.core.llm.types import ModelRequest
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.memory.services import create_memory, undo_operation
 from apps.pipeline.extraction import extract
+from apps.pipeline.extraction.run import SHARES
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import Behaviour, RecordedRequest, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +45,26 @@ class StandInModel:
     async def stream(self, request: ModelRequest) -> Any:
         self.requests.append(request)
         yield self.answer
+
+
+NAMES = ("Bruno", "Cleo", "Dante")
+
+
+def make_long_text() -> str:
+    """Three dogs, at both ends and in the middle of 32,000 characters."""
+    filler = "We walked along the river again and it rained for most of the way home. " * 210
+    return f"My dog is called {NAMES[0]}. {filler}My dog is called {NAMES[1]}. {filler}My dog is called {NAMES[2]}."
+
+
+def learn_pets(request: RecordedRequest) -> str:
+    """Answer as a model does that sees the dogs it is shown, and no others."""
+    number = next(
+        iter(json.loads(line)["number"] for line in request.messages[1]["content"].split("\n") if '"number"' in line)
+    )
+    names = re.findall(r"My dog is called (\w+)", request.messages[1]["content"])
+    return json.dumps(
+        {"memories": [{"content": f"The user has a dog called {name}.", "about": int(number)} for name in names]}
+    )
 
 
 @pytest.fixture
@@ -180,6 +202,80 @@ def test_what_nobody_said_is_not_remembered(answering: Callable[[Any], StandInMo
     assert set(AtomicMemory.objects.filter(user=session.user).values_list("content", "status")) == {
         ("lotsa", "pending")
     }
+
+
+@pytest.mark.spec("A3")
+@pytest.mark.parametrize(
+    ("said", "content", "status"),
+    [
+        ("ok", "用户对虾过敏。", "pending"),
+        ("Thanks, that is all for today!", "用户对虾过敏。", "pending"),
+        ("帮我写个邮件", "The user no longer fences.", "pending"),
+        ("我今天吃了虾", "用户对虾过敏。", "pending"),
+        ("I put up a fence", "The user no longer fences.", "pending"),
+        ("I'm allergic to shrimp", "用户对虾过敏。", "active"),
+        ("我对虾过敏", "用户对虾过敏。", "active"),
+        ("My sister Anna is a vet", "用户的姐姐安娜是兽医。", "active"),
+        ("我养了一只猫", "The user has a cat.", "active"),
+    ],
+)
+def test_a_text_in_another_script_has_to_be_near_and_an_example_of_the_prompt_has_to_be_said(
+    answering: Callable[[Any], StandInModel], said: str, content: str, status: str
+) -> None:
+    answering({"memories": [{"content": content, "about": 1}]})
+    session = SessionFactory()
+    say(session, said)
+    extract(claim())
+    assert AtomicMemory.objects.get(user=session.user).status == status
+
+
+@pytest.mark.spec("A2")
+def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
+    scripted_model.default = learn_pets
+    session = SessionFactory()
+    say(session, make_long_text())
+    extract(claim())
+    assert len(scripted_model.chat_requests) == 3
+    assert sorted(contents(session.user)) == [f"The user has a dog called {name}." for name in NAMES]
+    assert not Work.objects.filter(user=session.user, kind=Work.Kind.EXTRACT).exists()
+
+
+@pytest.mark.spec("A2")
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refuse_with(400, "This model's maximum context length is 4096 tokens."),
+        refuse_with(413, "Request too large for model."),
+        refuse_with(400, "the request exceeds the available context size, try increasing it"),
+        refuse_with(400, "prompt is too long: 9000 tokens"),
+        refuse_with(500, "input is larger than the context window"),
+    ],
+)
+def test_what_is_too_long_for_the_model_is_halved(
+    scripted_model: ScriptedModel, settings: Any, refusal: Behaviour
+) -> None:
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
+
+    def respond(request: RecordedRequest) -> Behaviour | str:
+        return refusal if len(request.messages[1]["content"]) > 7_000 else learn_pets(request)
+
+    scripted_model.default = respond
+    session = SessionFactory()
+    say(session, make_long_text())
+    extract(claim())
+    assert sorted(contents(session.user)) == [f"The user has a dog called {name}." for name in NAMES]
+    assert len(scripted_model.chat_requests) == 1 + 6
+
+
+def test_a_model_that_reads_nothing_leaves_the_work(scripted_model: ScriptedModel, settings: Any) -> None:
+    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, settings.CHAT_MODEL = scripted_model.base_url, "", "scripted"
+    scripted_model.default = lambda request: refuse_with(400, "maximum context length is 10 tokens")
+    say(SessionFactory(), "My dog is called Rex.")
+    with pytest.raises(ModelUnavailable) as caught:
+        extract(claim())
+    assert caught.value.fields == {"reason": "too_long", "status": 400}
+    assert len(scripted_model.chat_requests) == len(SHARES)
 
 
 @pytest.mark.spec("L2", "U3")

@@ -1,7 +1,7 @@
 """Asking a model that may call tools: rounds of calls and results, and then the answer, in bounded time (T1, E).
 
-What a model writes before its calls ("Let me look that up") is no part of the reply and is held back: the reply begins
-with the answer. What was shown already, as it looked like the reply, stays: joined deltas are the reply (C6).
+What a model writes before its calls ("Let me look that up") is no part of the reply: the reply begins with the answer.
+What was shown already, as it looked like the reply, stays: joined deltas are the reply (C6).
 """
 
 from __future__ import annotations
@@ -27,17 +27,14 @@ MAX_ROUNDS = 3
 MAX_SECONDS = 20.0
 """After so long, no more tools are offered: whoever waits has not seen a word yet."""
 
-_REFUSALS = ("refused", "server_error")
+_REFUSALS = ("refused", "too_long", "server_error")
 """Reasons of failures that may be about the form of a request."""
-
-_HELD_CHARS = 200
-"""Text that is held back, as calls may follow it; a longer one is the reply of a model that writes no JSON."""
 
 _ARGUMENTS_CHARS = 1_000
 """Arguments longer than this are not repeated in the last request."""
 
-_UNREAD_CALL = re.compile(r"\s*(?:<tool_call|<function|<\|python_tag\|>|\[TOOL_CALLS\])")
-"""How a call begins that the model's server did not recognise as one."""
+_ARGUMENTS = r"""(?:["'`]?(?:\(|\s*[<{\[}]|\s*/?>)|["']\s*,\s*["']|:\d|\s*\n\s*(?:[<`{]|\w+ input))"""
+"""What follows a tool's name where a model calls it in words or mark-up of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +73,10 @@ class ToolRounds:
             try:
                 heard = await self._listen(replace(request, messages=messages, tools=tools))
             except ModelUnavailable as error:
-                # Some servers take tools, but not what comes back from them.
-                if self._text_now or not self._runner.runs or error.fields.get("reason") not in _REFUSALS:
+                # Some servers take tools, but not what comes back from them; some lose a call in the thought before it.
+                reason = error.fields.get("reason")
+                lost = reason == "only_reasoning" or (self._runner.runs and reason in _REFUSALS)
+                if self._text_now or not lost:
                     raise
                 break
             if not heard.calls:
@@ -88,7 +87,11 @@ class ToolRounds:
             messages += _continue(heard, runs)
             if clock() >= deadline:
                 break
-        return (await self._listen(self._without_tools(request))).decoded
+        heard = await self._listen(self._without_tools(request))
+        if not (self._text_now or self._text_before) and heard.decoded.text.strip():
+            message = "The model wrote a tool call in place of a reply."
+            raise ModelUnavailable(message, fields={"reason": "bad_answer"})
+        return heard.decoded
 
     async def _listen(self, request: ModelRequest) -> _Heard:
         """Hear one answer out, and send what of it is the reply."""
@@ -99,15 +102,19 @@ class ToolRounds:
                 calls.append(part)
                 continue
             held += stream.feed(part)
-            if stream.found or not request.tools or len(held) > _HELD_CHARS:
+            if stream.found:
                 held = self._say(held)
             await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
         decoded = await read_apart(stream.close, size=stream.size)
         held += decoded.tail
-        is_reply = stream.found or not (calls or (request.tools and _UNREAD_CALL.match(held)))
-        if is_reply:
+        if stream.found or not (calls or self._is_unread_call(held)):
             self._say(held)
         return _Heard(decoded, calls)
+
+    def _is_unread_call(self, text: str) -> bool:
+        """Whether a text calls one of the tools in a way that the model's server did not recognise."""
+        names = "|".join(re.escape(tool.name) for tool in self._runner.tools)
+        return re.search(rf"\b(?:{names}){_ARGUMENTS}", text, re.IGNORECASE) is not None
 
     def _say(self, text: str) -> str:
         """Send text, and return what of it is to wait: blank text is no beginning of a reply."""

@@ -39,6 +39,7 @@ class LocalEmbedder:
 
     name = LOCAL_NAME
     local = True
+    dimensions = 512
     max_characters = 1_000
     min_similarity = 0.4
     same_similarity = 0.9

@@ -1,12 +1,14 @@
 """Any OpenAI-compatible server as an `Embedder`: OpenAI, Ollama, vLLM, llama.cpp (V2, V3).
 
 Texts go in requests of at most 100. A request that the server refuses is halved until the text is found that it will
-not have: the others get their vectors. What passes (no connection, 5xx, 429) is tried again, a few times.
+not have: the others get their vectors. That text is halved, too, as it may be too long for the model, and has the mean
+of its parts. What passes (no connection, 5xx, 429) is tried again, a few times.
 """
 
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +17,9 @@ import httpx2
 import structlog
 from openai import OpenAI
 
-from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, fit
+from apps.core.llm.connecting import make_client
+from apps.core.llm.embedding.parts import split_text
+from apps.core.llm.embedding.types import DIMENSIONS, BadVector, Vector, average, fit
 from apps.core.llm.failures import Failure, describe_failure
 from apps.core.llm.openai import Retries
 from apps.core.llm.types import Blame
@@ -27,6 +31,9 @@ BLAME = Blame(address="EMBEDDING_BASE_URL", model="EMBEDDING_MODEL", answer="lis
 
 _REFUSED_TEXT = (400, 413, 422)
 """Answers that may be about one of the texts. 401 or 404 are about all of them."""
+
+_SHORTEST = 250
+"""Characters of a text that is not halved any more: what is refused then is not its length."""
 
 logger = structlog.get_logger(__name__)
 
@@ -40,6 +47,7 @@ class OpenAIEmbedder:
     """
 
     local = False
+    dimensions: int | None = None  # of its vectors, once it has answered
     max_characters = 4_000
     min_similarity = 0.4
     same_similarity = 0.9
@@ -68,7 +76,9 @@ class OpenAIEmbedder:
             api_key=api_key or "none",  # the library insists on one; servers without keys ignore it
             base_url=self._base_url,
             max_retries=0,
+            http_client=make_client(),
         )
+        weakref.finalize(self, self._client.close)
 
     @property
     def server(self) -> str:
@@ -96,13 +106,16 @@ class OpenAIEmbedder:
         return vectors
 
     def _embed(self, texts: list[str], deadline: float) -> list[Vector | None]:
-        """Embed one request's worth of texts, and where the server refuses it each half of them."""
+        """Embed one request's worth of texts, and where the server refuses it each half of them, or of the one."""
         try:
             return self._ask(texts, deadline)
         except Failure as failure:
-            if failure.status not in _REFUSED_TEXT:
+            if failure.status not in _REFUSED_TEXT and failure.reason != "too_long":
                 raise
             if len(texts) == 1:
+                if len(texts[0]) >= 2 * _SHORTEST:
+                    parts = split_text(texts[0], max_characters=(len(texts[0]) + 1) // 2)
+                    return [average(self._embed(parts, deadline))]
                 logger.warning("text_refused_by_embedding_model", model=self.name, status=failure.status)
                 return [None]
         middle = len(texts) // 2
@@ -142,19 +155,27 @@ class OpenAIEmbedder:
         try:
             by_index = {row["index"]: row["embedding"] for row in answer["data"]}  # type: ignore[index]
             rows = [by_index[index] for index in range(count)]
+            more = len(answer["data"]) - count  # type: ignore[index]
         except (TypeError, KeyError):
+            more = -1
+        if more:
             message = (
                 f"What the server at {self.server} sent is no list of {count} embeddings. Check {self._blame.address}."
             )
-            raise Failure("bad_answer", message) from None
+            raise Failure("bad_answer", message)
         vectors: list[Vector | None] = []
         problem = ""
         for row in rows:
             try:
-                vectors += fit([row])
+                [vector] = fit([row])
+                if self.dimensions not in (None, len(row)):
+                    raise BadVector(f"A vector has {len(row)} dimensions, those before have {self.dimensions}.")
             except BadVector as error:
                 vectors.append(None)
                 problem = str(error)
+            else:
+                self.dimensions = len(row)
+                vectors.append(vector)
         if all(vector is None for vector in vectors):
             raise Failure("bad_answer", f'The embedding model "{self.name}": {problem}')
         return vectors

@@ -27,6 +27,10 @@ class Embedder(Protocol):
         """Whether it answers at once from this process, so that it may be asked while a transaction is open."""
 
     @property
+    def dimensions(self) -> int | None:
+        """How many numbers the model gives for a text, None before it has given any."""
+
+    @property
     def max_characters(self) -> int:
         """The longest text it reads as a whole; longer ones are embedded in parts (V3)."""
 
@@ -75,3 +79,16 @@ def fit(rows: npt.ArrayLike) -> list[Vector]:
     padded = np.zeros((matrix.shape[0], DIMENSIONS), dtype=np.float32)
     padded[:, : matrix.shape[1]] = matrix / lengths
     return list(padded)
+
+
+def average(vectors: Sequence[Vector | None]) -> Vector | None:
+    """Return the vector of a text of which these are the parts'; None where one is missing, or they cancel out."""
+    found = [vector for vector in vectors if vector is not None]
+    if not found or len(found) < len(vectors):
+        return None
+    if len(found) == 1:
+        return found[0]
+    try:
+        return fit([np.sum(found, axis=0)])[0]
+    except BadVector:
+        return None

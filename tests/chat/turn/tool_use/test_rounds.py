@@ -38,6 +38,21 @@ MESSAGE = "Should I order the paella?"
 FORMS = [("json_schema", True), ("json_schema", True)]
 
 
+UNREAD_CALLS = [
+    '<minimax:tool_call>\n<invoke name="search_memories">\n<parameter name="keyword">boat</parameter>\n</invoke>',
+    'Let me look that up first.\n<tool_call>{"name": "search_memories", "arguments": {"keyword": "x"}}</tool_call>',
+    "Let me check. <function=search_memories><parameter=keyword>boat</parameter></function>",
+    '[TOOL_CALLS]search_memories[ARGS]{"keyword": "boat"}',
+    'I will search.\n```tool_code\nprint(search_memories(keyword="boat"))\n```',
+    "<tool_call>search_memories\n<arg_key>keyword</arg_key><arg_value>boat</arg_value></tool_call>",
+    'Thought: I need their boat.\nAction: search_memories\nAction Input: {"keyword": "boat"}',
+    '<|tool_call_begin|>functions.search_memories:0<|tool_call_argument_begin|>{"keyword": "boat"}<|tool_call_end|>',
+    '<｜tool▁call▁begin｜>function<｜tool▁sep｜>search_memories\n```json\n{"keyword": "x"}\n```<｜tool▁call▁end｜>',
+    '<|channel|>commentary to=functions.search_memories <|constrain|>json<|message|>{"keyword":"boat"}<|call|>',
+]
+"""Calls as models write them where their server does not read them."""
+
+
 @pytest.fixture
 def alice(alice: ApiClient) -> ApiClient:
     """Alice, whose model may call tools, and who is allergic to something the message does not say."""
@@ -350,6 +365,8 @@ def test_after_the_time_is_up_no_more_tools_are_offered(
         Reply(('{"name": "search_memories", "arguments": {"keyword": "x"}}',)),
         Reply(('<tool_call>\n{"name": "search_memories", "arguments": {"keyword": "x"}}\n</tool_call>',)),
         Reply((answer(" "),)),
+        Reply(("<think>I search.</think>",)),
+        *(Reply((text,)) for text in UNREAD_CALLS),
     ],
 )
 def test_an_answer_without_a_reply_or_a_call_is_asked_for_again_without_tools(
@@ -358,6 +375,21 @@ def test_an_answer_without_a_reply_or_a_call_is_asked_for_again_without_tools(
     model.script(first, answer("Hello."))
     assert say(alice)["assistant_message"]["content"] == "Hello."
     assert [offered for _form, offered in forms(model)] == [True, False]
+
+
+@pytest.mark.spec("C6")
+def test_a_call_in_place_of_a_reply_is_no_reply(alice: ApiClient, model: ScriptedModel):
+    model.default = lambda request: UNREAD_CALLS[0]
+    response = alice.say(alice.new_session(), MESSAGE)
+    assert (response.status_code, response.json()["error"]["fields"]["reason"]) == (503, "bad_answer")
+    assert Message.objects.get().status == "failed"
+
+
+@pytest.mark.parametrize("text", ["I can use search_memories and fetchContext.", "Use `search_memories`: it finds."])
+def test_words_about_a_tool_are_a_reply(alice: ApiClient, model: ScriptedModel, text: str):
+    model.script(text)
+    assert say(alice)["assistant_message"]["content"] == text
+    assert len(model.chat_requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.core.errors import ModelUnavailable
@@ -92,6 +93,65 @@ def test_one_bad_text_does_not_lose_the_batch(
     assert same(found[:37] + found[38:], texts[:37] + texts[38:])
     assert len(scripted_model.embedding_requests) <= 15
     assert waits == []
+
+
+@pytest.mark.spec("V3")
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        refuse_with(413, "Input validation error: inputs must have less than 512 tokens. Given: 900"),
+        refuse_with(400, "This model's maximum context length is 512 tokens"),
+        refuse_with(500, "input is too large to process. increase the physical batch size"),
+        refuse_with(422),
+    ],
+)
+@pytest.mark.parametrize("words", [50, 160, 700])
+def test_a_text_that_is_too_long_for_the_model_has_the_mean_of_its_parts(
+    embedder: OpenAIEmbedder, scripted_model: ScriptedModel, refusal: Json, words: int
+) -> None:
+    def answer(batch: list[str]) -> Behaviour:
+        return refusal if max(map(len, batch)) > 600 else embed_with(map(make_vector, batch))
+
+    scripted_model.embed = answer
+    long = "word, " * words
+    found = embedder.embed(["short", long, "last"])
+
+    assert same([found[0], found[2]], ["short", "last"])
+    asked = [request.body["input"] for request in scripted_model.embedding_requests]
+    parts = [text for batch in asked if max(map(len, batch)) <= 600 for text in batch if text not in ("short", "last")]
+    assert "".join(parts) == long
+    assert found[1] is not None
+    assert found[1] == pytest.approx(fit([np.sum(fit([make_vector(part) for part in parts]), axis=0)])[0], abs=0.5)
+    assert len(scripted_model.embedding_requests) <= 20
+
+
+@pytest.mark.spec("V3")
+@pytest.mark.parametrize("extra", [1, 2, 100])
+def test_more_vectors_than_texts_are_refused(
+    embedder: OpenAIEmbedder, scripted_model: ScriptedModel, extra: int
+) -> None:
+    scripted_model.script_embeddings(embed_with([make_vector("a")] * (1 + extra)))
+
+    with pytest.raises(ModelUnavailable, match="no list of 1 embeddings") as caught:
+        embedder.embed(["a"])
+    assert caught.value.fields == {"reason": "bad_answer"}
+
+
+@pytest.mark.spec("V2")
+@pytest.mark.parametrize("dimensions", [1, 31, 33, 768])
+def test_another_dimension_than_before_is_refused(
+    embedder: OpenAIEmbedder, scripted_model: ScriptedModel, dimensions: int
+) -> None:
+    embedder.embed(["a"])
+    scripted_model.script_embeddings(
+        embed_with([[1.0] * dimensions]), embed_with([make_vector("a"), [1.0] * dimensions])
+    )
+
+    with pytest.raises(ModelUnavailable, match=f"has {dimensions} dimensions, those before have 32"):
+        embedder.embed(["b"])
+    found = embedder.embed(["a", "b"])
+    assert same([found[0]], ["a"])
+    assert found[1] is None
 
 
 @pytest.mark.spec("V3")
@@ -196,3 +256,25 @@ def test_one_connection_serves_all_calls(embedder: OpenAIEmbedder, scripted_mode
         embedder.embed(["a"])
 
     assert len({request.peer for request in scripted_model.embedding_requests}) == 1
+
+
+@pytest.mark.parametrize("status", [301, 307, 308])
+def test_no_redirect_is_followed(embedder: OpenAIEmbedder, scripted_model: ScriptedModel, status: int) -> None:
+    with ScriptedModel() as elsewhere:
+        location = (("Location", f"{elsewhere.base_url}/embeddings"),)
+        scripted_model.script_embeddings(Json({}, status=status, headers=location))
+
+        with pytest.raises(ModelUnavailable, match="Check EMBEDDING_BASE_URL") as caught:
+            embedder.embed(["a"])
+        assert caught.value.fields == {"reason": "refused", "status": status}
+        assert elsewhere.requests == []
+
+
+@pytest.mark.long
+def test_an_answer_without_end_is_not_collected(embedder: OpenAIEmbedder, scripted_model: ScriptedModel) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+    scripted_model.script_embeddings(Raw((head, *[b"[" * 1_000_000] * 100)))
+
+    with pytest.raises(ModelUnavailable, match="too long") as caught:
+        embedder.embed(["a"])
+    assert caught.value.fields == {"reason": "bad_answer"}

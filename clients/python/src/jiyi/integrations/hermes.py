@@ -10,16 +10,19 @@ import json
 import logging
 import sys
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from agent.memory_provider import MemoryProvider
 
 from jiyi._client import Jiyi
+from jiyi._requests import new_idempotency_key
 from jiyi._version import VERSION
 from jiyi.configuration import DEFAULT_URL, find_login, write_private
 from jiyi.errors import JiyiError, NotFound
-from jiyi.integrations._recall import cut, merge
+from jiyi.integrations._recall import MAX_UNRECORDED, WAIT_SECONDS, cut, is_passing, is_refused, merge, warn_or_raise
 from jiyi.resources.conversations import PastMessage
 
 logger = logging.getLogger(__name__)
@@ -29,8 +32,8 @@ T = TypeVar("T")
 NAME = "jiyi"
 MAX_SESSIONS = 1_000
 """Sessions of the agent that are remembered as such; older ones are new if they come back."""
-RECALL_SECONDS = 5.0
-"""A turn of the agent waits for what is recalled; its own limit is 8 s."""
+RECALL_SECONDS = 2.5
+"""For each request of a turn of the agent, which waits for two at most; its own limit is 8 s."""
 LAYERS = range(1, 5)
 """Of the server's prompt: profile, current context, memories, summaries. The rest the agent has itself."""
 
@@ -84,7 +87,9 @@ class JiyiMemoryProvider(MemoryProvider):
     def __init__(self) -> None:
         self._client: Jiyi | None = None
         self._quick: Jiyi | None = None
+        self._end_user: str | None = None
         self._sessions = _SessionMap(None)
+        self._unrecorded = _Unrecorded(None)
         self._session_id = ""
         self._writes = True
 
@@ -119,10 +124,13 @@ class JiyiMemoryProvider(MemoryProvider):
         user = kwargs.get("user_id")
         end_user = f"{kwargs.get('platform') or 'hermes'}:{user}" if user else None
         self.shutdown()
-        self._client = Jiyi(end_user=end_user)
-        self._quick = self._client.with_options(timeout=RECALL_SECONDS, retries=0)
+        self._end_user = end_user
+        self._client = Jiyi(end_user=end_user, timeout=WAIT_SECONDS, retries=0)
+        self._quick = self._client.with_options(timeout=RECALL_SECONDS)
         home = kwargs.get("hermes_home")
         self._sessions = _SessionMap(Path(home) / NAME / "sessions.json" if home else None)
+        if home:
+            self._unrecorded = _Unrecorded(Path(home) / NAME / "unrecorded.json")
         self._session_id = session_id
         # What a schedule or a subagent says is not what the user says.
         self._writes = kwargs.get("agent_context", "primary") in ("", "primary")
@@ -143,9 +151,13 @@ class JiyiMemoryProvider(MemoryProvider):
         """Return what is known that matters for a message: profile, memories, summaries."""
         if self._quick is None or not self._writes or not query.strip():
             return ""
-        context = self._in_session(
-            self._quick, session_id, lambda client, session: client.sessions.context(session, message=cut(query))
-        )
+        try:
+            context = self._in_session(
+                self._quick, session_id, lambda client, session: client.sessions.context(session, message=cut(query))
+            )
+        except JiyiError as error:
+            warn_or_raise(error, "Nothing is recalled")
+            return ""
         return "\n\n".join(layer.content for layer in context.layers if layer.index in LAYERS and layer.content)
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -176,14 +188,29 @@ class JiyiMemoryProvider(MemoryProvider):
         session_id: str = "",
         messages: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Record a finished turn. Hermes calls this in a thread, one turn after the other."""
+        """Record a finished turn. Hermes calls this in a thread, one turn after the other.
+
+        Where the server does not answer, the turn is kept in a file and recorded before the next one.
+        """
         if self._client is None or not self._writes or not (user_content.strip() and assistant_content.strip()):
             return
         turn: list[PastMessage] = [
             {"role": "user", "content": cut(user_content)},
             {"role": "assistant", "content": cut(assistant_content)},
         ]
-        self._in_session(self._client, session_id, lambda client, session: client.sessions.record(session, turn))
+        client = self._client
+        self._unrecorded.add(self._end_user, session_id or self._session_id, turn)
+        for kept in self._unrecorded.list_of(self._end_user):
+            try:
+                self._in_session(client, kept.session_id, partial(_record, turn=kept.turn, key=kept.key))
+            except JiyiError as error:
+                if is_refused(error):
+                    self._unrecorded.remove(kept)
+                if not is_passing(error):
+                    raise
+                logger.warning("Jiyi does not answer: the turn is kept. %s", error)
+                return
+            self._unrecorded.remove(kept)
 
     def on_session_switch(
         self, new_session_id: str, *, parent_session_id: str = "", reset: bool = False, **kwargs: Any
@@ -196,7 +223,10 @@ class JiyiMemoryProvider(MemoryProvider):
     def on_memory_write(self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None) -> None:
         """Remember what the agent's own memory tool wrote."""
         if self._client is not None and self._writes and action in ("add", "replace") and content.strip():
-            _remember(self._client, {"content": content})
+            try:
+                _remember(self._client, {"content": content})
+            except JiyiError as error:
+                warn_or_raise(error, "What the agent remembers is not remembered here")
 
     def _in_session(self, client: Jiyi, session_id: str, act: Callable[[Jiyi, str], T]) -> T:
         """Do something in the Jiyi session of a session of the agent; a new one if there is none or it was deleted."""
@@ -210,6 +240,51 @@ class JiyiMemoryProvider(MemoryProvider):
         created = client.sessions.create().id
         self._sessions.set(key, created)
         return act(client, created)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A turn that is to be recorded. `key` makes sure that it is stored once."""
+
+    end_user: str | None
+    session_id: str
+    turn: list[PastMessage]
+    key: str
+
+
+class _Unrecorded:
+    """Turns that the server has not taken yet, oldest first, kept in a file; None keeps them in this process."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._kept: list[_Kept] = []
+        if file is not None:
+            try:
+                self._kept = [_Kept(**item) for item in json.loads(file.read_text("utf-8"))]
+            except (OSError, ValueError, TypeError):
+                logger.debug("no turns in %s", file)
+
+    def add(self, end_user: str | None, session_id: str, turn: list[PastMessage]) -> None:
+        """Keep a turn; of very many the newest."""
+        self._kept = [*self._kept, _Kept(end_user, session_id, turn, new_idempotency_key())][-MAX_UNRECORDED:]
+        self._write()
+
+    def list_of(self, end_user: str | None) -> list[_Kept]:
+        """Return the turns of somebody: another person's client must not record them."""
+        return [kept for kept in self._kept if kept.end_user == end_user]
+
+    def remove(self, kept: _Kept) -> None:
+        """Forget a turn that is recorded, or that the server refuses."""
+        self._kept = [one for one in self._kept if one.key != kept.key]
+        self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        if self._kept:
+            write_private(self._file, json.dumps([asdict(kept) for kept in self._kept], ensure_ascii=False) + "\n")
+        else:
+            self._file.unlink(missing_ok=True)
 
 
 class _SessionMap:
@@ -240,6 +315,10 @@ class _SessionMap:
         """Continue a session under another ID of the agent's."""
         if (known := self._ids.get(key)) is not None and new_key:
             self.set(new_key, known)
+
+
+def _record(client: Jiyi, session: str, *, turn: list[PastMessage], key: str) -> int:
+    return client.sessions.record(session, turn, idempotency_key=key)
 
 
 def _search(client: Jiyi, args: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -10,7 +11,8 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 from llama_index.core.memory.memory import BaseMemoryBlock
 
 from jiyi._client import Jiyi
-from jiyi.integrations._recall import cut, in_portions, merge
+from jiyi._requests import new_idempotency_key
+from jiyi.integrations._recall import Recorder, cut, in_portions, recall
 from jiyi.resources.conversations import PastMessage
 
 BYTES_PER_TOKEN = 3
@@ -22,7 +24,8 @@ class JiyiMemoryBlock(BaseMemoryBlock[str]):
 
     Memories are those of the person whom `client` speaks for, across sessions. Recorded messages go to one Jiyi session
     for each session of the `Memory`; `session_id` chooses a session for all. Requests are sent from a thread, so that
-    the block works in any event loop.
+    the block works in any event loop. Where the server does not answer in 5 s, nothing is recalled, and what is to be
+    recorded waits for the next time.
     """
 
     name: str = Field(default="jiyi", description="The name of the block.")
@@ -33,6 +36,7 @@ class JiyiMemoryBlock(BaseMemoryBlock[str]):
     session_id: str | None = Field(default=None, description="The Jiyi session to record in.")
 
     _sessions: dict[str | None, str] = PrivateAttr(default_factory=dict)
+    _recorder: Recorder = PrivateAttr(default_factory=Recorder)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         query = next((_get_text(it) for it in reversed(messages or []) if it.role == MessageRole.USER), "")
@@ -50,12 +54,10 @@ class JiyiMemoryBlock(BaseMemoryBlock[str]):
         return "\n".join(lines) or None
 
     def _recall(self, query: str) -> str:
-        long_term = self.client.long_term.search(query, limit=self.limit)
-        atomic = self.client.atomic.search(query, top_n=self.limit)
         # A line each: a memory must not end the block or begin another.
         return "\n".join(
             f"- {' '.join(memory.text.split())}".replace("<", "&lt;").replace(">", "&gt;")
-            for memory in merge(long_term, atomic, limit=self.limit)
+            for memory in recall(self.client, query, limit=self.limit)
         )
 
     def _record(self, messages: list[ChatMessage]) -> None:
@@ -65,13 +67,17 @@ class JiyiMemoryBlock(BaseMemoryBlock[str]):
                 by_session.setdefault(message.additional_kwargs.get("session_id"), []).append(said)
         for key, past in by_session.items():
             for portion in in_portions(past):
-                self.client.sessions.record(self._get_session(key), portion)
+                recording = partial(self._record_portion, key=key, portion=portion, once=new_idempotency_key())
+                self._recorder.record(self.client, recording)
 
-    def _get_session(self, key: str | None) -> str:
+    def _record_portion(self, client: Jiyi, *, key: str | None, portion: list[PastMessage], once: str) -> None:
+        client.sessions.record(self._get_session(client, key), portion, idempotency_key=once)
+
+    def _get_session(self, client: Jiyi, key: str | None) -> str:
         if self.session_id is not None:
             return self.session_id
         if key not in self._sessions:
-            self._sessions[key] = self.client.sessions.create().id
+            self._sessions[key] = client.sessions.create().id
         return self._sessions[key]
 
 
