@@ -46,6 +46,7 @@ def run(example: str) -> str:
     [
         ("ChatGPT", 1, 0),
         ("Claude", 1, 0),
+        ("DeepSeek", 1, 0),
         ("mem0", 0, 1),
         ("Letta", 1, 2),
         ("Zep and Graphiti", 0, 2),
@@ -66,4 +67,4 @@ def test_everything_moves_to_another_account(anna: User) -> None:
 
 
 def test_every_format_has_an_example() -> None:
-    assert len(EXAMPLES) == 7
+    assert len(EXAMPLES) == 8
