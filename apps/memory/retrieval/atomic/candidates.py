@@ -285,7 +285,7 @@ def _add_up(recall: AtomicRecall, *, terms: int) -> AtomicRecall:
     rows = recall.rows
     pairs, place = np.unique(rows.row * terms + rows.term, return_inverse=True)
     row, term = np.divmod(pairs, terms)
-    frequency = np.bincount(place, weights=rows.frequency, minlength=len(pairs))
+    frequency = np.bincount(place, weights=rows.frequency, minlength=len(pairs)).astype(np.float64)
     return replace(
         recall,
         rows=replace(rows, row=row, term=term, frequency=frequency),
