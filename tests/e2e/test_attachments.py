@@ -45,7 +45,7 @@ def list_violations(chat: ChatPage) -> list[str]:
     "options",
     [
         {},
-        {"language": "en-US", "dark": True},
+        pytest.param({"language": "en-US", "dark": True}, marks=pytest.mark.long),
         pytest.param({"size": (390, 844)}, marks=pytest.mark.long),
         pytest.param({"language": "en-US", "size": (390, 844)}, marks=pytest.mark.long),
     ],

@@ -33,7 +33,9 @@ def root(mei: User) -> User:
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize("look", ["zh", "dark", pytest.param("phone", marks=pytest.mark.long)], indirect=True)
+@pytest.mark.parametrize(
+    "look", ["zh", *(pytest.param(look, marks=pytest.mark.long) for look in ("dark", "phone"))], indirect=True
+)
 def test_an_administrator_connects_a_model_and_chats(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],
