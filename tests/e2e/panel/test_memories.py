@@ -33,6 +33,7 @@ def fill(user: User) -> None:
     remember(user, HARM, HARM)
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1")
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "phone"], indirect=True)
 def test_the_list_as_cards_and_as_table(
@@ -51,6 +52,7 @@ def test_the_list_as_cards_and_as_table(
     inspect(page, "table")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
 def test_atomic_memories(
@@ -99,6 +101,7 @@ def test_editing_in_place_with_the_keyboard_and_undoing(
     expect(row.locator(".memory__value")).to_have_text("peanuts")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M1", "M3")
 def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: Callable[..., Page], mei: User) -> None:
     tea = remember(mei, "tea", "green")
@@ -148,6 +151,7 @@ def test_adding_selecting_deleting_and_clearing(
     inspect(page, "empty")
 
 
+@pytest.mark.long
 @pytest.mark.spec("M3", "L7")
 def test_what_was_done_with_several_at_once_is_undone_at_once(open_panel: Callable[..., Page], mei: User) -> None:
     AtomicMemory.objects.bulk_create(
@@ -182,6 +186,7 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
 
 
+@pytest.mark.long
 @pytest.mark.spec("L10")
 def test_a_memory_is_muted_from_its_row_and_found_by_the_filter(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User

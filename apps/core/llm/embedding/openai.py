@@ -7,7 +7,6 @@ not have: the others get their vectors. What passes (no connection, 5xx, 429) is
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,8 +69,6 @@ class OpenAIEmbedder:
             base_url=self._base_url,
             max_retries=0,
         )
-        # An embedder is kept until its process ends, when the library would close this after its sockets are gone.
-        weakref.finalize(self, self._client.close)
 
     @property
     def server(self) -> str:
