@@ -44,7 +44,17 @@ from tests.support.http_server import ApiClient, Event, HttpServer
 from tests.support.processes import wait_until
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R3")]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.spec("R3"),
+    pytest.mark.long_except(
+        "test_everything_goes_and_the_receipt_counts_it",
+        "test_no_word_of_the_person_is_left_in_the_database_or_the_broker",
+        "test_an_external_id_confirms_nothing_for_who_has_none",
+        "test_a_turn_under_way_stores_nothing",
+        "test_what_the_cache_holds_under_the_persons_id_goes",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WORDS = SECRET.split()

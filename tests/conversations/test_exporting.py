@@ -19,7 +19,14 @@ from apps.conversations.models import Message, Session
 from apps.core.files import make_safe_name
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.spec("R2")
+pytestmark = [
+    pytest.mark.spec("R2"),
+    pytest.mark.long_except(
+        "test_markdown_is_what_was_said",
+        "test_json_is_everything_there_is",
+        "test_nobody_elses",
+    ),
+]
 
 SAID_AT = datetime(2026, 11, 20, 18, 5, tzinfo=UTC)
 TEXT = '# no title\n\n- a  \n  <b>x</b> & "y" 你好\u3000'

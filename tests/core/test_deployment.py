@@ -15,6 +15,12 @@ from django.core.checks import run_checks
 from django.test import Client
 from django.utils.module_loading import import_string
 
+pytestmark = pytest.mark.long_except(
+    "test_without_tls_one_finding_says_so",
+    "test_behind_tls_nothing_is_found",
+    "test_the_middleware_that_those_checks_do_not_see_is_there",
+)
+
 PROJECT = Path(__file__).resolve().parents[2]
 PRINT = """
 from django.conf import settings

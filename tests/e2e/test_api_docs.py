@@ -38,7 +38,6 @@ def test_the_page_follows_the_colour_scheme_and_asks_no_other_site(
     }
 
 
-@pytest.mark.long
 def test_an_operation_is_tried_out_with_a_token(new_context: Callable[..., BrowserContext], mei: User) -> None:
     page = open_docs(new_context())
     page.locator(".auth-wrapper .authorize").click()
@@ -54,7 +53,6 @@ def test_an_operation_is_tried_out_with_a_token(new_context: Callable[..., Brows
     expect(create.locator(".live-responses-table")).to_contain_text("Dinner on Friday")
 
 
-@pytest.mark.long
 def test_the_page_fits_on_a_phone(new_context: Callable[..., BrowserContext]) -> None:
     page = open_docs(new_context(size=(390, 844), dark=True))
     page.locator(f"{LIST_SESSIONS} .opblock-summary-control").click()

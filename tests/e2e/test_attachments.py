@@ -45,7 +45,7 @@ def list_violations(chat: ChatPage) -> list[str]:
     "options",
     [
         {},
-        {"language": "en-US", "dark": True},
+        pytest.param({"language": "en-US", "dark": True}, marks=pytest.mark.long),
         pytest.param({"size": (390, 844)}, marks=pytest.mark.long),
         pytest.param({"language": "en-US", "size": (390, 844)}, marks=pytest.mark.long),
     ],
@@ -90,7 +90,6 @@ def test_a_dropped_text_is_attached_and_a_dropped_export_is_imported(chat: ChatP
     expect(chat.page.locator("#attachments li")).to_have_count(1)
 
 
-@pytest.mark.long
 def test_an_edited_message_shows_its_files(chat: ChatPage, model: ScriptedModel) -> None:
     chat.page.locator("#attachment-file").set_input_files([NOTES])
     chat.say("什么时候？")
@@ -105,7 +104,6 @@ def test_an_edited_message_shows_its_files(chat: ChatPage, model: ScriptedModel)
     assert "发布会在三月三日。" in model.chat_requests[-1].body["messages"][0]["content"]
 
 
-@pytest.mark.long
 def test_a_reply_is_read_aloud_and_silenced(open_chat: Callable[..., ChatPage], model: ScriptedModel) -> None:
     chat = open_chat(language="en-US")
     chat.page.add_init_script(

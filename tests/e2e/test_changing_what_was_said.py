@@ -42,7 +42,6 @@ def test_a_reply_is_stopped_and_what_came_is_kept(chat: ChatPage, model: Scripte
     expect(chat.page.locator('[data-action="continue"]')).to_have_count(0)
 
 
-@pytest.mark.long
 def test_a_reply_stopped_before_its_first_word_can_be_asked_for_again(chat: ChatPage, model: ScriptedModel) -> None:
     gate = Gate()
     model.script(Reply((gate, POEM)), turn_answer("好的"))
@@ -55,7 +54,6 @@ def test_a_reply_stopped_before_its_first_word_can_be_asked_for_again(chat: Chat
     expect(chat.replies.locator(".markdown")).to_have_text("好的")
 
 
-@pytest.mark.long
 def test_a_reply_is_stopped_while_its_message_is_on_its_way(chat: ChatPage, model: ScriptedModel) -> None:
     held: list[Route] = []
     model.script(Reply((Gate(), POEM)), turn_answer("好的"))
@@ -83,7 +81,6 @@ def test_the_newest_reply_is_regenerated_in_place(chat: ChatPage, model: Scripte
     expect(chat.replies.last.locator(".markdown")).to_have_text("新诗")
 
 
-@pytest.mark.long
 def test_the_old_reply_comes_back_where_there_is_no_other(chat: ChatPage, model: ScriptedModel) -> None:
     model.script(turn_answer("旧诗"), refuse_with(400, "no"))
     chat.say("背一首诗")
@@ -143,7 +140,6 @@ def test_a_message_is_edited_with_the_keyboard_and_the_edit_undone(
     assert LongTermMemory.objects.get(status="active").value == "Berlin"
 
 
-@pytest.mark.long
 def test_an_edit_that_gets_no_reply_can_be_tried_again(chat: ChatPage, model: ScriptedModel) -> None:
     model.script(turn_answer("旧"), refuse_with(400, "no"), turn_answer("新"))
     chat.say("你好")

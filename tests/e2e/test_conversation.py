@@ -74,7 +74,6 @@ def test_leaving_during_a_reply_and_coming_back_shows_the_stored_one(chat: ChatP
     expect(chat.page.locator(".thinking")).to_have_count(0)
 
 
-@pytest.mark.long
 @pytest.mark.spec("C6")
 def test_another_session_can_be_visited_during_a_reply(chat: ChatPage, model: ScriptedModel) -> None:
     gate = Gate()
@@ -115,7 +114,6 @@ def test_a_message_that_got_no_reply_says_why_and_can_be_tried_again(chat: ChatP
     ]
 
 
-@pytest.mark.long
 @pytest.mark.spec("C6")
 def test_a_reply_cut_off_in_the_middle_is_taken_back(chat: ChatPage, model: ScriptedModel) -> None:
     first = turn_answer("春眠不觉晓，处处闻啼鸟。").split("，处处", 1)[0]
@@ -141,7 +139,6 @@ def test_without_a_network_a_message_waits_and_is_sent_once(chat: ChatPage) -> N
     assert Message.objects.filter(content="我住在上海。").count() == 1
 
 
-@pytest.mark.long
 def test_sending_again_what_did_arrive_stores_it_once(chat: ChatPage) -> None:
     """The server got the message, and the network went before it could say so: the same key finds the first outcome."""
     chat.say("你好")
@@ -165,7 +162,6 @@ def test_sending_again_what_did_arrive_stores_it_once(chat: ChatPage) -> None:
     assert Message.objects.filter(content="我住在上海。").count() == 1
 
 
-@pytest.mark.long
 def test_a_refused_message_can_be_edited(chat: ChatPage) -> None:
     answer = {"error": {"code": "throttled", "message": "Slow down.", "fields": {}}}
     chat.page.route(re.compile("/messages$"), lambda route: route.fulfill(status=429, body=json.dumps(answer)))
@@ -175,7 +171,6 @@ def test_a_refused_message_can_be_edited(chat: ChatPage) -> None:
     expect(chat.messages).to_have_count(0)
 
 
-@pytest.mark.long
 @pytest.mark.spec("C1")
 def test_favourites_are_kept_and_can_be_seen_alone(chat: ChatPage) -> None:
     chat.say("你好")
@@ -257,7 +252,6 @@ def test_a_long_history_opens_at_its_end_and_grows_upwards(open_chat: Callable[.
     assert numbers == list(range(1, 121))
 
 
-@pytest.mark.long
 def test_days_that_alternate_are_all_shown_and_nothing_is_left_loading(
     open_chat: Callable[..., ChatPage], mei: User
 ) -> None:
@@ -274,7 +268,6 @@ def test_days_that_alternate_are_all_shown_and_nothing_is_left_loading(
     expect(chat.page.locator("#messages .skeleton")).to_have_count(0)
 
 
-@pytest.mark.long
 def test_sessions_are_listed_by_day_and_page_by_page(open_chat: Callable[..., ChatPage], mei: User) -> None:
     now = timezone.now()
     ages = [timedelta(0)] * 2 + [timedelta(days=1)] * 50 + [timedelta(days=3)] * 3 + [timedelta(days=400)] * 5

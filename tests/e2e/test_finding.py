@@ -87,7 +87,6 @@ def test_what_was_said_long_ago_is_found_opened_and_marked(
     expect(chat.messages).to_have_count(0)
 
 
-@pytest.mark.long
 def test_titles_archived_and_similar_conversations_are_found(open_chat: Callable[..., ChatPage], mei: User) -> None:
     talk(mei, "Puppy names", "How shall we call it?", "Bella.")
     talk(mei, "Put away", "Our puppy barks.", "Walk it.", archived=True)
@@ -102,7 +101,6 @@ def test_titles_archived_and_similar_conversations_are_found(open_chat: Callable
     expect(options(chat).filter(has_text="secret")).to_have_count(0)
 
 
-@pytest.mark.long
 def test_words_are_shown_while_what_is_similar_is_not_there_yet(open_chat: Callable[..., ChatPage], mei: User) -> None:
     talk(mei, "钥匙", "备用钥匙", "好。")
     chat = open_chat()
@@ -116,7 +114,6 @@ def test_words_are_shown_while_what_is_similar_is_not_there_yet(open_chat: Calla
     expect(options(chat).locator("bdi")).to_have_text(["钥匙"])
 
 
-@pytest.mark.long
 def test_nothing_found_is_said_and_a_failure_too(chat: ChatPage) -> None:
     field = open_palette(chat)
     field.fill("不存在的话")
@@ -172,7 +169,6 @@ def test_the_palette_is_a_combobox_and_runs_commands(
     expect(chat.page).to_have_url(re.compile("/admin/review/$"))
 
 
-@pytest.mark.long
 def test_enter_waits_for_what_is_being_searched(open_chat: Callable[..., ChatPage], mei: User) -> None:
     talk(mei, "一", "备用钥匙在信箱里", "好。")
     talk(mei, "二", "再见", "再见！")
@@ -182,14 +178,12 @@ def test_enter_waits_for_what_is_being_searched(open_chat: Callable[..., ChatPag
     expect(chat.page.locator("#title")).to_have_text("一")
 
 
-@pytest.mark.long
 def test_a_language_is_chosen_from_the_palette(chat: ChatPage) -> None:
     open_palette(chat).fill("english")
     chat.page.keyboard.press("Enter")
     expect(chat.page.locator("html")).to_have_attribute("lang", "en")
 
 
-@pytest.mark.long
 def test_an_input_method_chooses_words_in_the_palette_and_runs_nothing(chat: ChatPage) -> None:
     open_palette(chat)
     protocol = chat.page.context.new_cdp_session(chat.page)
@@ -273,7 +267,6 @@ def test_a_session_is_renamed_where_its_title_stands(chat: ChatPage) -> None:
     expect(chat.draft).to_be_focused()
 
 
-@pytest.mark.long
 def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: ChatPage) -> None:
     held: list[tuple[Route, APIResponse]] = []
 
@@ -300,7 +293,6 @@ def test_a_title_stays_that_was_given_while_an_older_one_was_on_its_way(chat: Ch
     expect(chat.page.locator("#title")).to_have_text("第一次聊天")
 
 
-@pytest.mark.long
 def test_a_title_stays_that_was_given_while_its_conversation_was_loading(chat: ChatPage) -> None:
     held: list[Route] = []
     chat.say("你好")
@@ -359,7 +351,6 @@ def wait_until_in_page(chat: ChatPage, condition: Callable[[], bool]) -> None:
     raise AssertionError("still not true after 10 s")
 
 
-@pytest.mark.long
 @LOOKS
 def test_sessions_are_archived_found_in_the_archive_and_brought_back(
     open_chat: Callable[..., ChatPage], mei: User, language: str, size: tuple[int, int], dark: bool
@@ -401,7 +392,6 @@ def test_sessions_are_archived_found_in_the_archive_and_brought_back(
     assert not Session.objects.filter(archived=True).exists()
 
 
-@pytest.mark.long
 def test_pinned_sessions_stand_first_and_pages_miss_none(open_chat: Callable[..., ChatPage], mei: User) -> None:
     for number in range(100):
         talk(mei, f"会话 {number}", "你好", "你好！", pinned=number in (3, 50), archived=number == 70)
@@ -419,7 +409,6 @@ def test_pinned_sessions_stand_first_and_pages_miss_none(open_chat: Callable[...
     assert numbers == [50, 3, *(number for number in reversed(range(100)) if number not in (3, 50, 70))]
 
 
-@pytest.mark.long
 def test_the_focus_stays_in_the_list_when_a_session_leaves_it(open_chat: Callable[..., ChatPage], mei: User) -> None:
     for title in "一二三":
         talk(mei, title, "你好", "你好！")

@@ -13,7 +13,6 @@ from tests.e2e.conftest import PASSWORD
 from tests.support.full_disk import full_disk
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "title"),
     [

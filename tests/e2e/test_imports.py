@@ -83,7 +83,6 @@ def test_a_file_is_looked_through_imported_and_undone(chat: ChatPage, mei: User)
     assert not AtomicMemory.objects.filter(user=mei).exists()
 
 
-@pytest.mark.long
 def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: ChatPage) -> None:
     conversations = []
     for number in range(60):
@@ -106,7 +105,6 @@ def test_a_file_can_be_dropped_anywhere_and_progress_survives_a_reload(chat: Cha
     assert Session.objects.count() == 60
 
 
-@pytest.mark.long
 def test_a_cancelled_import_keeps_what_it_brought(chat: ChatPage) -> None:
     choose(chat, CHATGPT_ARCHIVE)
     dialog = chat.page.locator("#import")
@@ -120,7 +118,6 @@ def test_a_cancelled_import_keeps_what_it_brought(chat: ChatPage) -> None:
     expect(dialog.locator(".import-earlier")).to_be_empty()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "said"),
     [(b"hello", "不是有效的 JSON"), (b'{"a": 1}', "不是可以导入的格式"), (b"PK\x03\x04x", "压缩包已损坏")],
@@ -133,7 +130,6 @@ def test_a_file_that_cannot_be_imported_is_told_in_the_pages_language(chat: Chat
     expect(dialog.get_by_role("button", name="选择文件")).to_be_focused()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "size", "dark"),
     [

@@ -64,7 +64,6 @@ def test_a_conversation_is_exported_from_its_menu(
     expect(dialog).to_have_count(0)
 
 
-@pytest.mark.long
 @pytest.mark.spec("R2")
 def test_as_json_with_the_keyboard_alone(open_chat: Callable[..., ChatPage], mei: User) -> None:
     session = make_past(mei)
@@ -89,7 +88,6 @@ def test_as_json_with_the_keyboard_alone(open_chat: Callable[..., ChatPage], mei
     ]
 
 
-@pytest.mark.long
 @pytest.mark.spec("C7")
 @pytest.mark.parametrize(
     ("language", "said", "told"),
@@ -111,7 +109,6 @@ def test_a_temporary_conversation_promises_nothing(
     assert not AtomicMemory.objects.exists()
 
 
-@pytest.mark.long
 @pytest.mark.spec("M6")
 @pytest.mark.parametrize("options", LOOKS[:2], ids=str)
 def test_an_imported_reply_offers_nothing_that_it_does_not_have(

@@ -129,7 +129,6 @@ def test_tables_lists_and_tasks(show: Callable[[str], Locator]) -> None:
     expect(shown.get_by_role("link", name="说明")).to_have_attribute("href", "https://example.org/about")
 
 
-@pytest.mark.long
 def test_lines_emphasis_and_addresses_as_models_write_them(show: Callable[[str], Locator]) -> None:
     shown = show(
         "第一行\n第二行 https://example.org/x。\n\n**“你好”**吗？2 * 3 * 4，snake_case_name，5~10 元或 20~30 元\n\n"
@@ -241,7 +240,6 @@ def test_hostile_markup_and_links_do_nothing(show: Callable[[str], Locator], cha
     assert not [url for url in asked if "evil.test" in url or url.startswith("data:")]
 
 
-@pytest.mark.long
 def test_a_reply_that_nests_without_end_is_shown(show: Callable[[str], Locator]) -> None:
     shown = show(">" * 5_000 + " 深\n\n" + "".join("  " * depth + f"- {depth}\n" for depth in range(60)))
     expect(shown).to_contain_text("深")

@@ -38,7 +38,6 @@ def test_logging_in_and_out(new_context: Callable[..., BrowserContext], mei: Use
     expect(page).to_have_url(re.compile("/login$"))
 
 
-@pytest.mark.long
 def test_a_request_that_logging_out_overtakes_does_not_lead_back(chat: ChatPage) -> None:
     held: list[Route] = []
     chat.page.wait_for_load_state("networkidle")
@@ -247,7 +246,6 @@ def test_hostile_text_is_text(chat: ChatPage, model: ScriptedModel) -> None:
     assert not chat.has_sideways_scroll()
 
 
-@pytest.mark.long
 def test_a_reply_is_set_as_markdown(chat: ChatPage, model: ScriptedModel) -> None:
     text = (
         "# 标题\n\n第一段，*斜*、`code`。\n第二行 https://example.org/x。\n\n- 一\n- 二\n  1. 二点一\n\n> 引用\n\n"

@@ -70,7 +70,6 @@ def test_the_page_weighs_as_the_server_does(chat: ChatPage) -> None:
     assert chat.page.evaluate(weigh, [used for _name, used, _weighty in CASES]) == [case[2] for case in CASES]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["zh", "dark", "phone"])
 def test_the_inspector_folds_the_same(open_chat: Callable[..., ChatPage], mei: User, look: str) -> None:
     chat = open_chat()

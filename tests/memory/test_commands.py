@@ -30,7 +30,18 @@ from apps.profile.selectors import get_user_profile
 from apps.profile.services import update_profile
 from tests.support.factories import SessionFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L9")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L9"),
+    pytest.mark.long_except(
+        "test_a_sentence_is_kept_word_for_word_with_its_message",
+        "test_remembering_is_undone_and_then_not_done_again_by_a_retry",
+        "test_an_instruction_is_held_for_review",
+        "test_forgetting_ends_every_kind_as_one_and_undo_brings_all_back",
+        "test_only_what_is_plainly_meant_ends",
+        "test_nobody_elses_memories_are_touched",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)  # a Friday
 LATER = NOW + timedelta(hours=1)

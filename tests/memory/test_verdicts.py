@@ -34,7 +34,25 @@ from tests.support.judged import (
     state,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_what_the_judge_calls_new_ends_nothing_however_alike_it_is",
+        "test_equal_texts_are_one_memory_with_the_tags_of_both_whatever_the_judge_says",
+        "test_a_contradiction_ends_what_it_names_and_nothing_else",
+        "test_several_memories_end_by_one_statement_and_come_back_with_one_undo",
+        "test_what_ends_in_part_lives_on_in_the_words_of_the_judge",
+        "test_a_target_that_was_not_shown_is_void",
+        "test_what_its_owner_wrote_is_ended_only_with_their_consent",
+        "test_one_message_ends_no_more_than_a_handful_by_itself",
+        "test_what_is_held_back_changes_nothing_until_it_is_accepted",
+        "test_what_was_rejected_or_waits_is_not_proposed_again",
+        "test_only_what_is_pending_and_ones_own_is_decided_about",
+        "test_what_was_said_before_never_ends_what_was_said_since",
+        "test_the_same_message_handled_twice_writes_nothing_twice",
+        "test_what_was_deleted_is_not_learned_again_from_what_was_said_before",
+    ),
+]
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Json, ScriptedModel
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy/prometheus/rules.yml"
 DASHBOARD = ROOT / "deploy/grafana/jiyi.json"

@@ -22,7 +22,7 @@ from tests.support.factories import UserFactory
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WRITERS = 6
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def run_together(jobs: Sequence[Callable[[], Any]]) -> None:

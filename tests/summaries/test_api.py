@@ -10,6 +10,12 @@ import pytest
 from apps.summaries.models import SessionSummary
 from tests.support.http_server import ApiClient
 
+pytestmark = pytest.mark.long_except(
+    "test_a_summary_is_written_read_and_listed",
+    "test_a_bad_body_changes_nothing",
+    "test_another_persons_session_cannot_be_summarised",
+)
+
 BODY = {"title": "退租", "snippet": "用户想提前退租。"}
 
 

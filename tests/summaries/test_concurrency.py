@@ -27,7 +27,7 @@ from tests.support.factories import SessionFactory
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 
 def write(session: Session) -> SessionSummary:

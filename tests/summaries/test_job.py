@@ -22,7 +22,13 @@ from tests.summaries.conftest import Say
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.long_except(
+        "test_a_turn_leaves_the_work_and_the_worker_does_it",
+        "test_nothing_is_written_for_a_person_whose_data_was_erased_meanwhile",
+    ),
+]
 
 ANSWER = json.dumps({"title": "租房", "snippet": "谈了租房。", "summary": "用户谈了租房的事。"}, ensure_ascii=False)
 

@@ -61,7 +61,9 @@ def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
         # A file stays in one process, so what is made once for a module is made once. Files stay in the
         # run's random order: xdist would leave those of few but long tests to the end, for one process alone.
         test += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
-    return [[*python, "tests.support.browser"], test] if group == "e2e" else [test]
+    # Both are made while the unit tests are still being collected.
+    before = ("prepared_cluster", "browser") if group == "e2e" else ()
+    return [*([*python, f"tests.support.{name}"] for name in before), test]
 
 
 class Group:

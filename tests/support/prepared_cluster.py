@@ -2,6 +2,7 @@
 
 Migrating takes twenty seconds, and each process of a run has a server of its own. Django migrates the copy again, which
 finds little to do, so that what is kept may be older than a migration, but never of another text of one.
+``python -m tests.support.prepared_cluster`` makes it while the tests of other processes are still being collected.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
 from apps.embedded.layout import DataLayout
 from apps.embedded.postgres import Postgres
-from apps.embedded.servers import hold_servers
+from apps.embedded.servers import get_missing_servers, hold_servers
 from apps.embedded.urls import DATABASE_NAME, DATABASE_ROLE
 from tests.support.servers import make_data_folder, remove_data_folder
 
@@ -30,13 +33,19 @@ SOURCES = ("apps/*/migrations/*.py", "apps/core/*.py", "apps/embedded/postgres.p
 
 def copy_cluster(data_dir: Path) -> None:
     """Put a copy of the prepared cluster into an empty data folder; the first one to come prepares it."""
+    with _hold_prepared() as prepared:
+        _copy(prepared, DataLayout.at(data_dir).state(Postgres.name))
+
+
+@contextmanager
+def _hold_prepared() -> Iterator[Path]:
     KEPT.mkdir(parents=True, exist_ok=True)
     with (KEPT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # others who come now want the same one
         prepared = KEPT / _compute_digest()
         if not prepared.exists():
             _prepare(prepared)
-        _copy(prepared, DataLayout.at(data_dir).state(Postgres.name))
+        yield prepared
 
 
 def _compute_digest() -> str:
@@ -55,7 +64,12 @@ def _prepare(final: Path) -> None:
     try:
         with hold_servers(data_dir, names=[Postgres.name], durable=False):
             environment = os.environ | {"JIYI_DATA_DIR": str(data_dir)}
-            subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=PROJECT, env=environment, check=True)
+            subprocess.run(
+                [sys.executable, "manage.py", "migrate", "-v0", "--skip-checks"],
+                cwd=PROJECT,
+                env=environment,
+                check=True,
+            )
             server = f"host={layout.sockets} user={DATABASE_ROLE} dbname=postgres"
             with psycopg.connect(server, autocommit=True) as connection:
                 connection.execute(f"ALTER DATABASE {DATABASE_NAME} RENAME TO test_{DATABASE_NAME}")
@@ -69,3 +83,13 @@ def _prepare(final: Path) -> None:
 
 def _copy(source: Path, target: Path) -> None:
     subprocess.run(["cp", "-a", source, target], check=True)  # with its owner, which shutil does not copy
+
+
+def main() -> None:
+    if Postgres.name in get_missing_servers():
+        with _hold_prepared():
+            pass
+
+
+if __name__ == "__main__":
+    main()

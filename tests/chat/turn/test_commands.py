@@ -28,7 +28,15 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel, refuse_with
 
-pytestmark = pytest.mark.spec("L9")
+pytestmark = [
+    pytest.mark.spec("L9"),
+    pytest.mark.long_except(
+        "test_what_is_to_be_remembered_is_stored_word_for_word_before_the_model_answers",
+        "test_known_waiting_forgotten_and_not_found_are_told_apart",
+        "test_a_temporary_session_neither_stores_nor_forgets",
+        "test_a_failed_reply_keeps_what_was_done_and_a_retry_does_it_once",
+    ),
+]
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 PASSPORT = "my passport expires on 3 March 2027"

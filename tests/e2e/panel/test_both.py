@@ -31,7 +31,6 @@ def fill(user: User) -> None:
     create_atomic_memory(user=user, content="The user adopted a cat called Mochi.", tags=["pets"], now=now)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["zh", "en", "dark", "night"], indirect=True)
 def test_both_kinds_as_cards_and_as_table(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
@@ -48,7 +47,6 @@ def test_both_kinds_as_cards_and_as_table(
     inspect(page, "add")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "kind", "everything"), [("zh-CN", "原子记忆", "全部"), ("en-US", "atomic memories", "all")]
 )

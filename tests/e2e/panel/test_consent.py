@@ -96,7 +96,6 @@ def test_a_person_lets_an_application_in_and_out_again(
     ConnectedApp.objects.get()
 
 
-@pytest.mark.long
 def test_cancelling_and_errors(
     app: App, callback: Callback, open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
 ) -> None:

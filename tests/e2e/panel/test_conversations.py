@@ -23,7 +23,6 @@ pytestmark = pytest.mark.spec("M5", "M7")
 HOSTILE = "<script>document.title='x'</script>{{ 7 }}]]>\u202e"
 
 
-@pytest.mark.long
 def test_a_conversation_is_read_and_renamed(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],

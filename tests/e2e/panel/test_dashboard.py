@@ -74,14 +74,12 @@ def test_the_overview_answers_in_words(
     expect(page.locator("li.said--user")).to_contain_text("我从柏林搬到汉堡了。")
 
 
-@pytest.mark.long
 def test_a_newcomer(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     page = open_panel(mei)
     expect(page.get_by_role("heading", name="还没有记忆")).to_be_visible()
     inspect(page)
 
 
-@pytest.mark.long
 def test_somebody_with_a_past(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

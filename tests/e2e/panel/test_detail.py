@@ -75,7 +75,6 @@ def test_how_it_looks(
     inspect(page)
 
 
-@pytest.mark.long
 def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     memory = fill(mei)
     page = open_panel(mei, path(memory), language="en-US")
@@ -100,7 +99,6 @@ def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., Non
     inspect(page, "superseded")
 
 
-@pytest.mark.long
 def test_merging_deleting_and_deciding(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

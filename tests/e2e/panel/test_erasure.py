@@ -40,7 +40,6 @@ def test_somebody_erases_everything_of_theirs(
     inspect(page, "receipt")
 
 
-@pytest.mark.long
 def test_erasing_for_somebody_in_the_dark_on_a_phone(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:
@@ -50,7 +49,6 @@ def test_erasing_for_somebody_in_the_dark_on_a_phone(
     inspect(page)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
 def test_a_superuser_deletes_a_person(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]

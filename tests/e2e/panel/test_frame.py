@@ -31,7 +31,6 @@ def test_the_menu_of_somebody_without_a_staff_account(
     expect(page.locator(".more-places a[href='/admin/transfer/']")).to_be_visible()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
 def test_staff_unfold_the_technical_tables(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, look: dict[str, Any]
@@ -49,7 +48,6 @@ def test_staff_unfold_the_technical_tables(
     inspect(page)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("language", "day"), [("zh-CN", "2026年11月9日 04:30"), ("en-US", "Nov. 9, 2026, 4:30 a.m.")])
 def test_times_are_the_browsers_from_the_first_page_after_logging_in(
     new_context: Callable[..., BrowserContext], mei: User, language: str, day: str
@@ -64,13 +62,11 @@ def test_times_are_the_browsers_from_the_first_page_after_logging_in(
     expect(page.locator(".change time").first).to_have_attribute("title", re.compile(re.escape(day)))
 
 
-@pytest.mark.long
 def test_the_zone_is_told_by_a_page_of_the_panel_too(open_panel: Callable[..., Page], mei: User) -> None:
     page = open_panel(mei, "/admin/memories/")
     assert "zone=Asia%2FShanghai" in page.evaluate("document.cookie")
 
 
-@pytest.mark.long
 def test_logging_in_leads_back_to_the_page(new_context: Callable[..., BrowserContext], mei: User) -> None:
     page = new_context().new_page()
     page.goto("/admin/memory/atomicmemory/")
@@ -81,7 +77,6 @@ def test_logging_in_leads_back_to_the_page(new_context: Callable[..., BrowserCon
     expect(page).to_have_url(re.compile("/admin/memory/atomicmemory/$"))
 
 
-@pytest.mark.long
 def test_what_scripts_do_in_the_frame_works_under_the_policy(open_panel: Callable[..., Page], staff: User) -> None:
     """All that unfold does by expressions in attributes, which a strict policy lets nobody evaluate as scripts."""
     User.objects.filter(pk=staff.pk).update(is_superuser=True)

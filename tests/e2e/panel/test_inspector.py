@@ -57,7 +57,6 @@ def test_a_turn_is_looked_into(
     expect(page).to_have_url(re.compile(everything.reply))
 
 
-@pytest.mark.long
 @pytest.mark.spec("T1")
 def test_tool_calls_are_looked_into(
     open_panel: Callable[..., Page],
@@ -93,7 +92,6 @@ def test_tool_calls_are_looked_into(
     inspect(page, "tool-calls")
 
 
-@pytest.mark.long
 def test_the_list_of_turns_for_staff(
     open_panel: Callable[..., Page], inspect: Callable[..., None], alice: ApiClient, staff: Any, model: ScriptedModel
 ) -> None:
@@ -104,7 +102,6 @@ def test_the_list_of_turns_for_staff(
     expect(page.get_by_role("heading", name="Prompt")).to_be_visible()
 
 
-@pytest.mark.long
 def test_the_chat_page_leads_to_the_turn(chat: ChatPage) -> None:
     chat.say("我喜欢蓝色。")
     chat.page.get_by_role("link", name="查看这一轮的完整记录").click()

@@ -33,7 +33,9 @@ def root(mei: User) -> User:
 
 
 @pytest.mark.journey
-@pytest.mark.parametrize("look", ["zh", "dark", pytest.param("phone", marks=pytest.mark.long)], indirect=True)
+@pytest.mark.parametrize(
+    "look", ["zh", *(pytest.param(look, marks=pytest.mark.long) for look in ("dark", "phone"))], indirect=True
+)
 def test_an_administrator_connects_a_model_and_chats(
     open_panel: Callable[..., Page],
     inspect: Callable[..., None],
@@ -90,7 +92,6 @@ def test_an_administrator_connects_a_model_and_chats(
     inspect(page, "chat")
 
 
-@pytest.mark.long
 def test_a_wrong_address_is_said_beside_the_form_which_keeps_the_rest(
     open_panel: Callable[..., Page], inspect: Callable[..., None], root: User
 ) -> None:
@@ -103,7 +104,6 @@ def test_a_wrong_address_is_said_beside_the_form_which_keeps_the_rest(
     expect(page.get_by_label("Other chat models")).to_have_value("qwen3")
 
 
-@pytest.mark.long
 def test_somebody_else_chooses_but_does_not_connect(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, scripted_model: ScriptedModel
 ) -> None:

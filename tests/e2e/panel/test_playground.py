@@ -40,7 +40,6 @@ def memories(mei: User) -> None:
     create_atomic_memory(user=mei, content="用户养了一只猫。", now=now - timedelta(days=9))
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("memories")
 def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     page = open_panel(mei, "/admin/playground/")

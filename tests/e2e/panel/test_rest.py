@@ -101,7 +101,6 @@ def test_the_profile_is_read_edited_and_decided(
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
 
 
-@pytest.mark.long
 def test_of_many_proposals_the_next_comes_where_one_was_decided(
     open_panel: Callable[..., Page], mei: User, profile: UserProfile
 ) -> None:
@@ -123,7 +122,6 @@ def test_of_many_proposals_the_next_comes_where_one_was_decided(
     expect(proposals.filter(has_text="第11座")).to_have_count(0)
 
 
-@pytest.mark.long
 def test_the_profile_in_the_dark_on_a_phone_and_among_others(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, profile: UserProfile
 ) -> None:
@@ -137,7 +135,6 @@ def test_the_profile_in_the_dark_on_a_phone_and_among_others(
     inspect(page, "version")
 
 
-@pytest.mark.long
 def test_working_memory_is_a_tree_and_forms(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
 ) -> None:
@@ -155,7 +152,6 @@ def test_working_memory_is_a_tree_and_forms(
     inspect(page, "dark")
 
 
-@pytest.mark.long
 def test_shared_contexts_are_read_and_added_to(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, context: SharedContext
 ) -> None:
@@ -173,7 +169,6 @@ def test_shared_contexts_are_read_and_added_to(
     inspect(page, "phone")
 
 
-@pytest.mark.long
 def test_what_was_said_is_found_by_meaning_and_what_was_forgotten_is_explained(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
 ) -> None:

@@ -82,7 +82,6 @@ def test_deciding_by_keyboard(
     page.keyboard.press("Escape")
 
 
-@pytest.mark.long
 def test_selected_ones_together_until_nothing_waits(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, waiting: dict[str, LongTermMemory]
 ) -> None:
@@ -98,7 +97,6 @@ def test_selected_ones_together_until_nothing_waits(
     expect(page.locator(".review-progress")).to_contain_text("4 left")
 
 
-@pytest.mark.long
 def test_on_a_phone_and_for_staff(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, waiting: dict[str, LongTermMemory]
 ) -> None:

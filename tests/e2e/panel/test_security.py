@@ -29,7 +29,6 @@ def fill_login(page: Page, password: str) -> None:
     page.locator("#id_password").press("Enter")
 
 
-@pytest.mark.long
 def test_the_pages_before_one_is_logged_in(
     new_context: Callable[..., BrowserContext],
     inspect: Callable[..., None],
@@ -61,7 +60,6 @@ def test_the_pages_before_one_is_logged_in(
     inspect(page, "no mail")
 
 
-@pytest.mark.long
 def test_the_second_factor_is_set_up_and_asked_for(
     open_panel: Callable[..., Page],
     new_context: Callable[..., BrowserContext],
@@ -128,7 +126,6 @@ def test_sessions_are_seen_and_ended(
     assert LoginSession.objects.filter(user=mei).count() == 1
 
 
-@pytest.mark.long
 def test_staff_see_who_is_locked_out(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], mei: User
 ) -> None:

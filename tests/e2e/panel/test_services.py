@@ -33,7 +33,6 @@ def shop(http_server: HttpServer) -> User:
     return shop
 
 
-@pytest.mark.long
 def test_a_service_token_is_made_and_explained(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], http_server: HttpServer
 ) -> None:
@@ -80,7 +79,6 @@ def test_a_service_looks_after_its_end_users(
     assert LongTermMemory.objects.count() == 5
 
 
-@pytest.mark.long
 def test_staff_see_all_services(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User, staff: User
 ) -> None:
@@ -92,7 +90,6 @@ def test_staff_see_all_services(
     inspect(page, "users")
 
 
-@pytest.mark.long
 def test_a_token_is_revoked_once_that_was_confirmed(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User
 ) -> None:

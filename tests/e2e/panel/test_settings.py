@@ -41,7 +41,6 @@ def test_somebody_changes_their_settings(
     assert get_settings(mei).token_budget == 6000
 
 
-@pytest.mark.long
 def test_settings_on_a_phone(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     inspect(open_panel(mei, "/admin/settings/", size=(390, 844)))
 
@@ -61,7 +60,6 @@ def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Ca
     inspect(page, "list")
 
 
-@pytest.mark.long
 def test_what_superusers_look_after(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
 ) -> None:

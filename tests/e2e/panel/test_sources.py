@@ -41,7 +41,6 @@ def test_a_poisoned_conversation_is_undone_with_one_click_and_back(
     expect(page.locator(".chip--pending")).to_have_count(3)
 
 
-@pytest.mark.long
 def test_a_memorys_page_leads_there(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     poison(mei)
     memory = LongTermMemory.objects.get(user=mei, key="bank")

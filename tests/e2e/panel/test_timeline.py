@@ -34,7 +34,6 @@ def live(user: User) -> None:
     update_profile(user=user, changes={"background": "A baker from Berlin.\n两个孩子。"}, now=ago(300))
 
 
-@pytest.mark.long
 def test_lines_are_looked_at_and_undone(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
 ) -> None:

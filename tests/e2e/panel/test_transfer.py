@@ -49,7 +49,6 @@ def test_a_file_is_looked_at_imported_and_undone(
     assert memory.value == "住在上海"
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["dark", "phone"], indirect=True)
 def test_problems_and_whose_memories_they_are(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User, look: dict[str, Any]

@@ -82,7 +82,6 @@ def walk(page: Page, inspect: Callable[..., None], name: str) -> dict[str, str]:
     return problems
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("look", ["zh", "en"], indirect=True)
 @pytest.mark.parametrize("who", ["mei", "staff"])
 def test_every_page(

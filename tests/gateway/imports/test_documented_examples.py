@@ -16,7 +16,7 @@ from apps.conversations.models import Session
 from apps.memory.models import AtomicMemory
 from tests.support.factories import UserFactory
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long_except("test_every_format_has_an_example")]
 
 DOCUMENT = (Path(settings.BASE_DIR) / "docs" / "import.md").read_text()
 EXAMPLES = dict(re.findall(r"^### (.+?)\n.*?```bash\n(.*?)```", DOCUMENT, re.DOTALL | re.MULTILINE))

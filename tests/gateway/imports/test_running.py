@@ -37,7 +37,18 @@ from tests.gateway.imports.samples import (
 from tests.support.factories import UserFactory
 from tests.support.spreading import take_one_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("C9"),
+    pytest.mark.long_except(
+        "test_a_conversation_becomes_a_session_with_its_times_and_all_work",
+        "test_memories_come_with_their_times_and_what_has_ended_is_not_active",
+        "test_what_was_deleted_here_since_is_not_brought_back",
+        "test_an_erasure_takes_imports_along_and_stops_them",
+        "test_undoing_takes_everything_back_and_the_file_can_be_imported_again",
+        "test_a_memory_that_reads_as_an_instruction_waits_for_review",
+    ),
+]
 
 DAY = timedelta(days=1)
 

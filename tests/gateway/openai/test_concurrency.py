@@ -16,6 +16,8 @@ from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
+pytestmark = pytest.mark.long
+
 START: Any = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}]
 
 

@@ -24,7 +24,7 @@ from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from tests.memory.embeddings.conftest import Say
 from tests.support.factories import SessionFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long_except("test_the_index_holds_nobody_elses_rows")]
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -33,7 +33,14 @@ from apps.memory.services import (
 )
 from tests.support.factories import UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("L7"),
+    pytest.mark.long_except(
+        "test_nobody_sees_what_others_were",
+        "test_emptied_history_is_not_guessed",
+    ),
+]
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LONG_TERM, ATOMIC = "/memory/long-term", "/memory/atomic"

@@ -18,7 +18,19 @@ from apps.memory.retrieval.candidates import recall_candidates
 from apps.memory.types import Recall
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_finds",
+        "test_a_failed_statement_leaves_the_transaction_usable",
+        "test_one_round_trip",
+        "test_places_go_to_rare_keywords_first",
+        "test_only_active_memories_of_the_user",
+        "test_a_backslash_is_no_escape",
+        "test_a_value_of_any_size_and_shape_comes_back",
+        "test_every_field_is_read",
+    ),
+]
 
 
 def recall(user: User, *keywords: str, **options: Any) -> Recall:

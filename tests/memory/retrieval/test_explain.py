@@ -23,7 +23,14 @@ from apps.memory.services import create_memory
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
 from tests.support.spreading import take_one_in
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("M6")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("M6"),
+    pytest.mark.long_except(
+        "test_arms_weights_and_matches",
+        "test_a_few_queries_and_nothing_of_another_person",
+    ),
+]
 
 
 @dataclass(frozen=True)

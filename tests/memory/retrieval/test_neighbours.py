@@ -21,7 +21,15 @@ from apps.memory.types import ScoredMemory
 from tests.memory.retrieval.conftest import NOW
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_a_paraphrase_that_shares_no_word_is_found",
+        "test_only_active_memories_of_the_user_are_neighbours",
+        "test_a_changed_memory_is_found_by_what_it_says_now",
+        "test_how_a_memory_is_phrased_for_the_embedder",
+    ),
+]
 
 PATIENT = 30.0
 """Seconds: the model is loaded by the first test that embeds."""

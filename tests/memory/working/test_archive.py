@@ -26,7 +26,17 @@ from apps.memory.services import (
 )
 from tests.support.factories import SessionFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("W4")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("W4"),
+    pytest.mark.long_except(
+        "test_important_context_becomes_long_term_memory",
+        "test_by_default_nothing_is_archived",
+        "test_what_the_person_said_stays",
+        "test_what_was_deleted_is_not_learned_again",
+        "test_nothing_of_a_temporary_session_is_kept",
+    ),
+]
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=31)

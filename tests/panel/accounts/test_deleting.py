@@ -19,7 +19,13 @@ from apps.core.errors import Conflict
 from apps.memory.models import LongTermMemory
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 
-pytestmark = [pytest.mark.django_db, pytest.mark.spec("R3", "M7")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.spec("R3", "M7"),
+    pytest.mark.long_except(
+        "test_a_person_is_deleted_with_everything_once_the_name_is_typed",
+    ),
+]
 
 
 @pytest.fixture

@@ -18,7 +18,14 @@ from apps.memory.models import EmbeddingModel
 from tests.support.factories import UserFactory
 from tests.support.scripted_model import ScriptedModel, refuse_with, reply_with
 
-pytestmark = [pytest.mark.django_db]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_a_wrong_key_is_said_and_not_repeated",
+        "test_what_was_chosen_answers_from_now_on",
+        "test_a_change_without_a_key_keeps_it_but_sends_it_nowhere_else",
+    ),
+]
 
 KEY = "sk-very-secret-0123456789"
 PAGES = ("models", "models_server", "models_test", "models_try", "models_default", "models_remove")

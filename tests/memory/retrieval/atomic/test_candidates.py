@@ -31,7 +31,16 @@ from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.types import AtomicRecall
 from tests.memory.retrieval.atomic.conftest import NOW, Remember, asked, vector
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_rows_are_in_the_order_in_which_they_were_said",
+        "test_every_column_is_of_its_row",
+        "test_only_active_memories_of_the_user",
+        "test_hostile_text_is_text",
+        "test_nothing_to_look_for_takes_no_statement",
+    ),
+]
 
 WORDS = ["berlin", "tea", "猫", "咪咪", "上海", "hiking", "piano", "钢琴", "咖啡", "rain", "sister", "母亲"]
 
