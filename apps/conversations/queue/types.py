@@ -28,6 +28,10 @@ class ClaimedWork:
     trace: str = ""
 
 
+EXTRACTED_CHARACTERS = 12_000
+"""Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them."""
+
+
 class Blame(StrEnum):
     """Whose fault it is that work came to nothing: it decides how long it is tried again."""
 
