@@ -230,14 +230,13 @@ def _list_recalled(
     long_term = [_from_long_term(memory) for memory in found.long_term]
     shown = Shown([*said, *(memory.text for memory in long_term)])
     kept = list(islice((memory for memory in found.atomic if shown.add(memory.candidate.content)), settings.rag_top_n))
-    told = {memory.candidate.message_id for memory in kept}
-    entered = {memory.candidate.message_id for memory in found.long_term}
+    told = {memory.candidate.message_id for memory in (*found.long_term, *kept)}
     # A past round that repeats the message itself ("Thanks!") says nothing, either.
     shown.add(message)
 
     def adds(past: RecalledRound) -> bool:
-        # An entry holds one fact of its message: of several sentences the others may be what is asked for.
-        is_told = past.message_id in told or (past.message_id in entered and len(split_sentences(past.said)) < 2)
+        # A memory may hold one sentence of its message: of several the others may be what is asked for.
+        is_told = past.message_id in told and len(split_sentences(past.said)) < 2
         return not is_told and shown.add(past.said)
 
     rounds = filter(adds, found.rounds)
