@@ -13,15 +13,14 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.conversations.models import Work
 from apps.conversations.queue.rows import claim_session_work, claim_work, fail_work, take_work
-from apps.conversations.queue.types import Blame, Claim, ClaimLost, SessionClaim
+from apps.conversations.queue.types import EXTRACTED_CHARACTERS, Blame, Claim, ClaimLost, SessionClaim
 from apps.core.db import release_connections
 
 EMBEDDED_TOGETHER = 100
 """Messages in one claim of embedding, and in one request to the model (V3)."""
 
 EXTRACTED_TOGETHER = 20
-EXTRACTED_CHARACTERS = 12_000
-"""Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them."""
+"""Messages of a session that share one extraction call, at most; see `EXTRACTED_CHARACTERS`."""
 
 SUMMARIZED_TOGETHER = 1000
 """A summary reads what the session needs by itself: one run answers for all the work that is due on it."""

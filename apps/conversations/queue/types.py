@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from apps.accounts.models import User
 
 
+EXTRACTED_CHARACTERS = 12_000
+"""Of messages that share one extraction call, at most: a prompt has to hold them."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimedWork:
     """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3).
