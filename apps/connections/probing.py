@@ -46,8 +46,8 @@ def try_chat_model(*, base_url: str, api_key: str, model: str) -> Outcome:
     except ModelUnavailable as failure:
         return Outcome(time.perf_counter() - start, failure=failure)
     reply = " ".join(reply.split())[:80]
-    failure = None if reply else ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
-    return Outcome(time.perf_counter() - start, reply=reply, failure=failure)
+    silence = None if reply else ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+    return Outcome(time.perf_counter() - start, reply=reply, failure=silence)
 
 
 def try_embedding_model(*, base_url: str, api_key: str, model: str) -> Outcome:

@@ -63,7 +63,8 @@ class BreakingCacheClient(RedisCacheClient):
 
         class BreakingRedis(Redis):
             def execute_command(self, *args: Any, **options: Any) -> Any:
-                return breaker.run(lambda: super(BreakingRedis, self).execute_command(*args, **options))
+                execute: Callable[..., Any] = super().execute_command
+                return breaker.run(lambda: execute(*args, **options))
 
         self._client = BreakingRedis
 

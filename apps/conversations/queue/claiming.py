@@ -20,6 +20,8 @@ EMBEDDED_TOGETHER = 100
 """Messages in one claim of embedding, and in one request to the model (V3)."""
 
 EXTRACTED_TOGETHER = 20
+"""Messages of a session that share one extraction call, at most; see `EXTRACTED_CHARACTERS`."""
+
 SUMMARIZED_TOGETHER = 1000
 """A summary reads what the session needs by itself: one run answers for all the work that is due on it."""
 
