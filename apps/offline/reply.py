@@ -129,13 +129,13 @@ class Reply:
     def _recall(self, heard: set[str], *, asks: bool) -> list[str]:
         """What was recalled for a question; where it asks for more than that, that this takes a real model."""
         say, about_user = self.phrases.say, "about_user" in heard
-        beyond = "work" in heard or "opinion" in heard
         found, fits = find_answers(self.prompt.message, self.prompt)
         told = self.phrases.tell(found if asks or fits else [], today=self.prompt.today)
-        if not told and about_user and not beyond:
+        if heard & {"work", "opinion"} or not (about_user or fits):
+            return [say("cannot"), *told, say("connect")]
+        if not told:
             return [say("unknown")]
-        opening = [say("cannot")] if beyond or not told else [] if fits else [say("unsure")]
-        return [*opening, *told, *([say("connect")] if beyond or not (about_user or fits) else [])]
+        return told if fits else [say("unsure"), *told]
 
 
 def _show_line(line: str) -> str:
