@@ -109,14 +109,11 @@ def test_what_is_typed_lands_where_it_is_typed_however_late_the_page_settles(
     page = open_panel(mei, LIST, language="en-US")
     page.evaluate("""() => {
         htmx.config.defaultSettleDelay = 1000;
-        window.settled = false;
         window.settling = new Promise((resolve) => document.body.addEventListener("htmx:afterSettle", resolve));
-        window.settling.then(() => (window.settled = true));
     }""")
     row = page.locator(f"#memory-{memory.id}")
     row.get_by_role("button", name="Edit allergies").click()
     row.get_by_label("Value").click()
-    assert page.evaluate("window.settled") is False
     page.keyboard.press("End")
     page.keyboard.type(" and ")
     page.evaluate("() => window.settling.then(() => null)")
