@@ -42,6 +42,7 @@ ENUM_NAMES = {
     "MemoryStatus": "apps.memory.models.Status",
     "MemoryMode": ["replace", "add", "remove"],
     "MemoryKind": ["long_term", "atomic"],
+    "RecalledKind": ["long_term", "atomic", "message"],
     "MemoryUpdateAction": ["created", "superseded", "refreshed", "pending"],
     "MemoryCopyKind": ["long_term", "atomic", "working", "topic", "profile", "summary", "context"],
     "MessageStatus": "apps.conversations.models.MessageStatus",

@@ -15,6 +15,7 @@ from tests.support.factories import UserFactory
 SETTINGS = "/memory/settings"
 DEFAULTS = {
     "memory.rag_top_n": 5,
+    "memory.rounds_top_n": 2,
     "memory.enable_agentic_search": False,
     "memory.enable_user_profile": True,
     "memory.atomic_content_max_length": 500,

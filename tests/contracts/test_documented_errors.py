@@ -402,7 +402,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
 
 PROVOCATIONS |= {
     "create_import": {
-        "Too many of your imports are under way": lambda alice, world: [
+        "Too many of your imports are under way, or another file is being previewed": lambda alice, world: [
             _bring(alice, b'{"memory": "%d"}' % number) for number in range(6)
         ][-1],
         "The file is too large": lambda alice, world: _bring_too_much(alice),

@@ -31,6 +31,7 @@ from apps.conversations.selectors import read_sent_files
 from apps.conversations.types import Window
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
+from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import readable_text
 from apps.core.text.sentences import split_sentences
 from apps.core.tracing import span
@@ -237,7 +238,8 @@ def _list_recalled(
     def adds(past: RecalledRound) -> bool:
         # A memory may hold one sentence of its message: of several the others may be what is asked for.
         is_told = past.message_id in told and len(split_sentences(past.said)) < 2
-        return not is_told and shown.add(past.said)
+        repeats = normalize_value(past.said) == normalize_value(message)
+        return not is_told and not repeats and shown.add(past.said)
 
     rounds = filter(adds, found.rounds)
     return [

@@ -14,6 +14,7 @@ from hashlib import sha256
 
 import structlog
 
+from apps.core.db import release_connections
 from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Embedder, Vector
@@ -106,7 +107,10 @@ def _embed_parts(embedder: Embedder, text: str, earlier: str) -> dict[str, Vecto
         parts["last_vector"] = lines[-1]
     if earlier.strip():
         parts["earlier_vector"] = earlier
-    vectors = dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+    try:
+        vectors = dict(zip(parts, _embed(embedder, list(parts.values())), strict=True))
+    finally:
+        release_connections()  # a new embedder is compared with what is stored, and this thread lives on
     return {**vectors, "focused_vector": embedder.focus(vectors["vector"])}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, Model, QuerySet, Sum, Value
+from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, JSONField, Model, QuerySet, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
 
@@ -20,6 +20,7 @@ from apps.panel.dashboard.scope import Scope
 from apps.panel.values import show_value
 
 MOST_USED = 6
+_MEMORIES = Value('$[*] ? (@.kind != "message")')
 SHOWN_CHARACTERS = 120
 
 Counts = dict[str, dict[str, int]]
@@ -152,9 +153,8 @@ def measure_latency(scope: Scope) -> Latency:
 
 def list_most_used(scope: Scope) -> list[UsedMemory]:
     """The memories that replies of the period rested on most often."""
-    memory = Func(F("memories_used"), function="jsonb_array_elements")
-    used = _turns(scope).annotate(memory=memory, kind=KeyTextTransform("kind", "memory")).exclude(kind="message")
-    rows = used.values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
+    memory = Func(F("memories_used"), _MEMORIES, function="jsonb_path_query", output_field=JSONField())
+    rows = _turns(scope).annotate(memory=memory).values_list(KeyTextTransform("id", "memory")).annotate(n=Count("*"))
     return [UsedMemory(id=UUID(found), uses=number) for found, number in rows.order_by("-n")[:MOST_USED]]
 
 

@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class RoundRow:
-    """A past round with what became of it; `words` and `meaning` are what its score is made of."""
+    """A past round with its outcome; `words` and `meaning` are what its score is made of."""
 
     id: UUID
     session_id: UUID

@@ -48,7 +48,7 @@ def test_the_prompt_is_rebuilt_letter_for_letter_and_the_calls_are_beside_it(
     first = model.chat_requests[0].messages
     assert [{"role": message.role, "content": message.content} for message in prompt.messages] == first
     assert prompt.exact is True
-    assert [piece.then for piece in prompt.layers[3].pieces] == ["dish: paella"]
+    assert [piece.then for piece in prompt.layers[3].pieces] == ["dish: paella", "The allergy test was in May."]
     searched, made = prompt.calls
     assert (searched.name, searched.outcome, searched.keyword, searched.since) == (
         "search_memories", "ok", None, "2020-01-01",
@@ -70,4 +70,4 @@ def test_what_was_found_shows_what_became_of_it(alice: ApiClient, turn: dict[str
     found = {piece.kind: (piece.state, piece.then, piece.now) for piece in searched.pieces}
     assert found["long_term"] == (State.EDITED, "allergy: shrimp", "allergy: nuts")
     assert found["atomic"] == (State.DELETED, "", "")
-    assert prompt.exact is True, "none of it stood in the layers"
+    assert prompt.exact is False, "the one that was deleted stood in layer 3, too"

@@ -39,7 +39,7 @@ def add_atomic(user: User, content: str, status: str = Status.ACTIVE) -> AtomicM
     [
         ("你喜欢的颜色", "蓝色", "我的喜欢的颜色是什么？我的喜欢的颜色是蓝色。"),
         ("my food_allergies", ["peanuts", "虾"], "What is my food allergies? My food allergies is peanuts 虾."),
-        ("home", {"city": "北京", "since": 2019}, "What is my home? My home is city 北京 since 2019."),
+        ("home", {"city": "北京", "since": 2019}, "Where do I live? My home is city 北京 since 2019."),
     ],
 )
 def test_the_text_of_a_long_term_memory(key: str, value: object, text: str) -> None:

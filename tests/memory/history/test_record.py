@@ -132,7 +132,7 @@ def test_accepting_over_another_value_records_both(user: User) -> None:
 
 def test_a_refresh_is_recorded_where_it_changed_something(user: User) -> None:
     propose(user, stated("city", "Paris"))
-    propose(user, stated("city", "paris!"), now=LATER)
+    propose(user, stated("city", "Paris!"), now=LATER)
     assert [action for action, _id in read(user)] == ["create"]
     propose(user, stated("city", "Paris", confidence=1.0), now=LATER)
     assert [action for action, _id in read(user)] == ["create", "refresh"]

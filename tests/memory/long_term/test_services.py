@@ -237,11 +237,11 @@ def test_the_stored_words_are_those_of_the_text_whoever_wrote_it(user: User) -> 
     assert words() == ["我", "的", "颜色", "花生"]
     memory = LongTermMemory.objects.get(user=user, status="active")
     update_memory(user=user, memory_id=memory.id, changes={"key": "Allergies"}, now=LATER)
-    assert words() == ["allergies", "花生"]
+    assert words() == ["allergies", "花生", "allergic"]
     update_memory(user=user, memory_id=memory.id, changes={"value": ["螃蟹"]}, now=LATER)
-    assert words() == ["allergies", "螃蟹"]
+    assert words() == ["allergies", "螃蟹", "allergic"]
     accept_memory(user=user, memory_id=propose(user, "allergies", "Milk", mode="add"), now=LATER)
-    assert words() == ["allergies", "螃蟹", "milk"]
+    assert words() == ["allergies", "螃蟹", "milk", "allergic"]
 
 
 @pytest.mark.spec("L3")

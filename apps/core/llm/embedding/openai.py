@@ -164,17 +164,17 @@ class OpenAIEmbedder:
             )
             raise Failure("bad_answer", message)
         vectors: list[Vector | None] = []
-        problem = ""
+        problem, length = "", 0
         for row in rows:
             try:
                 [vector] = fit([row])
-                if self.dimensions not in (None, len(row)):
-                    raise BadVector(f"A vector has {len(row)} dimensions, those before have {self.dimensions}.")
+                if length not in (0, len(row)):
+                    raise BadVector(f"A vector has {len(row)} dimensions, those before have {length}.")
             except BadVector as error:
                 vectors.append(None)
                 problem = str(error)
             else:
-                self.dimensions = len(row)
+                self.dimensions = length = len(row)
                 vectors.append(vector)
         if all(vector is None for vector in vectors):
             raise Failure("bad_answer", f'The embedding model "{self.name}": {problem}')

@@ -165,14 +165,14 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUsed:
-    """A memory that was in the prompt of a reply, and why.
+    """A memory or a past message that was in the prompt of a reply, and why.
 
     Only atomic memories have `parts`, unless their turn was stored before there were any; only long-term memories have
-    the fields after it.
+    the fields after it, and only past messages the last four.
     """
 
     id: str
-    kind: MemoryKind
+    kind: Literal["long_term", "atomic", "message"]
     text: str
     score: float
     keyword_score: float
@@ -183,6 +183,10 @@ class MemoryUsed:
     frequency_score: float | None = None
     confidence: float | None = None
     topic_boost: float | None = None
+    message_id: str | None = None
+    session_id: str | None = None
+    role: Literal["user", "assistant"] | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
