@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from apps.core.llm.embedding.local import LocalEmbedder
+from apps.core.llm.embedding.local import compare_meaning
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.instructions import is_instruction
 from apps.core.text.keywords import extract_keywords
@@ -22,22 +22,17 @@ _MOST_ANSWERS, _MOST_KEYWORDS, _LONGEST_WHOLE = 3, 12, 160
 _FEWEST_SHARED = 0.5
 """Of the words asked with, what a text shares that was not recalled for the question: it stood in the prompt anyway."""
 
-# What the meaning of a recalled text counts beside the words that it shares: its cosine is seldom above one half.
-_MEANING = 2.0
-
 
 def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
     """Return the memories that answer best, at most three, and whether one has what was asked for.
 
-    First what states the attribute asked for, once where it has one value; then what shares words with the question,
-    and what was recalled for it, by its meaning and its place.
+    First what states the attribute asked for; then what shares words with it, and what was recalled, by its meaning.
     """
     wanted, asked = _content_words(question), find_asked(question)
-    scored: list[tuple[float, float, Memory]] = []
-    stating: list[Memory] = []
+    scored, stating = list[tuple[float, float, Memory]](), list[Memory]()
     known = list(_gather_known(prompt, wanted))
-    for memory, meaning in zip(known, _compare(question, known), strict=True):
-        shared, near = _share(memory, wanted), 0 if memory.place is None else 1 / (20 + memory.place) + meaning
+    for memory, meaning in zip(known, compare_meaning(question, [each.text for each in known]), strict=True):
+        shared, near = _share(memory, wanted), 0.0 if memory.place is None else 0.01 + 2 * max(0.0, meaning)
         if any(attribute in _list_attributes(memory) for attribute in asked):
             stating.append(memory)
         if memory in stating or near or shared >= _FEWEST_SHARED:
@@ -47,17 +42,6 @@ def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
         scored = [one for one in scored if one[2] in told or (one[2] not in stating and one[1])]
     best = sorted(scored, key=lambda one: -one[0])[:_MOST_ANSWERS]
     return [memory for _score, _shared, memory in best], bool(stating or (not asked and best and best[0][1]))
-
-
-def _compare(question: str, known: Sequence[Memory]) -> list[float]:
-    """How near each recalled text is to the question in meaning, by the embedder that needs no server; 0 for others."""
-    texts = [memory.text for memory in known if memory.place is not None]
-    if not texts:
-        return [0.0] * len(known)
-    embedder = LocalEmbedder()
-    asked, *others = (vector for vector in embedder.embed([question, *texts]) if vector is not None)
-    near = iter(float(embedder.focus(asked) @ other) for other in others)
-    return [_MEANING * max(0.0, next(near)) if memory.place is not None else 0.0 for memory in known]
 
 
 def _gather_known(prompt: Prompt, wanted: Sequence[str]) -> Iterator[Memory]:

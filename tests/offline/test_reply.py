@@ -49,7 +49,7 @@ def test_questions_are_answered_in_the_persons_words(question: str, answer: str)
 def test_what_was_recalled_is_told_where_nothing_has_what_was_asked_for(question: str, opening: str) -> None:
     said = reply(question, memories=KNOWN, strategy=QUIET)
     assert said.startswith(opening)
-    assert "I live in York." in said
+    assert any(one in said for one in ("I live in York.", "My sister Anna is a vet in Paris."))
 
 
 NOW = "2026-11-27T09:00+00:00 Friday UTC"

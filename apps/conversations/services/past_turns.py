@@ -56,6 +56,7 @@ def record_turns(
             create_time=message.create_time or now,
             position=position,
             reply_to=answers,
+            recallable=learns,
         )
         question = row if message.role == Role.USER else None
         stored.append(row)

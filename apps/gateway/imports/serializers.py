@@ -125,6 +125,7 @@ class PastImportSerializer(serializers.ModelSerializer[PastImport]):
     """An import."""
 
     id = serializers.UUIDField(read_only=True)
+    format = serializers.ChoiceField(choices=FORMATS, read_only=True)
     total = serializers.IntegerField(read_only=True, help_text="Items in the file; 0 until it is read.")
     done = serializers.IntegerField(read_only=True, help_text="Items that were dealt with.")
     problem = serializers.CharField(read_only=True, help_text="What went wrong; empty if nothing did.")

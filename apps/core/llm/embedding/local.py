@@ -60,6 +60,15 @@ class LocalEmbedder:
         return list(fit(_load().encode(list(texts))))
 
 
+def compare_meaning(question: str, texts: Sequence[str]) -> list[float]:
+    """Return how near each text is to a question in meaning, by the model of this process."""
+    if not texts:
+        return []
+    asked, *others = fit(_load().encode([question, *texts]))
+    focused = LocalEmbedder().focus(asked)
+    return [float(focused @ other) for other in others]
+
+
 def _load() -> USE:
     with _loading:
         return _make_model()
