@@ -72,8 +72,9 @@ def record_entries(
     deleted (L6) is left out. What was said before the active memory of its key never supersedes it
     (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
-    At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
-    without a valid entry, and one more for each key of which something later is known. Workers make the vectors.
+    At most eight queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records, and
+    two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
+    each key of which something later is known, and up to six where atomic memories say what ends.
     """
     return record_proposals(
         user=user,
@@ -126,7 +127,7 @@ def record_proposals(
                 _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)
             else:
                 _record(ledger, proposal, accept=accept, origin=origin)
-        return ledger.save(vectors_at_once=False, message_id=message_id)
+        return ledger.save(message_id=message_id, said_at=said_at)
 
 
 def _join_same_key(ledger: Ledger, proposal: Proposal) -> Proposal:
