@@ -118,8 +118,8 @@ def read_context(
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
     summary = window.summary if keeps_window else None
-    if remembers:
-        session_notes, summary = _leave_out_ended(user, session_notes, summary)
+    if remembers and summary:
+        summary = _leave_out_ended(user, summary)
     query_embedding = None
     if wait_for_embedding is not None:
         with span("retrieve"):
@@ -231,15 +231,10 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
     ]
 
 
-def _leave_out_ended(
-    user: User, notes: Sequence[SessionNote], summary: Line | None
-) -> tuple[list[SessionNote], Line | None]:
-    """Notes of other sessions, and the summary of this one, without what was corrected or forgotten since."""
-    texts = [text for note in notes for text in (note.title, note.snippet)]
-    *cut, last = cut_ended(user, [*texts, summary.content if summary else ""])
-    pairs = zip(notes, cut[::2], cut[1::2], strict=True)
-    kept = [replace(note, title=title, snippet=snippet) for note, title, snippet in pairs if snippet != REMOVED]
-    return kept, None if summary is None or last == REMOVED else replace(summary, content=last)
+def _leave_out_ended(user: User, summary: Line) -> Line | None:
+    """The summary of this conversation without what was corrected or forgotten since."""
+    (content,) = cut_ended(user, [summary.content])
+    return None if content == REMOVED else replace(summary, content=content)
 
 
 def _list_recalled(
