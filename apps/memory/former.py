@@ -67,7 +67,10 @@ ORDER BY memory.updated_at DESC, memory.id LIMIT %(newest)s
 
 @dataclass(frozen=True, slots=True)
 class FormerMemory:
-    """A memory that held `until` then. `line`: what is said of it, by name; `score`: a cosine, or 1 for its key."""
+    """A memory that held `until` then, an atomic one since `said_at`.
+
+    `line`: what is said of it, by name; `score`: a cosine, or 1 for its key.
+    """
 
     id: UUID
     kind: MemoryKind
@@ -75,6 +78,7 @@ class FormerMemory:
     line: dict[str, str]
     until: datetime
     score: float
+    said_at: datetime | None = None
 
 
 def asks_about_past(message: str) -> bool:
@@ -141,7 +145,7 @@ def _choose_entries(user: User, rows: Sequence[tuple[Any, ...]], message: str, *
 
 def _choose_contents(user: User, rows: Sequence[tuple[Any, ...]], message: str, *, floor: float) -> list[FormerMemory]:
     asked = list_unsaid(message, said=" ".join(_load_cues()))
-    found, times = [], {}
+    found = []
     for row_id, content, successor, said_at, until, cosine in rows:
         unsaid = set(list_unsaid(" ".join(asked), said=content))
         shares = sum(word not in unsaid for word in asked) / len(asked) if asked else 0.0
@@ -149,10 +153,10 @@ def _choose_contents(user: User, rows: Sequence[tuple[Any, ...]], message: str, 
         if holds_on or (shares < 0.5 and (cosine is None or cosine < floor)):
             continue
         line = {"text": content}
-        found.append(FormerMemory(row_id, MemoryKind.ATOMIC, content, line, until, max(shares, cosine or 0.0)))
-        times[row_id] = said_at
-    deleted = find_deleted(user, {(one.text, times[one.id]) for one in found}) if found else set()
-    return [one for one in found if (one.text, times[one.id]) not in deleted]
+        found.append(FormerMemory(row_id, MemoryKind.ATOMIC, content, line, until, max(shares, cosine or 0.0), said_at))
+    times = {one.id: (one.text, one.said_at) for one in found if one.said_at}
+    deleted = find_deleted(user, times.values()) if times else set()
+    return [one for one in found if times.get(one.id) not in deleted]
 
 
 @cache

@@ -302,15 +302,17 @@ def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> Rec
 
 def _from_former(memory: FormerMemory, *, settings: MemorySettings) -> RecalledMemory:
     """What held `until` a day: recalled only where the message asks what used to be."""
-    until = memory.until.astimezone(settings.zone).date()
+    until = str(memory.until.astimezone(settings.zone).date())
+    said = {"day": str(memory.said_at.astimezone(settings.zone).date())} if memory.said_at else {}
     scores = {"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}}
+    components = dict.fromkeys(COMPONENTS, 0.0) if memory.kind is MemoryKind.LONG_TERM else scores
     return RecalledMemory(
         id=str(memory.id),
         kind=str(memory.kind),
         text=memory.text,
-        line={**memory.line, "until": str(until)},
+        line={**memory.line, **said, "until": until},
         score=memory.score,
-        components=dict.fromkeys(COMPONENTS, 0.0) if memory.kind is MemoryKind.LONG_TERM else scores,
+        components={**components, "until": until},
     )
 
 

@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
+from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.authorship import changed_by
@@ -53,8 +55,13 @@ def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model:
     assert "555-0101" not in prompt
     assert "She has a cat." in prompt
     day = str(timezone.now().date())
-    prompt = ask(alice, model, "What was my previous phone number?").replace("\\", "")
-    assert f'"key": "phone", "value": "555-0101", "until": "{day}"' in prompt
+    turn = alice.say(alice.new_session(), "What was my previous phone number?").json()
+    prompt = json.dumps(model.chat_requests[-1].messages).replace("\\", "")
+    line = f'"key": "phone", "value": "555-0101", "until": "{day}"'
+    assert line in prompt
+    settings, table = get_turn_configuration(alice.user)
+    stored = get_turn(alice.user, UUID(turn["assistant_message"]["id"]))
+    assert line in rebuild_prompt(stored, settings=settings, table=table).layers[3].content
 
 
 @pytest.mark.spec("A5")
