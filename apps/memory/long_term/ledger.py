@@ -17,14 +17,13 @@ from django.db.models.functions import Coalesce
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
-from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.embeddings.memories import long_term_text, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import Claim, Decision, list_claims
 from apps.memory.long_term.order import Version
-from apps.memory.long_term.twins import KeyedValue, find_atomic_twins, list_lost
+from apps.memory.long_term.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
 from apps.memory.text import join_text, list_words
@@ -264,12 +263,15 @@ class Ledger:
         record_changes(user=self._user, changes=changes, now=self._now)
         write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
         if with_twins:
-            writer = MemoryWriter(self._user, now=self._now)
-            writer.cause(message_id)
             for key, ended in self._list_ended().items():
-                for twin in find_atomic_twins(self._user, ended, said_at=said_at or self._now):
-                    writer.end_part(twin.row, left=twin.left, operation=operation or operations[key])
-            writer.save()
+                end_atomic_twins(
+                    self._user,
+                    ended,
+                    said_at=said_at or self._now,
+                    message_id=message_id,
+                    operation=operation or operations[key],
+                    now=self._now,
+                )
         return [
             MemoryUpdate(
                 id=memory.id,

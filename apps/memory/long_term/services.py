@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 
@@ -33,6 +33,7 @@ from apps.memory.long_term.proposals import (
 )
 from apps.memory.long_term.same_keys import list_same_keys
 from apps.memory.long_term.selectors import get_memory
+from apps.memory.long_term.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
@@ -309,9 +310,14 @@ def update_memory(
         clear_forgotten(user=user, normalized_key=memory.normalized_key, value=value)
         fields += TEXT_FIELDS
     memory.save(update_fields=fields)
-    _record_change(user, memory, action=Change.Action.EDIT, before=before, now=now)
+    operation = uuid4()
+    change = describe_change(memory, action=Change.Action.EDIT, before=before)
+    record_changes(user=user, changes=[replace(change, operation=operation)], now=now)
     if "key" in changes or "value" in changes:
         write_vectors(user, [memory])
+    if "value" in changes and memory.status == Status.ACTIVE:
+        lost = [KeyedValue(before["key"], item, memory.message_id) for item in list_lost(before["value"], value)]
+        end_atomic_twins(user, lost, said_at=now, operation=operation, now=now)
     return memory
 
 

@@ -23,6 +23,7 @@ from apps.core.text.json_text import json_text, readable_text
 from apps.core.text.sentences import split_sentences
 from apps.core.text.traces import Traces
 from apps.memory.atomic.selectors import DERIVED_FIELDS
+from apps.memory.atomic.writing import MemoryWriter
 from apps.memory.history.authorship import get_author
 from apps.memory.history.selectors import find_written_by_owner
 from apps.memory.long_term.changes import list_items
@@ -114,6 +115,23 @@ def find_atomic_twins(user: User, ended: Sequence[KeyedValue], *, said_at: datet
     """
     rows = list_tellers(user, ended)
     return choose_atomic_twins(ended, rows, entries=read_entries(user) if rows else [], said_at=said_at)
+
+
+def end_atomic_twins(
+    user: User,
+    ended: Sequence[KeyedValue],
+    *,
+    said_at: datetime,
+    message_id: UUID | None = None,
+    operation: UUID,
+    now: datetime,
+) -> None:
+    """End the atomic memories that say values which have ended, as a part of the operation that ended those."""
+    writer = MemoryWriter(user, now=now)
+    writer.cause(message_id)
+    for twin in find_atomic_twins(user, ended, said_at=said_at):
+        writer.end_part(twin.row, left=twin.left, operation=operation)
+    writer.save()
 
 
 def read_entries(user: User) -> list[LongTermMemory]:

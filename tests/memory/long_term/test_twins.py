@@ -15,7 +15,7 @@ from apps.memory.history.authorship import changed_by
 from apps.memory.history.undo import undo_operation
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, LongTermEmbedding, LongTermMemory
-from apps.memory.services import create_memory, record_entries
+from apps.memory.services import create_memory, record_entries, update_memory
 from tests.support.factories import UserFactory
 from tests.support.judged import NOW, learn, operate, say, show, show_active, show_entries
 
@@ -141,6 +141,17 @@ def test_a_value_that_says_more_ends_nothing(user: User, key: str, old: str, new
 def test_an_entry_has_its_vector_with_the_reply(user: User) -> None:
     propose(user, say(user, "I live in York."), "home", "York")
     assert LongTermEmbedding.objects.filter(memory=LongTermMemory.objects.get(user=user)).exists()
+
+
+@pytest.mark.spec("L3", "L7")
+def test_a_value_that_its_owner_corrects_by_hand_ends_its_sentence(user: User) -> None:
+    tell(user, "home", "Leeds", "The user lives in Leeds.")
+    entry = LongTermMemory.objects.get(user=user)
+    update_memory(user=user, memory_id=entry.id, changes={"value": "York"}, now=NOW)
+    assert (show_active(user), show_entries(user)) == (set(), {"home": "York"})
+    operation = Change.objects.filter(object_id=entry.id).latest("id").operation
+    undo_operation(user=user, operation=operation, now=NOW)
+    assert (show_active(user), show_entries(user)) == ({"The user lives in Leeds."}, {"home": "Leeds"})
 
 
 @pytest.mark.spec("L3")
