@@ -19,6 +19,7 @@ class MemoryCopy:
     `kind` "long_term": `id` is another memory, `field` its key. "atomic": an atomic memory, "content". "working": the
     session, and the context variable. "topic": the session, "current_topic". "profile": the profile, and the section.
     "summary": the summary of a session ("title" or "snippet") or the message that is one of a conversation ("content").
+    "title": a session whose title nobody typed, "title".
     "context": the shared context, and "title", "content" or "entry". `text` is what stands there; of a longer text only
     what would be removed.
     """

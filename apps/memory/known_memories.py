@@ -19,9 +19,10 @@ from apps.core.text.sentences import split_sentences
 from apps.core.text.tokens import estimate_tokens
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.embeddings.queries import QueryEmbedding, embed_queries
+from apps.memory.history.selectors import find_written_by_owner
 from apps.memory.judging.types import KnownMemory
 from apps.memory.long_term.ending import list_shown
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, Status
+from apps.memory.models import AtomicMemory, LongTermMemory, Status
 from apps.memory.retrieval.atomic.retrieve import find_similar_memories
 from apps.memory.retrieval.retrieve import retrieve_relevant_memories
 from apps.memory.types import MemoryKind
@@ -48,8 +49,6 @@ MAX_READ = 1_000
 
 _TOKENS_PER_LINE = 30
 """What the fields beside a text take in the prompt."""
-
-_BY_HAND = (Change.Action.CREATE, Change.Action.EDIT, Change.Action.MERGE, Change.Action.REFRESH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def list_known_memories(
     else:
         chosen = _choose_nearest(user, long_term, said=said, budget=budget)
     chosen.sort(key=lambda found: (found.at, str(found.memory_id)))
-    by_owner = _find_written_by_owner(user, {found.memory_id for found in chosen})
+    by_owner = find_written_by_owner(user, {found.memory_id for found in chosen})
     lines = (replace(line, by_owner=found.memory_id in by_owner) for found in chosen for line in found.lines)
     return [replace(line, number=number) for number, line in enumerate(lines, start=1)]
 
@@ -188,15 +187,3 @@ def _fill(found: Iterable[_Found], budget: int) -> tuple[list[_Found], int]:
             chosen.append(one)
             budget -= one.tokens
     return chosen, budget
-
-
-def _find_written_by_owner(user: User, memory_ids: Collection[UUID]) -> set[UUID]:
-    """Those that their owner wrote or edited by hand, through the API or in the panel."""
-    by_hand = Change.objects.filter(
-        user=user,
-        object_id__in=memory_ids,
-        origin__in=[Change.Origin.API, Change.Origin.PANEL],
-        action__in=_BY_HAND,
-        undone_by=None,
-    )
-    return set(by_hand.values_list("object_id", flat=True))

@@ -11,6 +11,8 @@ from apps.memory.embeddings.search import (
     find_similar_messages,
     search_conversations,
 )
+from apps.memory.ended_texts import REMOVED, cut_ended
+from apps.memory.former import FormerMemory, recall_former
 from apps.memory.history.selectors import find_states_since, list_caused_operations, list_changes, list_recorded
 from apps.memory.known_memories import list_known_memories
 from apps.memory.long_term.copies import list_copies
@@ -53,10 +55,12 @@ from apps.memory.working.selectors import (
 )
 
 __all__ = [
+    "REMOVED",
     "Acceptance",
     "AtomicAcceptance",
     "ContextSnapshot",
     "ConversationMatch",
+    "FormerMemory",
     "FoundMemory",
     "Knowledge",
     "KnownMemory",
@@ -76,6 +80,7 @@ __all__ = [
     "combine_contents",
     "combine_values",
     "count_vectors",
+    "cut_ended",
     "cut_round",
     "embed_query",
     "find_active_model",
@@ -108,6 +113,7 @@ __all__ = [
     "read_knowledge",
     "read_timeline",
     "reads_as_instruction",
+    "recall_former",
     "recall_memories",
     "retrieve_atomic_memories",
     "retrieve_relevant_memories",

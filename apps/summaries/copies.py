@@ -1,6 +1,7 @@
-"""Copies of a deleted memory in summaries (L6): of sessions, and of conversations, which are messages of them.
+"""Copies of a deleted memory in summaries and titles of sessions, and in messages that summarise conversations (L6).
 
-What was said stays as it was said: other messages are the record, not what is remembered of it.
+What was said stays as it was said: other messages are the record, not what is remembered of it. So does a title that a
+person typed.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from apps.accounts.models import User
-from apps.conversations.models import Work
+from apps.conversations.models import Session, Work
 from apps.conversations.queue.services import release_work
-from apps.conversations.services import lock_session
+from apps.conversations.services import is_made_title, lock_session
 from apps.conversations.services.summarizing import list_conversation_summaries, rewrite_summary
 from apps.core.text.traces import Traces
 from apps.memory.models import Change
@@ -29,9 +30,22 @@ def _find(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
         for field, text in (("title", title), ("snippet", snippet)):
             for part in traces.cut_from(text).removed:
                 yield MemoryCopy(kind="summary", id=summary_id, field=field, text=part)
+    for session in _list_titled(user, traces):
+        yield MemoryCopy(kind="title", id=session.id, field="title", text=session.title)
     for message_id, content in list_conversation_summaries(user).values_list("id", "content"):
         for part in traces.cut_from(content).removed:
             yield MemoryCopy(kind="summary", id=message_id, field="content", text=part)
+
+
+def _list_titled(user: User, traces: Traces) -> list[Session]:
+    """The sessions with a value in a title that nobody typed: their first message or a summary gave it to them."""
+    given = dict(SessionSummary.objects.filter(user=user, deleted=False).values_list("session_id", "title"))
+    sessions = Session.objects.filter(user=user).exclude(title="").order_by("-created_at", "-id")
+    return [
+        session
+        for session in sessions
+        if traces.stand_in(session.title) and (session.title == given.get(session.id) or is_made_title(session))
+    ]
 
 
 def _remove(*, user: User, traces: Traces, now: datetime) -> None:
@@ -48,9 +62,13 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
     }
     rows = list_conversation_summaries(user).values_list("session_id", "content")
     sessions |= {session_id for session_id, content in rows if traces.stand_in(content)}
+    titled = {session.id for session in _list_titled(user, traces)}
+    sessions |= titled
     changed = set()
     for session_id in sorted(sessions):
         session = lock_session(user=user, session_id=session_id)
+        if session_id in titled:
+            Session.objects.filter(id=session_id, title=session.title).update(title=traces.cut_from(session.title).text)
         for summary in of_sessions.filter(session=session):
             title, snippet = traces.cut_from(summary.title), traces.cut_from(summary.snippet)
             if title.removed or snippet.removed:

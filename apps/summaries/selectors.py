@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
 from apps.core.errors import NotFound
+from apps.memory.selectors import REMOVED, cut_ended
 from apps.summaries.models import SessionSummary
 from apps.summaries.types import SessionSummarySnapshot
 
@@ -38,6 +40,12 @@ def get_session_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
 def get_recent_session_summaries(
     *, user: User, limit: int, exclude_session_id: uuid.UUID | None = None
 ) -> list[SessionSummarySnapshot]:
-    """Return summaries of the `limit` most recently active other sessions that have one, newest first (S2)."""
+    """Return summaries of the `limit` most recently active other sessions that have one, newest first (S2).
+
+    They are for a model to read: without what was corrected or forgotten since. One that says nothing else is left out.
+    """
     rows = fetch_rows(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
-    return [SessionSummarySnapshot(*row) for row in rows]
+    found = [SessionSummarySnapshot(*row) for row in rows]
+    cut = cut_ended(user, [text for summary in found for text in (summary.title, summary.snippet)])
+    pairs = zip(found, cut[::2], cut[1::2], strict=True)
+    return [replace(summary, title=title, snippet=text) for summary, title, text in pairs if text != REMOVED]

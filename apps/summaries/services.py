@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -23,6 +24,7 @@ from apps.core.db import release_connections
 from apps.core.errors import Conflict
 from apps.memory.history.types import Snapshot
 from apps.memory.models import Change
+from apps.memory.selectors import cut_ended
 from apps.memory.services import Origin, changed_by, forget_history, record_changes
 from apps.summaries.audit import describe_change, snapshot
 from apps.summaries.drafting import draft_conversation_summary, draft_session_note, get_room
@@ -50,10 +52,15 @@ def prepare_summaries(*, user: User, session_id: uuid.UUID) -> PreparedSummaries
     room = get_room(settings.token_budget)
     unsummarized = find_unsummarized(user, session_id, threshold=settings.summary_threshold)
     session = _find_due_session(user, session_id)
+    # A note that goes on from an earlier one must not hand on what has ended since.
+    before = _read_earlier(user, session[0]) if session else None
+    if unsummarized and unsummarized.summary:
+        (content,) = cut_ended(user, [unsummarized.summary.content])
+        unsummarized = replace(unsummarized, summary=replace(unsummarized.summary, content=content))
     release_connections()
     return PreparedSummaries(
         session_id=session_id,
-        session=_draft_session(*session, room=room) if session else None,
+        session=_draft_session(*session, earlier=before, room=room) if session else None,
         conversation=draft_conversation_summary(unsummarized, room=room) if unsummarized else None,
     )
 
@@ -72,8 +79,16 @@ def _find_due_session(user: User, session_id: uuid.UUID) -> tuple[SessionSummary
     return summary, [read_line(*row) for row in rows], positions[-1]
 
 
-def _draft_session(summary: SessionSummary | None, said: list[Line], newest: int, *, room: int) -> SessionDraft:
-    earlier = SessionNote(summary.title, summary.snippet) if summary and not summary.deleted else None
+def _read_earlier(user: User, summary: SessionSummary | None) -> SessionNote | None:
+    if summary is None or summary.deleted:
+        return None
+    title, snippet = cut_ended(user, [summary.title, summary.snippet])
+    return SessionNote(title, snippet)
+
+
+def _draft_session(
+    summary: SessionSummary | None, said: list[Line], newest: int, *, earlier: SessionNote | None, room: int
+) -> SessionDraft:
     return SessionDraft(
         note=draft_session_note(earlier=earlier, said=said, room=room),
         since=summary.covered_until if summary else 0,

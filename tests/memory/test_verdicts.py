@@ -15,13 +15,14 @@ from apps.core.errors import Conflict, NotFound
 from apps.memory.atomic.services import create_atomic_memory, forget_atomic_memories
 from apps.memory.history.authorship import changed_by
 from apps.memory.history.undo import undo_operation
-from apps.memory.judging.types import Relation, Verdict
+from apps.memory.judging.types import JudgedOperation, Operation, Relation, Verdict
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change, LongTermMemory
 from apps.memory.reviewing import accept_atomic_memory, preview_acceptance, reject_atomic_memory
 from apps.memory.services import create_memory
 from tests.support.factories import UserFactory
 from tests.support.judged import (
     NOW,
+    cite,
     find_numbers,
     know,
     learn,
@@ -315,8 +316,15 @@ def test_a_replacement_takes_the_place_of_every_target(user: User) -> None:
     learn(user, "The user's dentist is Dr Lund.", days_ago=3)
     store(user, "dentist", "Dr Lund")
     lind = "The user's dentist is Dr Lind."
-    operate(user, "replace", "The user's dentist is Dr Lund.", said="No, Dr Lind", text=lind)
-    operate(user, "replace", "dentist: Dr Lund", said="No, Dr Lind", text="Dr Lind")
+    known, source = know(user), cite(say(user, "No, Dr Lind"))
+    named = {"The user's dentist is Dr Lund.": lind, "dentist: Dr Lund": "Dr Lind"}
+    operations = [
+        JudgedOperation(
+            operation=Operation.REPLACE, targets=find_numbers(known, old), source=source, text=new, confidence=0.9
+        )
+        for old, new in named.items()
+    ]
+    record(user, [], operations=operations, known=known)
     assert show_active(user) == {lind}
     assert show_entries(user) == {"dentist": "Dr Lind"}
 
@@ -527,7 +535,7 @@ def test_any_number_of_verdicts_takes_the_same_number_of_queries(
         state(say(user, f"gave away {number}"), f"The user gave book {number} away.", verdict=contradict(number + 1))
         for number in range(12)
     ]
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(19):
         record(user, statements, known=known)
     assert show_active(user) == {f"The user gave book {number} away." for number in range(12)}
 
@@ -550,3 +558,24 @@ def test_two_workers_with_the_same_fact_leave_one_memory() -> None:
     for thread in threads:
         thread.join(200)
     assert show(user) == [("active", "用户对虾过敏。")]
+
+
+@pytest.mark.spec("A3", "L7")
+@pytest.mark.parametrize(
+    "contents",
+    [
+        ("The party is on Friday.", "The party is on Saturday.", "The party is on Sunday."),
+        ("用户的房间号是301。", "用户的房间号是302。", "用户的房间号是303。"),
+        ("The user's cat is Mia.", "The user's cat is Mina.", "The user's cat is Nina."),
+    ],
+)
+def test_statements_of_one_answer_may_revise_each_other(user: User, contents: tuple[str, str, str]) -> None:
+    messages = [say(user, content, days_ago=1 - at / 10) for at, content in enumerate(contents)]
+    statements = [
+        state(message, content, number=at, revises=tuple(range(1, at)))
+        for at, (message, content) in enumerate(zip(messages, contents, strict=True), start=1)
+    ]
+    record(user, statements)
+    assert show(user) == [("superseded", contents[0]), ("superseded", contents[1]), ("active", contents[2])]
+    undo_of(messages[2])
+    assert show(user) == [("superseded", contents[0]), ("active", contents[1]), ("rejected", contents[2])]

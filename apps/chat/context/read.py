@@ -28,7 +28,7 @@ from apps.chat.context.types import (
 )
 from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.selectors import read_sent_files
-from apps.conversations.types import Window
+from apps.conversations.types import Line, Window
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
@@ -37,19 +37,23 @@ from apps.core.text.sentences import split_sentences
 from apps.core.tracing import span
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
+    REMOVED,
+    FormerMemory,
     QueryEmbedding,
     RecalledMemories,
     RecalledRound,
     Shown,
     WorkingMemorySnapshot,
+    cut_ended,
     find_earlier,
     list_atomic_memories,
     list_memories,
     list_session_contexts,
+    recall_former,
     recall_memories,
     start_embedding,
 )
-from apps.memory.types import AtomicCandidate, Candidate, ScoredAtomicMemory, ScoredMemory
+from apps.memory.types import AtomicCandidate, Candidate, MemoryKind, ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
 from apps.summaries.selectors import get_recent_session_summaries
 
@@ -118,14 +122,19 @@ def read_context(
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
     cases = _read_cases(user, session_id) if remembers else []
     session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
+    summary = window.summary if keeps_window else None
+    if remembers and summary:
+        summary = _leave_out_ended(user, summary)
+    query_embedding = None
     if wait_for_embedding is not None:
         with span("retrieve"):
+            query_embedding = wait_for_embedding()
             recalled = recall_memories(
                 user=user,
                 message=own,
                 earlier=earlier,
                 settings=settings,
-                query_embedding=wait_for_embedding(),
+                query_embedding=query_embedding,
                 working_memory=working,
                 rounds_without=list_shown_ids(window, client),
                 now=now,
@@ -133,7 +142,8 @@ def read_context(
     temporary = not recalls and strategy is not None
     memories = list[RecalledMemory]()
     if uses_memory and recalled:
-        memories = _list_recalled(recalled, message=own, said=said, settings=settings)
+        former = recall_former(user=user, message=own, limit=settings.retrieval_limit, query_embedding=query_embedding)
+        memories = _list_recalled(recalled, former=former, message=own, said=said, settings=settings)
     return build_context(
         ContextInput(
             message=message,
@@ -155,7 +165,7 @@ def read_context(
             memories=_list_everything(user, settings=settings) if everything else memories,
             everything=everything,
             rounds=window.rounds if keeps_window else (),
-            summary=window.summary if keeps_window else None,
+            summary=summary,
             client=client,
             tools=tools,
         )
@@ -219,10 +229,21 @@ def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySe
     ]
 
 
+def _leave_out_ended(user: User, summary: Line) -> Line | None:
+    """The summary of this conversation without what was corrected or forgotten since."""
+    (content,) = cut_ended(user, [summary.content])
+    return None if content == REMOVED else replace(summary, content=content)
+
+
 def _list_recalled(
-    found: RecalledMemories, *, message: str, said: Sequence[str], settings: MemorySettings
+    found: RecalledMemories,
+    *,
+    former: Sequence[FormerMemory],
+    message: str,
+    said: Sequence[str],
+    settings: MemorySettings,
 ) -> list[RecalledMemory]:
-    """What is remembered of the message's matter: long-term memories, atomic ones, then past rounds, each best first.
+    """What is remembered of the message's matter: long-term memories, atomic ones, what used to be, then past rounds.
 
     Their scores have different scales (K5, A4, A5), so none is ranked against another kind. What says only what was
     said in this conversation, or what a memory before it says, leaves its place to the next. A summary never takes a
@@ -245,6 +266,7 @@ def _list_recalled(
     return [
         *long_term,
         *(_from_atomic(memory, settings=settings) for memory in kept),
+        *(_from_former(memory, settings=settings) for memory in former),
         *(_from_round(past, settings=settings) for past in islice(rounds, settings.rounds_top_n)),
     ]
 
@@ -274,6 +296,22 @@ def _from_atomic(memory: ScoredAtomicMemory, *, settings: MemorySettings) -> Rec
         "parts": {name: round(points, 4) for name, points in memory.parts.items()},
     }
     return replace(_from_content(memory.candidate, settings=settings), score=memory.score, components=components)
+
+
+def _from_former(memory: FormerMemory, *, settings: MemorySettings) -> RecalledMemory:
+    """What held `until` a day: recalled only where the message asks what used to be."""
+    until = str(memory.until.astimezone(settings.zone).date())
+    said = {"day": str(memory.said_at.astimezone(settings.zone).date())} if memory.said_at else {}
+    scores = {"keyword_score": 0.0, "semantic_score": 0.0, "parts": {}}
+    components = dict.fromkeys(COMPONENTS, 0.0) if memory.kind is MemoryKind.LONG_TERM else scores
+    return RecalledMemory(
+        id=str(memory.id),
+        kind=str(memory.kind),
+        text=memory.text,
+        line={**memory.line, **said, "until": until},
+        score=memory.score,
+        components={**components, "until": until},
+    )
 
 
 def _from_round(past: RecalledRound, *, settings: MemorySettings) -> RecalledMemory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -27,6 +27,7 @@ from apps.chat.context.types import (
     ContextInput,
     CutKind,
     Form,
+    RecalledMemory,
 )
 from apps.chat.inspection import past
 from apps.chat.inspection.past import Found
@@ -111,7 +112,7 @@ def rebuild_prompt(turn: Turn, *, settings: MemorySettings, table: StrategyTable
     variables = dict(working.variables.plain) if working else {}
     for name in list(variables)[: sum(cut["kind"] == CutKind.VARIABLE for cut in record.cut)]:
         del variables[name]
-    memories = [found[item["id"]].value for item in list_recalled(turn.memories_used)]
+    memories = [_add_end(found[item["id"]].value, item) for item in list_recalled(turn.memories_used)]
     lines = [found[ref].value for ref in record.refs(_CONVERSATION)]
     profile = record.refs(_PROFILE)
     given = ContextInput(
@@ -252,3 +253,8 @@ def _list_cut(cut: Mapping[str, Any], found: Mapping[str, Found[Any]]) -> Iterat
 
 def _compare(turn: Turn, digest: str | None, content: str) -> bool | None:
     return None if digest is None else digest == digest_layer(user_id=turn.user_id, content=content)
+
+
+def _add_end(memory: RecalledMemory, used: Mapping[str, Any]) -> RecalledMemory:
+    """A memory of what used to be, with the day until which it held, as the prompt had it."""
+    return replace(memory, line={**memory.line, "until": used["until"]}) if "until" in used else memory

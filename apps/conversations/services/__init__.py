@@ -276,6 +276,12 @@ def entitle_session(*, user: User, session_id: uuid.UUID, title: str, earlier: s
         Session.objects.filter(user=user, id=session_id, title=session.title).update(title=title)
 
 
+def is_made_title(session: Session) -> bool:
+    """Whether a session is called by the beginning of its first message, and not what a person called it."""
+    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
+    return said is not None and session.title == make_title(said.content)
+
+
 def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:
     """Take a failed message up again (C6): it becomes `pending` under a new attempt; nothing is stored twice.
 

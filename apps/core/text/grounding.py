@@ -42,8 +42,13 @@ def read_questions(text: str) -> str:
 
 def is_said_by(text: str, *, said: str) -> bool:
     """Whether every content word and number of `text` is in `said`, too."""
+    return not list_unsaid(text, said=said)
+
+
+def list_unsaid(text: str, *, said: str) -> list[str]:
+    """Return the content words and numbers of `text` that are not in `said`."""
     heard = _hear(said)
-    return all(_is_heard(word, heard) for word in _content_words(text))
+    return [word for word in _content_words(text) if not _is_heard(word, heard)]
 
 
 def has_content(text: str) -> bool:

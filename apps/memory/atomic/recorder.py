@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from apps.core.text.grounding import is_grounded
@@ -40,9 +40,13 @@ class AtomicRecorder:
         forms = {normalize_content(content) for content in contents}
         same = mine.filter(normalized_content__in=forms).order_by("-create_time") if forms else []
         self._same = {normalize_content(row.content): self._rows.get(row.id, row) for row in same}
+        self._made: dict[int, AtomicMemory] = {}
 
     def record(self, statement: JudgedStatement, *, targets: Sequence[Target], operation: UUID) -> None:
-        """Carry out the verdict on a statement (see `Relation`): what it does not name stays as it is."""
+        """Carry out the verdict on a statement (see `Relation`): what it does not name stays as it is.
+
+        What it says in the place of earlier statements of the same answer ends those.
+        """
         self._writer.cause(statement.source.message_id)
         verdict = statement.verdict
         rows = self._find(targets)
@@ -61,6 +65,27 @@ class AtomicRecorder:
                 self._end(row, by=rows[0], operation=operation)
         else:
             self._create(statement, operation=operation)
+        for number in statement.revises:
+            earlier, by = self._made.get(number), self._made.get(statement.number)
+            if earlier is not None and earlier is not by and earlier.status == Status.ACTIVE:
+                self._end(earlier, by=by, operation=operation)
+
+    def record_ended(self, statement: JudgedStatement, *, operation: UUID) -> None:
+        """Keep as history what was true when it was said, and has ended since."""
+        self._writer.cause(statement.source.message_id)
+        self._writer.create(statement, status=Status.SUPERSEDED, operation=operation)
+
+    def end_parts(self, lefts: Mapping[UUID, str], *, operation: UUID, message_id: UUID | None) -> None:
+        """Leave of memories, by ID, what is `left`; one of which nothing is left ends."""
+        self._writer.cause(message_id)
+        for memory_id, left in lefts.items():
+            row = self._rows.get(memory_id)
+            if row is None:
+                continue
+            if left:
+                self._writer.end_part(row, left=left, operation=operation)
+            else:
+                self._end(row, by=None, operation=operation)
 
     def end(self, targets: Sequence[Target], *, operation: UUID, message_id: UUID | None) -> None:
         """End memories without anything in their place."""
@@ -164,6 +189,7 @@ class AtomicRecorder:
 
     def _create(self, statement: JudgedStatement, *, operation: UUID) -> AtomicMemory:
         memory = self._writer.create(statement, status=Status.ACTIVE, operation=operation)
+        self._made[statement.number] = memory
         self._same[normalize_content(statement.content)] = memory
         return memory
 

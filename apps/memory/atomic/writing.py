@@ -113,6 +113,15 @@ class MemoryWriter:
         with self._change(row, Change.Action.SUPERSEDE, operation=operation):
             row.status, row.superseded_by = Status.SUPERSEDED, by
 
+    def end_part(self, row: AtomicMemory, *, left: str, operation: UUID) -> None:
+        """Leave of a memory only the sentences that still hold; without any it ends."""
+        if not left:
+            self.end(row, by=None, operation=operation)
+            return
+        with self._change(row, Change.Action.EDIT, operation=operation):
+            set_content(row, left)
+        self._rewritten[row.id] = row
+
     def accept(
         self, row: AtomicMemory, *, by: AtomicMemory | None = None, ended: bool = False, operation: UUID
     ) -> None:

@@ -13,6 +13,8 @@ from apps.accounts.models import User
 from apps.memory.history.types import Snapshot
 from apps.memory.models import Change
 
+_BY_HAND = (Change.Action.CREATE, Change.Action.EDIT, Change.Action.MERGE, Change.Action.REFRESH)
+
 
 def list_changes(user: User) -> QuerySet[Change]:
     """Return the changes of what is remembered of a person, newest first."""
@@ -49,6 +51,18 @@ def list_caused_operations(
     if before is not None:
         newest = newest.filter(newest__lt=before)
     return [(row["newest"], row["operation"]) for row in newest.order_by("-newest")[:limit]]
+
+
+def find_written_by_owner(user: User, memory_ids: Collection[UUID]) -> set[UUID]:
+    """Return those that their owner wrote or edited by hand, through the API or in the panel."""
+    by_hand = Change.objects.filter(
+        user=user,
+        object_id__in=memory_ids,
+        origin__in=[Change.Origin.API, Change.Origin.PANEL],
+        action__in=_BY_HAND,
+        undone_by=None,
+    )
+    return set(by_hand.values_list("object_id", flat=True))
 
 
 def _list_texts(value: Any) -> Iterator[str]:

@@ -103,7 +103,8 @@ class Said:
 class JudgedStatement:
     """A statement to be remembered, with the verdict on it. `grounded`: it rests on what was said.
 
-    `confirmed`: a second look did not deny that it ends its targets.
+    `confirmed`: a second look did not deny that it ends its targets. `number`: by which later statements of the same
+    answer name it; `revises`: those that this one takes back or corrects.
     """
 
     content: str
@@ -114,6 +115,8 @@ class JudgedStatement:
     event_end: datetime | None = None
     grounded: bool = True
     confirmed: bool = True
+    number: int = 0
+    revises: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

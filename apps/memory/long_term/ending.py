@@ -82,7 +82,7 @@ def end_memories(*, user: User, named: Sequence[Named], said: Said, operation: U
                 result = apply_mode(mode=Mode.ADD, current=result, proposed=replacement)
         _apply(ledger, active, result, said=said)
     if ends:
-        ledger.save(vectors_at_once=False, message_id=said.message_id, operation=operation)
+        ledger.save(message_id=said.message_id, operation=operation, with_twins=False)
     return bool(ends)
 
 
@@ -93,7 +93,7 @@ def add_items(*, user: User, named: Sequence[Named], text: str, said: Said, oper
         active = ledger.get(row.normalized_key).active
         if active is not None:
             _apply(ledger, active, apply_mode(mode=Mode.ADD, current=active.value, proposed=text), said=said)
-    return bool(ledger.save(vectors_at_once=False, message_id=said.message_id, operation=operation))
+    return bool(ledger.save(message_id=said.message_id, operation=operation, with_twins=False))
 
 
 def _read(user: User, named: Sequence[Named], *, now: datetime) -> tuple[Ledger, dict[UUID, LongTermMemory]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
@@ -16,12 +17,13 @@ from django.db.models.functions import Coalesce
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.index_terms import index_terms
-from apps.memory.embeddings.memories import ask_for_vectors, long_term_text, write_embeddings
+from apps.memory.embeddings.memories import long_term_text, write_embeddings
 from apps.memory.history.services import record_changes
 from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.long_term.audit import describe_change, snapshot
 from apps.memory.long_term.changes import Claim, Decision, list_claims
 from apps.memory.long_term.order import Version
+from apps.memory.long_term.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
 from apps.memory.text import add_question_words, join_text, list_words
@@ -238,12 +240,17 @@ class Ledger:
         return memory
 
     def save(
-        self, *, vectors_at_once: bool = True, message_id: UUID | None = None, operation: UUID | None = None
+        self,
+        *,
+        message_id: UUID | None = None,
+        said_at: datetime | None = None,
+        operation: UUID | None = None,
+        with_twins: bool = True,
     ) -> list[MemoryUpdate]:
         """Write all changes; return what happened, in order. The old active row makes way before the new one comes.
 
-        `vectors_at_once`: else workers make the vectors, and the caller's reply is not held up by them. `message_id`:
-        what was said that caused the changes; `operation`: the one they are part of, instead of one for each key.
+        `message_id`, `said_at`: what was said that caused the changes, and when; `operation`: the one they are part of,
+        instead of one for each key. `with_twins`: atomic memories that say what has ended end in the same operation.
         """
         if self._changed:
             fields = ["status", "superseded_by", "confidence", "updated_at"]
@@ -255,13 +262,24 @@ class Ledger:
             LongTermMemory.objects.bulk_create(self._new.values())
         for memory in self._accepted.values():
             memory.save(update_fields=["status", "mode", "muted", "updated_at", *TEXT_FIELDS])
-        changes = [replace(draft, message_id=message_id, operation=operation) for draft in self._list_changes()]
+        operations: defaultdict[str, UUID] = defaultdict(uuid4)
+        changes = [
+            replace(draft, message_id=message_id, operation=operation or operations[draft.group])
+            for draft in self._list_changes()
+        ]
         record_changes(user=self._user, changes=changes, now=self._now)
-        if vectors_at_once:
-            write_vectors(self._user, [*self._new.values(), *self._accepted.values()])
-        elif self._new:
-            ask_for_vectors()
-        write_vectors(self._user, respelled)  # workers look for memories without a vector: these have an old one
+        # Workers look for memories without a vector: the respelled have an old one.
+        write_vectors(self._user, [*self._new.values(), *self._accepted.values(), *respelled])
+        if with_twins:
+            for key, ended in self._list_ended().items():
+                end_atomic_twins(
+                    self._user,
+                    ended,
+                    said_at=said_at or self._now,
+                    message_id=message_id,
+                    operation=operation or operations[key],
+                    now=self._now,
+                )
         return [
             MemoryUpdate(
                 id=memory.id,
@@ -277,6 +295,16 @@ class Ledger:
         if row.status == Status.SUPERSEDED:
             return Change.Action.SUPERSEDE
         return Change.Action.EDIT if row.id in self._respelled else Change.Action.REFRESH
+
+    def _list_ended(self) -> dict[str, list[KeyedValue]]:
+        """What the active memories of keys held, and hold no longer."""
+        ended = {}
+        for row in self._changed.values():
+            before = self._before[row.id]
+            if before["status"] == Status.ACTIVE and row.status == Status.SUPERSEDED:
+                lost = list_lost(before["value"], self._keys[row.normalized_key].current)
+                ended[row.normalized_key] = [KeyedValue(row.key, item, row.message_id) for item in lost]
+        return ended
 
     def _list_changes(self) -> list[ChangeDraft]:
         created = [describe_change(row, action=Change.Action.CREATE, before=None) for row in self._new.values()]

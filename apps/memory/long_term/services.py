@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 
@@ -33,6 +33,7 @@ from apps.memory.long_term.proposals import (
 )
 from apps.memory.long_term.same_keys import list_same_keys
 from apps.memory.long_term.selectors import get_memory
+from apps.memory.long_term.twins import KeyedValue, end_atomic_twins, list_lost
 from apps.memory.long_term.types import Action, MemoryUpdate, Mode, ProposedEntry
 from apps.memory.long_term.validation import check_fields
 from apps.memory.models import SEARCH_FIELDS, Change, LongTermMemory, Source, Status
@@ -72,8 +73,9 @@ def record_entries(
     deleted (L6) is left out. What was said before the active memory of its key never supersedes it
     (`apps.memory.long_term.order`). Returns what happened; nothing for what was left out or is history.
 
-    At most six queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records; none
-    without a valid entry, and one more for each key of which something later is known. Workers make the vectors.
+    At most eight queries for any number of entries: lock, forgotten keys, memories, update, insert, audit records, and
+    two for the vectors, which workers make where the embedder is elsewhere; none without a valid entry, one more for
+    each key of which something later is known, and up to six where atomic memories say what ends.
     """
     return record_proposals(
         user=user,
@@ -126,7 +128,7 @@ def record_proposals(
                 _record_overtaken(ledger, proposal, said_at=said_at, accept=accept, origin=origin, now=now)
             else:
                 _record(ledger, proposal, accept=accept, origin=origin)
-        return ledger.save(vectors_at_once=False, message_id=message_id)
+        return ledger.save(message_id=message_id, said_at=said_at)
 
 
 def _join_same_key(ledger: Ledger, proposal: Proposal) -> Proposal:
@@ -309,9 +311,14 @@ def update_memory(
         clear_forgotten(user=user, normalized_key=memory.normalized_key, value=value)
         fields += TEXT_FIELDS
     memory.save(update_fields=fields)
-    _record_change(user, memory, action=Change.Action.EDIT, before=before, now=now)
+    operation = uuid4()
+    change = describe_change(memory, action=Change.Action.EDIT, before=before)
+    record_changes(user=user, changes=[replace(change, operation=operation)], now=now)
     if "key" in changes or "value" in changes:
         write_vectors(user, [memory])
+    if "value" in changes and memory.status == Status.ACTIVE:
+        lost = [KeyedValue(before["key"], item, memory.message_id) for item in list_lost(before["value"], value)]
+        end_atomic_twins(user, lost, said_at=now, operation=operation, now=now)
     return memory
 
 

@@ -188,7 +188,7 @@ def recall_rounds(
         return []
     *_, vectors, mean, variance = rows[0]
     usual = Sample(vectors, mean or 0.0, variance or 0.0).merge(memories)
-    threshold = find_threshold(usual.count)
+    threshold = find_threshold(max(vectors, memories.count))
     known = set(without)
     hits = [hit for hit in _weigh_words(rows, count=len(words)) if hit.id not in known]
     best = sorted((hit for hit in hits if hit.score(usual) >= threshold), key=lambda hit: -hit.score(usual))

@@ -15,6 +15,7 @@ _COPY_KINDS = {
     "topic": _("current topic"),
     "profile": _("user profile"),
     "summary": _("summary"),
+    "title": _("title of a conversation"),
     "context": _("shared context"),
 }
 

@@ -40,7 +40,8 @@ class MemoryAnswer(_AnswerItem):
     """One fact, and the verdict on it. `event`: the words that say when it happened.
 
     `target`: the known memories that the relation is to; `left`: what still holds of one that ends in part; `merged`:
-    one text that says both, for a refinement.
+    one text that says both, for a refinement. `revises`: the places in this list, from 1, of facts of earlier messages
+    that this one takes back or corrects.
     """
 
     content: _Text
@@ -50,6 +51,7 @@ class MemoryAnswer(_AnswerItem):
     target: Targets = ()
     left: str | None = None
     merged: str | None = None
+    revises: Targets = ()
     confidence: _Confidence = 0.9
 
 
@@ -107,12 +109,23 @@ def read_answer(answer: dict[str, Any]) -> ExtractionAnswer:
     """Return what is valid of a model's answer: a wrong item is left out, a wrong detail falls back to its default."""
     context = answer.get("context")
     return ExtractionAnswer.model_construct(
-        memories=list(_read_items(MemoryAnswer, answer.get("memories"))),
+        memories=_read_memories(answer.get("memories")),
         changes=list(_read_items(ChangeAnswer, answer.get("changes"))),
         entries=list(_read_items(EntryAnswer, answer.get("entries"))),
         profile=list(_read_items(ProfileAnswer, answer.get("profile"))),
         context=_read_item(ContextAnswer, context) if isinstance(context, dict) else None,
     )
+
+
+def _read_memories(value: Any) -> list[MemoryAnswer]:
+    """The valid facts; `revises` names their places among these."""
+    items = enumerate(value[:MAX_ITEMS] if isinstance(value, list) else (), start=1)
+    read = {place: fact for place, item in items if isinstance(item, dict) and (fact := _read_item(MemoryAnswer, item))}
+    places = {place: at for at, place in enumerate(read, start=1)}
+    return [
+        fact.model_copy(update={"revises": tuple(places[one] for one in fact.revises if one in places)})
+        for fact in read.values()
+    ]
 
 
 def _read_items(model: type[_Item], value: Any) -> Iterator[_Item]:

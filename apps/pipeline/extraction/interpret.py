@@ -89,8 +89,10 @@ def read_statements(memories: Iterable[MemoryAnswer], *, heard: Heard) -> list[J
             event_end=event.end if event else None,
             grounded=heard.grounds(memory.content, targets=memory.target)
             and not heard.is_foreign(memory.content, targets=memory.target),
+            number=number,
+            revises=memory.revises,
         )
-        for memory in memories
+        for number, memory in enumerate(memories, start=1)
         if (source := heard.find_source(memory.about)) is not None
         and not copies_example(f"{memory.content} {memory.left} {memory.merged}", said=heard.shown)
         for event in [memory.event and find_time(memory.event, said_at=source.said_at, zone=heard.zone)]

@@ -45,7 +45,9 @@ did or it recurs. "relation" and "target": how it stands to known memories, by t
 one text that says what holds now, with everything of both that still does), "contradicts" (they are \
 no longer true; name every one that is not), or "new" with no target. Where a known memory ends only in \
 part, give "contradicts" and in "left" what of it still holds. One more pet, allergy, language or hobby \
-is "new"; so is what holds of somebody else. "confidence": 0 to 1.
+is "new"; so is what holds of somebody else. Where a later message takes back or corrects what an earlier one of \
+<conversation> says, give both facts, and in "revises" of the later the places of the earlier in this list, counted \
+from 1. "confidence": 0 to 1.
 - "changes": what the person says ends, replaces or adds to known memories without a new fact \
 ("Deleted it.", "that trip is off"): "action" (end, replace, add), "target" (numbers), "text" (for \
 replace and add: the text of the memory from now on, or what is added), "about", "confidence".

@@ -37,6 +37,7 @@ pytestmark = [
         "test_of_a_sessions_summary_only_the_sentence_goes",
         "test_summaries_of_a_conversation_are_cut_and_embedded_anew",
         "test_of_shared_contexts_only_the_sentences_go",
+        "test_titles_that_nobody_typed_go",
         "test_another_persons_stay_as_they_are",
         "test_they_stay_unless_asked_for",
     ),
@@ -321,3 +322,16 @@ def test_listing_takes_as_many_queries_however_much_there_is(
         fill(user)
     with django_assert_num_queries(12):
         list_copies(user, [memory])
+
+
+def test_titles_that_nobody_typed_go(user: User, memory: LongTermMemory) -> None:
+    made, given, typed = (SessionFactory(user=user, title=f"{SENTENCE} {at}") for at in range(3))
+    Message.objects.create(session=made, user=user, role=Role.USER, content=made.title, position=1)
+    create_session_summary(user=user, session_id=given.id, title=given.title, snippet="别的。", now=BEFORE)
+    found = [copy.id for copy in list_copies(user, [memory]) if copy.kind == "title"]
+    assert set(found) == {made.id, given.id}
+    forget_memories(user=user, ids=[memory.id], copies=True, now=NOW)
+    titles = dict(Session.objects.filter(user=user).values_list("id", "title"))
+    assert not any("羅蘭" in titles[session.id] for session in (made, given))
+    assert titles[typed.id] == f"{SENTENCE} 2"
+    assert Message.objects.get(session=made).content == f"{SENTENCE} 0"

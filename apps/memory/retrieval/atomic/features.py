@@ -205,9 +205,9 @@ def _spread(context: Look, *, before: int, after: int) -> Flags:
 
 
 def _length(context: Look) -> Floats:
-    """How much longer it is than others: who says more is likelier to say what is asked for."""
+    """How much longer a turn is than others: who says more is likelier to say what is asked for."""
     length = np.log1p(context.rows.length)
-    return np.asarray(length - length.mean(), np.float64)
+    return np.asarray((length - length.mean()) * context.in_conversation, np.float64)
 
 
 def _question(context: Look) -> Floats:

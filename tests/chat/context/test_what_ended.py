@@ -1,0 +1,81 @@
+"""What was corrected, forgotten or edited away is in no later prompt, in whatever session (L3, L9, A5)."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.selectors import get_turn, get_turn_configuration
+from apps.memory.atomic.services import create_atomic_memories
+from apps.memory.atomic.types import AtomicDraft
+from apps.memory.history.authorship import changed_by
+from apps.memory.models import Change
+from apps.summaries.services import create_session_summary
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient
+from tests.support.scripted_model import ScriptedModel
+
+
+def ask(client: ApiClient, model: ScriptedModel, message: str, *, session: str | None = None) -> str:
+    """Send a message, and return all that the model got with it."""
+    client.say(session or client.new_session(), message).raise_for_status()
+    return json.dumps(model.chat_requests[-1].messages, ensure_ascii=False)
+
+
+def propose(key: str, value: str) -> str:
+    return answer(entries=[{"category": "fact", "key": key, "value": value}])
+
+
+@pytest.mark.spec("L3", "A3", "S2", "C4")
+def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model: ScriptedModel):
+    first, second, third = (alice.new_session() for _ in range(3))
+    model.script(propose("phone", "555-0101"))
+    said = alice.say(first, "My phone number is 555-0101.").json()["user_message"]["id"]
+    with changed_by(origin=Change.Origin.EXTRACTION, actor=None):
+        draft = AtomicDraft(
+            content="The user's phone number is 555-0101.", message_id=UUID(said), timestamp=timezone.now()
+        )
+        create_atomic_memories(user=alice.user, drafts=[draft], now=timezone.now())
+    create_session_summary(
+        user=alice.user,
+        session_id=UUID(first),
+        title="Phone number 555-0101",
+        snippet="Mel gave the number 555-0101. She has a cat.",
+        now=timezone.now(),
+    )
+    assert "555-0101" in ask(alice, model, "What is my phone number?", session=second)
+    model.script(propose("phone", "555-0202"))
+    alice.say(third, "My phone number is 555-0202 now.").raise_for_status()
+    prompt = ask(alice, model, "What is my phone number?")
+    assert "555-0202" in prompt
+    assert "555-0101" not in prompt
+    assert "She has a cat." in prompt
+    day = str(timezone.now().date())
+    turn = alice.say(alice.new_session(), "What was my previous phone number?").json()
+    prompt = json.dumps(model.chat_requests[-1].messages).replace("\\", "")
+    line = f'"key": "phone", "value": "555-0101", "until": "{day}"'
+    assert line in prompt
+    settings, table = get_turn_configuration(alice.user)
+    stored = get_turn(alice.user, UUID(turn["assistant_message"]["id"]))
+    assert line in rebuild_prompt(stored, settings=settings, table=table).layers[3].content
+
+
+@pytest.mark.spec("A5")
+def test_a_past_message_is_in_the_prompt_of_another_session_until_it_is_edited_away(
+    alice: ApiClient, bob: ApiClient, model: ScriptedModel
+):
+    said = "The spare key to the allotment hangs behind the watering can."
+    question = "Where does the spare key to the allotment hang?"
+    session = alice.new_session()
+    for client, where in ((alice, session), (alice, alice.new_session()), (bob, bob.new_session())):
+        for number in range(6):
+            client.say(where, f"Lunch number {number} was soup.").raise_for_status()
+    told = alice.say(session, said).json()["user_message"]["id"]
+    assert said in ask(alice, model, question)
+    assert said not in ask(bob, model, question)
+    alice.post(f"/chat/messages/{told}/edit", json={"content": "Never mind."}).raise_for_status()
+    assert said not in ask(alice, model, question)
