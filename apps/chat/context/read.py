@@ -252,7 +252,8 @@ def _list_recalled(
     long_term = [_from_long_term(memory) for memory in found.long_term]
     shown = Shown([*said, *(memory.text for memory in long_term)])
     kept = list(islice((memory for memory in found.atomic if shown.add(memory.candidate.content)), settings.rag_top_n))
-    told = {memory.candidate.message_id for memory in (*found.long_term, *kept)}
+    told = {memory.candidate.message_id for memory in kept}
+    told |= {memory.candidate.message_id for memory in found.long_term}
     # A past round that repeats the message itself ("Thanks!") says nothing, either.
     shown.add(message)
 

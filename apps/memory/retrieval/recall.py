@@ -12,8 +12,9 @@ from apps.accounts.types import MemorySettings
 from apps.memory.embeddings.queries import QueryEmbedding
 from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.retrieve import rank_atomic_memories, read_ranked
+from apps.memory.retrieval.atomic.types import NO_SAMPLE
 from apps.memory.retrieval.retrieve import HasTopic, retrieve_relevant_memories
-from apps.memory.retrieval.rounds import RecalledRound, Sample, recall_rounds
+from apps.memory.retrieval.rounds import RecalledRound, recall_rounds
 from apps.memory.types import ScoredAtomicMemory, ScoredMemory
 
 # Some of the atomic memories say what the prompt says already.
@@ -75,7 +76,7 @@ def recall_memories(
         zone=settings.zone,
         now=now,
     )
-    atomic, usual = list[ScoredAtomicMemory](), Sample()
+    atomic, usual = list[ScoredAtomicMemory](), NO_SAMPLE
     if ranking is not None:
         atomic = read_ranked(user, ranking, ranking.outstanding[: settings.rag_top_n * SPARES])
         usual = ranking.sample
