@@ -97,8 +97,8 @@ def recall_former(
 ) -> list[FormerMemory]:
     """Return at most `limit` superseded memories of each kind that a question about the past asks for, newest first.
 
-    Long-term: those whose key it names, or that are near to it; values that hold again are left out. Atomic: those with
-    its words, without what is said by one before it. Two statements, and two more for what was forgotten.
+    Long-term: those whose key it names, or that are near to it; values that are current again are left out. Atomic:
+    those with its words, without what is said by one before it. Two statements, and two more for what was forgotten.
     """
     if limit < 1 or not asks_about_past(message):
         return []

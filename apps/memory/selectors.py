@@ -23,7 +23,7 @@ from apps.memory.long_term.selectors import get_memories_by_id, get_memory, list
 from apps.memory.paraphrases import list_paraphrases
 from apps.memory.retrieval import retrieve_relevant_memories
 from apps.memory.retrieval.atomic.retrieve import retrieve_atomic_memories
-from apps.memory.retrieval.distinct import Shown
+from apps.memory.retrieval.distinct import Shown, tells_all
 from apps.memory.retrieval.follow_up import find_earlier
 from apps.memory.retrieval.recall import RecalledMemories, recall_memories
 from apps.memory.retrieval.rounds import RecalledRound, cut_round
@@ -120,4 +120,5 @@ __all__ = [
     "search_conversations",
     "search_memories",
     "start_embedding",
+    "tells_all",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -33,7 +34,6 @@ from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
 from apps.core.text.fold import normalize_value
 from apps.core.text.json_text import readable_text
-from apps.core.text.sentences import split_sentences
 from apps.core.tracing import span
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
@@ -52,6 +52,7 @@ from apps.memory.selectors import (
     recall_former,
     recall_memories,
     start_embedding,
+    tells_all,
 )
 from apps.memory.types import AtomicCandidate, Candidate, MemoryKind, ScoredAtomicMemory, ScoredMemory
 from apps.profile.selectors import get_user_profile
@@ -252,15 +253,17 @@ def _list_recalled(
     long_term = [_from_long_term(memory) for memory in found.long_term]
     shown = Shown([*said, *(memory.text for memory in long_term)])
     kept = list(islice((memory for memory in found.atomic if shown.add(memory.candidate.content)), settings.rag_top_n))
-    told = {memory.candidate.message_id for memory in kept}
-    told |= {memory.candidate.message_id for memory in found.long_term}
+    told: defaultdict[uuid.UUID | None, list[str]] = defaultdict(list)
+    for entry, shown_entry in zip(found.long_term, long_term, strict=True):
+        told[entry.candidate.message_id].append(shown_entry.text)
+    for memory in kept:
+        told[memory.candidate.message_id].append(memory.candidate.content)
     # A past round that repeats the message itself ("Thanks!") says nothing, either.
     shown.add(message)
 
     def adds(past: RecalledRound) -> bool:
-        # A memory may hold one sentence of its message: of several the others may be what is asked for.
-        is_told = past.message_id in told and len(split_sentences(past.said)) < 2
         repeats = normalize_value(past.said) == normalize_value(message)
+        is_told = tells_all(told.get(past.message_id, ()), past.said)
         return not is_told and not repeats and shown.add(past.said)
 
     rounds = filter(adds, found.rounds)

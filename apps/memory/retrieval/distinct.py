@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from apps.core.text.bm25_terms import bm25_terms
 from apps.core.text.fold import fold_for_search
+from apps.core.text.sentences import split_sentences
 
 MISSING_SHARE = 0.1
 """A text says nothing new if another one has all but so many of its words."""
+
+# The same said in other words: a memory is shorter than the sentence that it was made of.
+TOLD_SHARE = 0.4
 
 _DIGIT = re.compile(r"\d")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|nobody|without|cannot)\b|n['’]t\b|[不没未无别]")
@@ -56,6 +60,19 @@ class Shown:
         if not repeats:
             self._texts.append(said)
         return not repeats
+
+
+def tells_all(memories: Sequence[str], message: str) -> bool:
+    """Whether memories that came from a message tell all of it: each sentence with two words or more, by half of them.
+
+    A memory may hold one sentence of its message; of several, the others may be what is asked for.
+    """
+    known = [set(bm25_terms(memory)) for memory in memories]
+    sentences = split_sentences(message)
+    if len(sentences) < 2 or not known:
+        return bool(known)
+    telling = [words for sentence in sentences if len(words := set(bm25_terms(sentence))) > 1]
+    return all(any(len(words & one) >= TOLD_SHARE * len(words) for one in known) for words in telling)
 
 
 def _read(text: str) -> _Said:

@@ -34,7 +34,7 @@ COMMON = 100
 SAMPLE = 200
 """Vectors from which the usual cosine is estimated where the index is read: the newest ones."""
 
-QUESTION = 1.0
+QUESTION = 2.0
 """Standard deviations that a message loses that asks something itself: it rarely holds the answer."""
 
 SPARES = 3

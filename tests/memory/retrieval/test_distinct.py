@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.memory.retrieval.distinct import Shown
+from apps.memory.retrieval.distinct import Shown, tells_all
 
 
 @pytest.mark.spec("A4")
@@ -47,3 +47,19 @@ def test_what_was_added_is_shown() -> None:
 def test_two_texts_together_say_nothing_of_a_third() -> None:
     # Who lives where is in neither.
     assert Shown(["Anna lives in Leeds.", "Ben lives in York."]).add("Anna lives in York.")
+
+
+@pytest.mark.spec("A5")
+@pytest.mark.parametrize(
+    ("memories", "message", "told"),
+    [
+        (["My sister Anna is a vet in Hamburg."], "My sister Anna is a vet in Hamburg.", True),
+        (["favorite color: blue"], "Blue it is, always was.", True),
+        (["喜欢的颜色: 蓝色"], "你好！我喜欢的颜色是蓝色。", True),
+        (["name: Mel"], "Hi, I'm Mel. My sister Anna is a vet in Hamburg.", False),
+        (["Never really got into beer."], "Never really got into beer. Give me a dry cider any day.", False),
+        ([], "I live in Leeds.", False),
+    ],
+)
+def test_memories_of_a_message_tell_all_of_it_or_leave_something(memories: list[str], message: str, told: bool) -> None:
+    assert tells_all(memories, message) == told
