@@ -74,6 +74,7 @@ def test_a_failure_is_told_again_at_the_end(capfd: pytest.CaptureFixture[str], s
     assert capfd.readouterr().out == again
 
 
+@pytest.mark.long
 def test_the_tests_that_failed_or_ran_again_are_known_by_their_names(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def document(alice: ApiClient) -> dict[str, Any]:
     return export(alice.user)
 
 
+@pytest.mark.long
 def test_after_an_erasure_everything_is_back_under_its_own_ids(alice: ApiClient, document: dict[str, Any]) -> None:
     assert {name for name, rows in document["data"].items() if not rows} <= OF_THIS_INSTALLATION
     erase_user(user=alice.user)

@@ -58,6 +58,7 @@ def test_every_reference_is_a_key_over_the_owner_too(db: None) -> None:
     assert found == expected
 
 
+@pytest.mark.long
 def test_the_database_refuses_what_refers_to_somebody_elses(alice: ApiClient, bob: ApiClient) -> None:
     fill_everything(alice)
     for model, field in list_references():

@@ -56,6 +56,7 @@ def _looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("apps.conversations.word_search.NEWEST", request.param)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_looked_up")
 @pytest.mark.parametrize(
     ("query", "text"),
@@ -235,6 +236,7 @@ def test_the_answer_has_ranges_and_no_markup(alice: ApiClient) -> None:
     assert (hit["excerpt"], hit["ranges"]) == ("🎉 <b>灯塔</b>很高", [[5, 7]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "status"),
     [("q=", 400), ("", 400), ("q=%20", 400), ("q=a%00", 400), ("q=a&mode=x", 400), ("q=a&limit=0", 400),

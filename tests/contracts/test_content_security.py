@@ -21,6 +21,7 @@ from tests.support.page_policy import list_faults, read_policy
 PAGES = {"/", "/s/{session_id}", "/login", "/api/docs", "/oauth/authorize"}
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_every_answer_has_a_policy_and_no_page_needs_more(
     subtests: pytest.Subtests, settings: Any, monkeypatch: pytest.MonkeyPatch

@@ -58,6 +58,7 @@ def token(transactional_db: None) -> dict[str, str]:
     return {"Authorization": f"Bearer {create_token(user=User.objects.create_user('alice'))}"}
 
 
+@pytest.mark.long
 def test_what_can_happen_to_every_request(
     subtests: pytest.Subtests, token: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_what_can_happen_to_every_request(
                 assert_documented(described, call(described, **token), status=429)
 
 
+@pytest.mark.long
 def test_what_can_happen_to_every_body(subtests: pytest.Subtests, token: dict[str, str]) -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n' + b"x" * 200 + b"\r\n--x--\r\n"
     for described in list_described():

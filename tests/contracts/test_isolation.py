@@ -235,6 +235,7 @@ def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
     assert dump(alice.user) == before
 
 
+@pytest.mark.long
 def test_what_a_client_of_openais_api_continues_has_to_be_its_persons(alice: ApiClient, bob: ApiClient, world: World):
     before = dump(alice.user)
     chat: dict[str, Any] = {"messages": [{"role": "user", "content": SECRET}]}

@@ -58,6 +58,7 @@ def test_who_reads_needs_read_who_changes_needs_write_and_the_rest_is_named_here
         assert SCOPES[route.name][method] == expected, key
 
 
+@pytest.mark.long
 @pytest.mark.spec("T4")
 def test_a_weaker_token_is_refused_and_told_the_scope(
     subtests: pytest.Subtests, clients: dict[Scope, dict[str, str]]

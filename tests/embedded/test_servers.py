@@ -84,6 +84,7 @@ def get_server_pid(folder: Path) -> int:
         return int(client.info("server")["process_id"])
 
 
+@pytest.mark.long
 def test_postgres_accepts_what_migrations_and_both_languages_need(cluster: Path) -> None:
     with (
         hold_servers(cluster, names=["postgres"], durable=False),

@@ -37,6 +37,7 @@ def is_linear(read: Callable[[str], object], unit: str, *, length: int) -> bool:
     return measure(lambda: read(repeat(unit, length)), limit=limit) <= limit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("read", READING)
 def test_reading_is_linear(read: Callable[[str], object], request: pytest.FixtureRequest) -> None:
     unit = UNITS[crc32(request.node.name.encode()) % len(UNITS)]

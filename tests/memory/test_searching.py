@@ -53,6 +53,7 @@ def test_an_atomic_memory_is_found(user: User, query: str, text: str) -> None:
     assert [memory.candidate.content for memory in found][:1] == [text]
 
 
+@pytest.mark.long
 @pytest.mark.spec("K1", "K3", "M1")
 @pytest.mark.parametrize(("query", "text"), SOUGHT)
 def test_an_entry_is_found(user: User, query: str, text: str) -> None:

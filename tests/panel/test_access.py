@@ -227,6 +227,7 @@ def _page_of(label: str) -> Any:
     return next(page for model, page in admin.site._registry.items() if model._meta.label_lower == label)
 
 
+@pytest.mark.long
 def test_actions_reach_nothing_that_is_somebody_elses(mei: Person, lin: Person) -> None:
     before = dump(mei.user)
     request = RequestFactory().get(_ROOT)

@@ -250,6 +250,7 @@ def test_unusual_characters_are_no_disguise(text: str) -> None:
 PIECES = ("1", "中", "a ", "%41", "](", "<a_", "you ", "YWJj", "41 ", "\u200b")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("piece", PIECES)
 def test_the_guard_is_linear_in_the_length_of_a_text(piece: str) -> None:
     short, long = ((piece * length)[:length] for length in (4_000, 32_000))

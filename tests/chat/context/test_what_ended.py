@@ -64,6 +64,7 @@ def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model:
     assert line in rebuild_prompt(stored, settings=settings, table=table).layers[3].content
 
 
+@pytest.mark.long
 @pytest.mark.spec("A5")
 def test_a_past_message_is_in_the_prompt_of_another_session_until_it_is_edited_away(
     alice: ApiClient, bob: ApiClient, model: ScriptedModel

@@ -60,6 +60,7 @@ def complete(client: ApiClient, session: str) -> None:
     client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session}).raise_for_status()
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6", "C1")
 @pytest.mark.parametrize("send", [say, say_streaming, complete])
 @AFTER

@@ -359,6 +359,7 @@ def test_text_that_cannot_be_stored_is_refused(alice: ApiClient, raw: bytes):
     assert Message.objects.count() == 0
 
 
+@pytest.mark.long
 def test_the_longest_allowed_message_is_taken(alice: ApiClient, model: ScriptedModel):
     assert alice.say(alice.new_session(), "长" * 32_000).status_code == 201
 

@@ -58,6 +58,7 @@ def test_the_pages_of_a_pdf_follow_each_other() -> None:
     assert extract_text(make_pdf("Soup of the day", "Fish on Friday")) == "Soup of the day\n\nFish on Friday"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "said"),
     [

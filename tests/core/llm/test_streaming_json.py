@@ -277,6 +277,7 @@ def test_of_valid_json_the_exact_string_is_decoded(
     assert decode_whole(json.dumps(answer, ensure_ascii=plain)) == (reply, "field")
 
 
+@pytest.mark.long
 @pytest.mark.spec("E5")
 @pytest.mark.parametrize(
     "unit",

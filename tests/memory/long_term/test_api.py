@@ -150,6 +150,7 @@ def test_a_value_is_any_json(client: APIClient, value: Any) -> None:
 GOOD = {"category": "fact", "key": "city", "value": "Berlin"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "field"),
     [

@@ -124,6 +124,7 @@ def test_every_part_has_its_words() -> None:
     assert [component.name for component in ATOMIC_PARTS] == [*FEATURES, *EARLIER]
 
 
+@pytest.mark.long
 @pytest.mark.spec("L4")
 def test_nothing_counts_as_use_and_nothing_is_written(mei: User, browser: Client) -> None:
     before = list(LongTermMemory.objects.order_by("id").values_list("access_count", "last_accessed", "updated_at"))

@@ -123,6 +123,7 @@ NAMES: dict[str, Find] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User, browser: Client, name: str) -> None:
     asked = NAMES[name](poison(mei))

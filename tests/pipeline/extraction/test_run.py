@@ -241,6 +241,7 @@ def test_a_long_message_is_read_in_parts_and_all_of_it_is_learned(scripted_model
     assert not Work.objects.filter(user=session.user, kind=Work.Kind.EXTRACT).exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("A2")
 @pytest.mark.parametrize(
     "refusal",

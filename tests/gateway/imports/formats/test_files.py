@@ -74,6 +74,7 @@ def test_a_member_that_is_protected_or_damaged_is_said_to_be() -> None:
         read_all(bytes(data))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blank", [" ", "\n", "\t \r\n"])
 @pytest.mark.parametrize("pack", [lambda text: make_zip({"conversations.json": text}), gzip.compress])
 def test_a_small_file_that_unpacks_to_much_of_nothing_is_given_up_soon(blank: str, pack: Any) -> None:

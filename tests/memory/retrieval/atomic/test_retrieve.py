@@ -72,8 +72,11 @@ def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
 
 @pytest.mark.spec("A4")
 def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember) -> None:
-    for number in range(200):
-        remember(f"Remark {number}.", at=(0.5 + 0.05 * (-1) ** number, 1))
+    drafts = [AtomicDraft(content=f"Remark {number}.") for number in range(200)]
+    create_atomic_memories(user=user, drafts=drafts, now=NOW)
+    for number, embedding in enumerate(AtomicEmbedding.objects.all()):
+        near = 0.5 + 0.05 * (-1) ** number
+        AtomicEmbedding.objects.filter(pk=embedding.pk).update(embedding=[near, 1.0, *[0.0] * 1534])
     assert retrieve(user, "unrelated", asked(1), only_outstanding=True) == []
     assert len(retrieve(user, "unrelated", asked(1))) == 5  # a search ranks whatever there is
     remember("The flight leaves at 7:40.", at=(1, 0.1))
