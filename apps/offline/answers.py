@@ -63,7 +63,7 @@ def _choose_passage(text: str, wanted: Sequence[str]) -> str:
     """What to quote of a text: all but its questions; of a long one the sentence that shares most words, else the first
     that tells something. One that points back goes with the sentence before it."""
     asks, sentences = load_rules("summary")["question"], split_sentences(text)
-    told = [one for one in sentences if not asks.search(fold_in_place(one).strip())] or sentences
+    told = [one for one in sentences if not asks.search(fold_in_place(one).strip())]
     if len("".join(told)) <= _LONGEST_WHOLE:
         return "".join(told).strip()
     shared = [_share(Memory("", one), wanted) for one in told]
