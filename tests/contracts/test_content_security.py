@@ -55,6 +55,7 @@ def test_error_pages_have_it_too(method: str, address: str, status: int) -> None
     assert list_faults(response) == []
 
 
+@pytest.mark.django_db
 def test_files_and_streams_are_no_documents() -> None:
     for address in ("/static/chat/mark.svg", "/static/chat/main.js"):
         response = Client().get(address)
