@@ -173,6 +173,7 @@ def create_messages(user: Any, number: int) -> None:
     """Give a user this many messages of earlier conversations, half of them replies, with vectors in the index."""
     from datetime import timedelta
 
+    from django.db import connection
     from django.utils import timezone
 
     from apps.conversations.models import Message, Session
@@ -194,6 +195,8 @@ def create_messages(user: Any, number: int) -> None:
         Message.objects.bulk_create(rows)
         store_embeddings(prepare_embeddings(rows))
     index_large_collections()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # as autovacuum does within a minute
 
 
 def _invent_memories() -> Iterator[tuple[str, str, str]]:

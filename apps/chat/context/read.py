@@ -45,6 +45,7 @@ from apps.memory.selectors import (
     Shown,
     WorkingMemorySnapshot,
     cut_ended,
+    cut_round,
     find_earlier,
     list_atomic_memories,
     list_memories,
@@ -260,19 +261,25 @@ def _list_recalled(
         told[memory.candidate.message_id].append(memory.candidate.content)
     # A past round that repeats the message itself ("Thanks!") says nothing, either.
     shown.add(message)
+    asked = normalize_value(message)
 
     def adds(past: RecalledRound) -> bool:
-        repeats = normalize_value(past.said) == normalize_value(message)
+        repeats = normalize_value(past.said) == asked
         is_told = tells_all(told.get(past.message_id, ()), past.said)
         return not is_told and not repeats and shown.add(past.said)
 
-    rounds = filter(adds, found.rounds)
+    rounds = filter(adds, (_cut(past, message=message) for past in found.rounds))
     return [
         *long_term,
         *(_from_atomic(memory, settings=settings) for memory in kept),
         *(_from_former(memory, settings=settings) for memory in former),
         *(_from_round(past, settings=settings) for past in islice(rounds, settings.rounds_top_n)),
     ]
+
+
+def _cut(past: RecalledRound, *, message: str) -> RecalledRound:
+    said, reply = cut_round(past.said, past.reply, message=message)
+    return replace(past, said=said, reply=reply)
 
 
 def _from_long_term(memory: ScoredMemory) -> RecalledMemory:

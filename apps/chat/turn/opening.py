@@ -84,7 +84,8 @@ def open_message_turn(
             working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
             if not opened.temporary and get_strategy(working.last_emotion, table=table).use_memory:
                 # Now: it takes as long as all that is read before recall.
-                wait_for_embedding = start_embedding(content, earlier=find_earlier(content, list_said(window)))
+                own = cut_client_blocks(content)
+                wait_for_embedding = start_embedding(own, earlier=find_earlier(own, list_said(window)))
     return _prepare(
         user,
         opened,

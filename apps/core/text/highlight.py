@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from unicodedata import is_normalized
 
 from apps.core.text.fold import fold_for_search, fold_form, simplify, strip_accents
@@ -81,10 +82,15 @@ def _fold_in_place(text: str) -> tuple[str, list[int], list[int]]:
     whole = fold_for_search(text)
     if len(whole) == len(text) and is_normalized("NFKC", text) and not _JOINED.search(text):
         return whole, list(range(len(text))), list(range(1, len(text) + 1))
-    clusters = [(found.span(), strip_accents(fold_form(found.group()))) for found in _CLUSTER.finditer(text)]
+    clusters = [(found.span(), _fold_cluster(found.group())) for found in _CLUSTER.finditer(text)]
     origins = [span for span, part in clusters for _ in part]
     folded = "".join(part for _span, part in clusters)
     # Some characters are simplified otherwise in a word than alone: 乾 in 乾隆.
     simplified = simplify(folded)
     starts, stops = [start for start, _stop in origins], [stop for _start, stop in origins]
     return (simplified if len(simplified) == len(folded) else folded), starts, stops
+
+
+@lru_cache(maxsize=4096)
+def _fold_cluster(cluster: str) -> str:
+    return strip_accents(fold_form(cluster))

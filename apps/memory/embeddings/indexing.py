@@ -17,7 +17,7 @@ from apps.memory.models import AtomicEmbedding, ConversationEmbedding, LongTermE
 INDEX_FROM: dict[type[LongTermEmbedding] | type[AtomicEmbedding] | type[ConversationEmbedding], int] = {
     LongTermEmbedding: 4_000,
     AtomicEmbedding: 4_000,
-    ConversationEmbedding: 8_000,
+    ConversationEmbedding: 2_000,
 }
 """Vectors of one person and model from which on they are put into the index of their table.
 

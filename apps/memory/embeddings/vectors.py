@@ -82,5 +82,7 @@ def _count_dimensions(name: str) -> int | None:
 
 def to_sql(vector: Vector) -> str:
     """Return the vector as pgvector reads it from text."""
-    # One format for all numbers: it takes half the time of a format for each.
-    return "[" + ",".join(["%.8g"] * len(vector)) % tuple(vector.tolist()) + "]"
+    # One format for all numbers: it takes half the time of a format for each. Vectors of fewer dimensions end in zeros.
+    used = int(np.flatnonzero(vector)[-1]) + 1 if vector.any() else 0
+    numbers = ["%.8g"] * used + ["0"] * (len(vector) - used)
+    return "[" + ",".join(numbers) % tuple(vector[:used].tolist()) + "]"

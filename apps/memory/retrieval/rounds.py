@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from apps.accounts.models import User
-from apps.core.db import fetch_rows
+from apps.core.db import fetch_prepared, fetch_rows
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.highlight import cut_excerpt
 from apps.core.text.search_terms import SearchTerms, parse_question
@@ -34,6 +34,9 @@ COMMON = 100
 SAMPLE = 200
 """Vectors from which the usual cosine is estimated where the index is read: the newest ones."""
 
+MANY = 1_000
+"""What whoever is in the index is taken to have: counting takes longer than searching, and more changes nothing."""
+
 QUESTION = 2.0
 """Standard deviations that a message loses that asks something itself: it rarely holds the answer."""
 
@@ -45,10 +48,13 @@ SAID_CHARACTERS, REPLY_CHARACTERS = 600, 300
 
 _MINE = "user_id = %(user)s AND model_id = %(model)s AND message_type = 'user'"
 
+# Once: as text it has a length of its own, and is read wherever it stands.
+_QUERY = "query AS MATERIALIZED (SELECT %(vector)s::vector AS embedding)"
+
 # Whoever has few messages gets all of their vectors compared.
 _NEAR_EXACT = f"""
 near AS MATERIALIZED (
-    SELECT message_id, max(1 - (embedding <=> %(vector)s::vector)) AS cosine
+    SELECT message_id, max(1 - (embedding <=> (SELECT embedding FROM query))) AS cosine
     FROM conversation_embeddings WHERE {_MINE} GROUP BY message_id
 ),
 usual AS (SELECT count(*) AS vectors, avg(cosine) AS mean, var_pop(cosine) AS variance FROM near),
@@ -64,38 +70,42 @@ nearest AS MATERIALIZED (
             SELECT set_config('hnsw.iterative_scan', 'strict_order', true) IS NOT NULL
                    AND set_config('hnsw.ef_search', '{EF_SEARCH // 4}', true) IS NOT NULL
         )
-        ORDER BY embedding::halfvec(1536) <=> %(vector)s::vector::halfvec(1536) LIMIT %(nearest)s
+        ORDER BY embedding::halfvec(1536) <=> (SELECT embedding::halfvec(1536) FROM query) LIMIT %(nearest)s
     ) AS closest
 ),
 usual AS (
-    SELECT (SELECT count(*) FROM conversation_embeddings WHERE {_MINE}) AS vectors, avg(cosine) AS mean,
-           var_pop(cosine) AS variance
+    SELECT {MANY} AS vectors, avg(cosine) AS mean, var_pop(cosine) AS variance
     FROM (
-        SELECT 1 - (embedding <=> %(vector)s::vector) AS cosine FROM conversation_embeddings WHERE {_MINE}
+        SELECT 1 - (embedding <=> (SELECT embedding FROM query)) AS cosine FROM conversation_embeddings WHERE {_MINE}
         ORDER BY created_at DESC, id DESC LIMIT {SAMPLE}
     ) AS newest
 ),
 near AS MATERIALIZED (
-    SELECT message_id, max(1 - (embedding <=> %(vector)s::vector)) AS cosine
+    SELECT message_id, max(1 - (embedding <=> (SELECT embedding FROM query))) AS cosine
     FROM conversation_embeddings
     WHERE {_MINE} AND message_id IN (SELECT message_id FROM nearest UNION SELECT message_id FROM worded)
     GROUP BY message_id
 )
 """  # noqa: S608 - our own names
 
+# OFFSET 0 insists on the index of words: with statistics that do not know of this person's rows yet, the planner would
+# read all of them and take each apart into its words.
 _WORDED = """
 worded AS MATERIALIZED (
     SELECT found.id AS message_id, given.position::int AS position
     FROM unnest(%(words)s::text[]) WITH ORDINALITY AS given (query, position) CROSS JOIN LATERAL (
-        SELECT message.id FROM conversation AS message
-        WHERE message_words(message.user_id, message.content) @@ given.query::tsquery
-              AND message.user_id = %(user)s AND message.role = 'user'
+        SELECT id FROM (
+            SELECT id, user_id, role FROM conversation
+            WHERE message_words(user_id, content) @@ given.query::tsquery
+            OFFSET 0
+        ) AS message
+        WHERE user_id = %(user)s AND role = 'user'
         LIMIT %(common)s
     ) AS found
 )
 """
 
-_FIND = """
+_WRITTEN = """
 WITH {arms}
 SELECT uuid_send(hit.message_id), near.cosine, hit.positions, usual.vectors, usual.mean, usual.variance
 FROM (
@@ -104,6 +114,11 @@ FROM (
     ) AS each GROUP BY message_id
 ) AS hit LEFT JOIN near USING (message_id) CROSS JOIN usual
 """
+
+# The exact one has one good plan, whoever asks; the other is planned for its person, as `apps.memory.retrieval.nearest`
+# says.
+_FIND_EXACT = _WRITTEN.format(arms=",".join([_QUERY, _NEAR_EXACT, _WORDED]))
+_FIND_BY_INDEX = _WRITTEN.format(arms=",".join([_QUERY, _WORDED, _NEAR_BY_INDEX]))
 
 _HAS_INDEX = f"SELECT EXISTS (SELECT FROM conversation_embeddings WHERE {_MINE} AND in_index)"  # noqa: S608
 
@@ -129,7 +144,7 @@ WHERE message.user_id = %(user)s AND message.id = ANY (%(ids)s) AND message.role
 
 @dataclass(frozen=True, slots=True)
 class RecalledRound:
-    """A past round: what the person `said`, and the `reply`, "" where none is stored; both cut around what matched.
+    """A past round: what the person `said`, and the `reply`, "" where none is stored; both whole (`cut_round`).
 
     `score` is in standard deviations, the unit of `find_threshold`; `keyword_score`: the share of the message's
     keywords in it, weighed by rarity, 0..1; `semantic_score`: the cosine, 0 where it is not known.
@@ -181,9 +196,8 @@ def recall_rounds(
         "nearest": NEAREST,
         "common": COMMON,
     }
-    ((by_index,),) = fetch_rows(_HAS_INDEX, parameters) if query_embedding else ((False,),)
-    arms = [_WORDED, _NEAR_BY_INDEX] if by_index else [_NEAR_EXACT, _WORDED]
-    rows = fetch_rows(_FIND.format(arms=",".join(arms)), parameters)
+    ((by_index,),) = fetch_prepared(_HAS_INDEX, parameters) if query_embedding else ((False,),)
+    rows = fetch_rows(_FIND_BY_INDEX, parameters) if by_index else fetch_prepared(_FIND_EXACT, parameters)
     if not rows:
         return []
     *_, vectors, mean, variance = rows[0]
@@ -192,16 +206,20 @@ def recall_rounds(
     known = set(without)
     hits = [hit for hit in _weigh_words(rows, count=len(words)) if hit.id not in known]
     best = sorted((hit for hit in hits if hit.score(usual) >= threshold), key=lambda hit: -hit.score(usual))
-    return _read(user, best[: limit * SPARES * 2], message, usual=usual, threshold=threshold)[: limit * SPARES]
+    return _read(user, best[: limit * SPARES * 2], usual=usual, threshold=threshold)[: limit * SPARES]
 
 
 def cut_round(said: str, reply: str, *, message: str) -> tuple[str, str]:
     """Return as much of a round's two texts as a prompt shows, from around the keywords of `message`."""
-    needles = parse_question(message).needles
     return (
-        cut_excerpt(cut_client_blocks(said), needles, length=SAID_CHARACTERS)[0],
-        cut_excerpt(reply, needles, length=REPLY_CHARACTERS)[0],
+        _cut(cut_client_blocks(said), SAID_CHARACTERS, message=message),
+        _cut(reply, REPLY_CHARACTERS, message=message),
     )
+
+
+def _cut(text: str, length: int, *, message: str) -> str:
+    needles = parse_question(message).needles if len(text) > length else ()
+    return cut_excerpt(text, needles, length=length)[0]
 
 
 def _write_words(user: User, terms: SearchTerms) -> list[str]:
@@ -231,10 +249,10 @@ def _weigh_words(rows: Sequence[tuple[Any, ...]], *, count: int) -> list[_Hit]:
     ]
 
 
-def _read(user: User, hits: Sequence[_Hit], message: str, *, usual: Sample, threshold: float) -> list[RecalledRound]:
+def _read(user: User, hits: Sequence[_Hit], *, usual: Sample, threshold: float) -> list[RecalledRound]:
     if not hits:
         return []
-    found = {row[0]: row for row in fetch_rows(_READ, {"user": user.pk, "ids": [hit.id for hit in hits]})}
+    found = {row[0]: row for row in fetch_prepared(_READ, {"user": user.pk, "ids": [hit.id for hit in hits]})}
     rounds = []
     for hit in hits:
         if hit.id not in found:
@@ -243,14 +261,13 @@ def _read(user: User, hits: Sequence[_Hit], message: str, *, usual: Sample, thre
         score = hit.score(usual) - (QUESTION if content.rstrip().endswith(("?", "？")) else 0.0)
         if score < threshold:
             continue
-        said, answer = cut_round(content, reply or "", message=message)
         rounds.append(
             RecalledRound(
                 message_id=hit.id,
                 session_id=session_id,
                 create_time=create_time,
-                said=said,
-                reply=answer,
+                said=content,
+                reply=reply or "",
                 score=score,
                 keyword_score=hit.words,
                 semantic_score=hit.cosine or 0.0,

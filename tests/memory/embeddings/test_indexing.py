@@ -69,9 +69,7 @@ def test_until_all_are_there_all_are_compared(people: tuple[User, User], monkeyp
 
     def search() -> tuple[int, str]:
         with CaptureQueriesContext(connection) as captured:
-            found = retrieve_atomic_memories(
-                user=many, query="drink", limit=50, query_embedding=query, min_similarity=-1.0
-            )
+            found = retrieve_atomic_memories(user=many, query="drink", limit=50, query_embedding=query)
         return len(found), captured.captured_queries[-2]["sql"]
 
     count, statement = search()
