@@ -67,6 +67,7 @@ def test_results_of_several_processes_are_put_together(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_the_plugin_records_outcomes_of_marked_tests(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(MARKED_TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spec(*ids)\n")

@@ -125,6 +125,7 @@ def test_a_value_that_means_nothing_stops_the_start() -> None:
     assert Access.read("METRICS_ACCESS", " Staff ") is Access.STAFF
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["/", "/admin/"])
 def test_pages_link_to_the_description_for_those_who_may_read_it(settings: Any, page: str) -> None:
     browser = Client()

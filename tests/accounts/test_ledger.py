@@ -60,6 +60,7 @@ def test_an_erasure_leaves_a_digest_in_the_table_and_in_the_file(folder: Path, s
     assert stat.S_IMODE((folder / FILE).stat().st_mode) == 0o600
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_deleted_accounts_and_conversations_leave_one_too(folder: Path) -> None:
     staff, user = UserFactory.create(is_superuser=True), UserFactory.create()

@@ -111,6 +111,7 @@ def test_the_newest_are_found_whether_or_not_they_are_enough(mei: User, limit: i
         assert [found.id for found in find_messages(mei, parse_search(query), limit=limit)] == newest
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["thon", "blau", "颜喜", "'", "\\", "%", "a & b | c:*", "'; DROP TABLE conversation"])
 def test_what_nobody_said_is_not_found(mei: User, query: str) -> None:
     say(SessionFactory(user=mei), "I write Python.", "我喜欢的颜色是蓝色")
@@ -130,6 +131,7 @@ def test_replies_are_found_and_summaries_are_not(mei: User) -> None:
     assert excerpts(find(mei, "lighthouse")) == ["a reply about lighthouses"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["words", "meaning", "all"])
 def test_others_temporary_and_replaced_messages_are_never_found(mei: User, mode: str) -> None:
     text = "我养了一只叫团子的猫"

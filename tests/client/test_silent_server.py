@@ -135,6 +135,7 @@ def start(hermes: Any, url: str, home: Path, monkeypatch: pytest.MonkeyPatch, **
     return provider
 
 
+@pytest.mark.long
 def test_hermes_goes_on_and_its_turns_are_kept_until_the_server_answers(
     hermes: Any, silent: str, server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,7 +16,6 @@ from tests.support.answers import answer
 from tests.support.scripted_model import Gate, Reply, ScriptedModel
 
 pytestmark = pytest.mark.long_except(
-    "test_events_do_not_depend_on_the_pieces_they_come_in",
     "test_comments_and_fields_without_a_colon_are_skipped",
     "test_the_events_of_a_turn",
 )

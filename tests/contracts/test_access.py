@@ -118,6 +118,7 @@ def test_a_token_counts_until_it_expires_or_its_owner_is_locked_out():
     assert_error(call(client, "get", "/memory/settings", **headers), status=401, code="unauthenticated")
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_a_logged_in_session_changes_nothing_without_its_csrf_token(subtests: pytest.Subtests):
     client = Client(enforce_csrf_checks=True)

@@ -143,6 +143,7 @@ def test_texts_are_for_people_who_do_not_know_the_specification() -> None:
     assert [text for text in texts if re.search(r"\b[A-Z]\d{1,2}\b", text)] == []
 
 
+@pytest.mark.long
 def test_the_document_is_the_same_every_time():
     first, second = (SchemaGenerator().get_schema(public=True) for _ in range(2))  # type: ignore[no-untyped-call]
     assert first == second

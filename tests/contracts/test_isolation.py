@@ -106,6 +106,7 @@ def test_an_object_is_there_for_its_owner(alice: ApiClient, world: World, route:
     assert send(alice, route, method, world).status_code == expected
 
 
+@pytest.mark.long
 def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(
     subtests: pytest.Subtests, alice: ApiClient, world: World
 ):
@@ -222,6 +223,7 @@ def test_the_tests_above_cover_every_endpoint():
     } == COLLECTION_CALLS
 
 
+@pytest.mark.long
 def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
     alice: ApiClient, bob: ApiClient, world: World
 ):

@@ -69,6 +69,7 @@ def test_an_erasure_is_seen_once_by_everybody(invalidator: CacheInvalidator):
     assert count.cache_info().currsize == 0
 
 
+@pytest.mark.long
 def test_what_a_running_task_read_is_cleared_soon_after_it_ended(invalidator: CacheInvalidator):
     """However long a reply or a job holds a text of somebody erased meanwhile: at most about as long again."""
     mark_erasure()

@@ -272,6 +272,7 @@ def test_autocompletion_and_the_search_of_the_menu_tell_of_nobody_else(mei: Pers
         assert not holds(lin.browser.get(f"{_ROOT}search/", {"s": term, "extended": "1"}).content.decode(), mei)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", ["0", "x", "9" * 30, "-1", "１"])
 def test_staff_who_name_nobody_look_at_their_own(staff: Client, named: str) -> None:
     assert staff.get(_ROOT, {"user": named}).status_code == 200

@@ -36,6 +36,7 @@ def test_words_are_marked_whatever_their_form(query: str, text: str, found: list
     assert marked(query, text) == found
 
 
+@pytest.mark.long
 @given(st.text(), st.text())
 def test_the_pieces_are_the_text(query: str, text: str) -> None:
     assert "".join(piece for _found, piece in split_found(text, list_needles(query))) == text

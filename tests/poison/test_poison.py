@@ -31,7 +31,6 @@ from apps.profile.models import ProfileProposal, UserProfile
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
-from tests.support.spreading import take_one_in
 
 pytestmark = [pytest.mark.spec("A3", "C5")]
 
@@ -124,7 +123,7 @@ def check_prompt(person: ApiClient, session: str, texts: Sequence[str]) -> None:
         assert _BLOCKS.fullmatch(layer), layer
 
 
-@pytest.mark.parametrize("part", take_one_in(3, range(3)))
+@pytest.mark.parametrize("part", range(3))
 def test_what_a_message_says_waits_for_its_author(person: ApiClient, model: ScriptedModel, part: int) -> None:
     texts = list_texts("message")[part * TOGETHER : (part + 1) * TOGETHER]
     session = person.new_session()
@@ -182,7 +181,7 @@ def attach(person: ApiClient, session: str, texts: Sequence[str]) -> dict[str, A
 QUESTION = "What does it say about my bank, the contract, a contact and the password? 银行、合同、联系人和密码呢？"
 
 
-@pytest.mark.parametrize("channel", take_one_in(3, ["attachment", "context", "assistant"]))
+@pytest.mark.parametrize("channel", ["attachment", "context", "assistant"])
 def test_what_others_say_is_not_taken_for_the_persons_words(
     person: ApiClient, model: ScriptedModel, channel: str
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_message_is_kept_with_its_reply_and_what_is_unanswered_does_not_count(
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3", "S5")
 def test_a_summary_of_a_summary_covers_it_and_keeps_every_citation(session: Session, say: Say):
     say(session, [("房东违约了，依据哪一条？", f"依据{STATUTE}，应当承担违约责任。"), *["我想了解别的合同问题"] * 10])
@@ -178,6 +179,7 @@ def test_the_cost_does_not_grow_with_the_conversation(session: Session, say: Say
     assert max(estimate_tokens(get_prompt(request)) for request in session_requests) < 6000
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3")
 def test_an_index_of_statutes_is_kept_as_far_as_it_is_of_use(session: Session, say: Say, model: ScriptedModel):
     index = "".join(f"§ {number} BGB\n" for number in range(1, 3000))
@@ -205,6 +207,7 @@ def test_long_messages_are_read_in_parts_of_bounded_prompts(session: Session, sa
     assert STATUTE in summary.content
 
 
+@pytest.mark.long
 @pytest.mark.spec("S3")
 def test_more_than_one_summary_can_take_is_left_for_the_next(session: Session, say: Say, model: ScriptedModel):
     say(session, ["租房合同的条款非常复杂，" * 500] * 14)

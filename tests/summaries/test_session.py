@@ -165,6 +165,7 @@ def test_one_that_was_deleted_is_not_written_again_from_what_was_said_before(
     assert "标题1" not in prompt
 
 
+@pytest.mark.long
 def test_a_long_recording_is_read_from_its_opening_and_its_end_in_a_bounded_prompt(
     session: Session, say: Say, model: ScriptedModel
 ):

@@ -1,27 +1,16 @@
-"""Of very many like cases the quick run takes some, and the long one the others. A plugin of pytest."""
+"""Which tests the quick run leaves to the long one. A plugin of pytest."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+QUICK_CASES = 3
+"""Of each parameter of a test the quick run takes so many values, the first ones."""
+
 _ALL_LONG = re.compile(r"^pytestmark = .*\bpytest\.mark\.long\b(?!_)", re.MULTILINE)
-
-
-def take_one_in(number: int, cases: Iterable[Any]) -> list[Any]:
-    """The cases of a `parametrize`: the first of each `number` as it is, the others marked long.
-
-    A case of several values is a tuple.
-    """
-    marked: list[Any] = []
-    for place, case in enumerate(cases):
-        values = case if isinstance(case, tuple) else (case,)
-        marked.append(pytest.param(*values, marks=pytest.mark.long) if place % number else case)
-    return marked
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -34,8 +23,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as long all tests of a module but those that its ``long_except("test_a", …)`` names."""
+    """Mark as long all tests of a module but those that its ``long_except("test_a", …)`` names, and most cases."""
     for item in items:
+        case = getattr(item, "callspec", None)
+        if case is not None and any(place >= QUICK_CASES for place in case.indices.values()):
+            item.add_marker(pytest.mark.long)
         marker = item.get_closest_marker("long_except")
         if marker is not None and isinstance(item, pytest.Function):
             for name in marker.args:

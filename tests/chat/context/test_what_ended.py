@@ -30,6 +30,7 @@ def propose(key: str, value: str) -> str:
     return answer(entries=[{"category": "fact", "key": key, "value": value}])
 
 
+@pytest.mark.long
 @pytest.mark.spec("L3", "A3", "S2", "C4")
 def test_a_correction_is_right_at_once_in_every_session(alice: ApiClient, model: ScriptedModel):
     first, second, third = (alice.new_session() for _ in range(3))

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.long_except(
     "test_the_model_reads_the_file_from_the_message_on",
     "test_nothing_is_learned_from_it_and_no_other_session_has_it",
     "test_text_cannot_leave_its_block",
-    "test_only_files_of_this_session_that_wait_can_be_sent",
 )
 
 NOTES = "The launch is on 3 March.\n发布会在三月三日。"

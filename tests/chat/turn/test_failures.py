@@ -18,7 +18,6 @@ from apps.memory.services import create_memory
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
 from tests.support.scripted_model import Behaviour, Gate, Raw, Reply, ScriptedModel, refuse_with
-from tests.support.spreading import take_one_in
 
 pytestmark = pytest.mark.long_except(
     "test_a_failing_model_is_503_and_the_message_is_kept_as_failed",
@@ -46,7 +45,7 @@ FAILURES: dict[str, Behaviour] = {
 
 
 @pytest.mark.spec("C6")
-@pytest.mark.parametrize("failure", take_one_in(3, FAILURES))
+@pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 def test_a_failing_model_is_503_and_the_message_is_kept_as_failed(
     alice: ApiClient, model: ScriptedModel, failure: str, stream: bool

@@ -99,6 +99,7 @@ def test_what_was_left_fails_once_the_database_is_back(tmp_path: Path, monkeypat
     assert len(attempts) == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("failures", [1, 3])
 def test_marking_a_message_as_failed_is_tried_again(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, failures: int

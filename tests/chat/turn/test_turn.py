@@ -205,6 +205,7 @@ def test_an_administrator_can_add_an_emotion(alice: ApiClient, model: ScriptedMo
     assert alice.say(session, "嗯").json()["strategy"]["tone"] == "playful"
 
 
+@pytest.mark.long
 @pytest.mark.spec("C2", "C3")
 def test_a_new_session_has_an_empty_window_and_a_full_one_loses_whole_rounds(alice: ApiClient, model: ScriptedModel):
     alice.patch("/memory/settings", json={"memory.context_limit": 4}).raise_for_status()

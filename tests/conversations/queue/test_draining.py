@@ -217,6 +217,7 @@ def fail_on_statement(sqlstate: str | None) -> OperationalError:
     return error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sqlstate", [None, "57P01", "40P01", "08006"])
 def test_a_database_that_is_away_costs_the_work_no_attempt_however_often(sqlstate: str | None):
     say("one")
@@ -263,6 +264,7 @@ def test_messages_of_all_people_are_embedded_together(embedder: ScriptedModel):
     assert not Work.objects.filter(kind="embed").exists()
 
 
+@pytest.mark.long
 @pytest.mark.spec("V3")
 def test_more_than_a_hundred_messages_are_several_requests(embedder: ScriptedModel):
     say(*(f"第 {number} 句" for number in range(150)))

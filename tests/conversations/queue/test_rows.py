@@ -185,6 +185,7 @@ def test_in_a_session_too_what_came_to_nothing_twice_is_claimed_alone(session: S
     assert ids(claim_session("b")) == [rows[0].id, rows[2].id]
 
 
+@pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 def test_runs_that_claim_at_once_never_share_a_session_nor_a_row():
     sessions = [SessionFactory.create() for _ in range(8)]
@@ -313,6 +314,7 @@ def test_the_pause_varies_by_a_quarter_and_is_one_for_all_rows_of_a_call(session
     assert timedelta(seconds=75) <= due - NOW <= timedelta(seconds=125)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_no_jitter")
 @pytest.mark.parametrize(
     ("blame", "tries", "attempts"),

@@ -565,6 +565,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nConnection: close\r\n\r\n"
 ENDLESS = (b"x" * 1_000_000,) * 40
 
 
+@pytest.mark.long
 @pytest.mark.spec("C6")
 @pytest.mark.parametrize(
     "behaviour",

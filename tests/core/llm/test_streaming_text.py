@@ -38,6 +38,7 @@ def test_text_goes_out_as_it_comes_without_reasoning_and_what_is_no_text(pieces:
 FRAGMENTS = st.sampled_from(["<think>", "</think>", "<", "你好", " ", "\0", "\ud83d", "\ude00", "😀"])
 
 
+@pytest.mark.long
 @pytest.mark.spec("E6", "C6")
 @settings(deadline=None)
 @given(st.lists(FRAGMENTS, max_size=15).map("".join) | st.text(st.characters()), st.lists(st.integers(0, 60)))

@@ -64,6 +64,7 @@ def test_what_a_person_says_stays_as_it_is(text: str) -> None:
     assert not list(find_client_blocks(text))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     ["<memory>" * 50_000, "\n<memory>" * 30_000 + "</memory>" * 30_000, "x<memory>x</memory>" * 20_000, "<[" * 200_000],

@@ -68,6 +68,7 @@ def test_a_word_begins_after_chinese_and_where_digits_do(query: str, text: str, 
     assert marked(query, text) == found
 
 
+@pytest.mark.long
 @given(st.text(), st.text(), st.integers(1, 40))
 def test_ranges_are_in_the_text_and_apart(query: str, text: str, length: int) -> None:
     ranges = find_ranges(text, parse_search(query).needles)

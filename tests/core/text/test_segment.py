@@ -42,6 +42,7 @@ def test_pieces_lose_nothing(text: str) -> None:
     assert "".join(pieces(text)) == text
 
 
+@pytest.mark.long
 def test_a_long_run_of_unknown_characters_takes_linear_time() -> None:
     # jieba alone is quadratic here: 3 s for these 32,000 characters on the machine this was written on.
     assert len(words("龘" * 32_000)) == 32_000

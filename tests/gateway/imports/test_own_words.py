@@ -44,6 +44,7 @@ def found(user: User, query: str) -> list[str]:
 # What clients and other memories put into messages
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("content", "own"),
     [
@@ -133,6 +134,7 @@ def test_a_pasted_text_is_a_file_of_its_session(user: User, bring: Bring) -> Non
     assert Attachment.objects.count() == 1
 
 
+@pytest.mark.long
 def test_a_very_long_paste_is_several_files(user: User, bring: Bring) -> None:
     text = "蜂" * 1_200_000
     pasted = {
@@ -183,6 +185,7 @@ def test_saved_memories_and_custom_instructions_come_along(user: User, bring: Br
     assert len(proposed(user)) == 2
 
 
+@pytest.mark.long
 def test_undoing_takes_back_what_still_waits(user: User, bring: Bring) -> None:
     done = bring(as_json([with_context(**INSTRUCTIONS)]))
     accepted = ProfileProposal.objects.get(section="background")

@@ -35,7 +35,6 @@ from tests.gateway.imports.samples import (
     as_lines,
 )
 from tests.support.factories import UserFactory
-from tests.support.spreading import take_one_in
 
 pytestmark = [
     pytest.mark.django_db,
@@ -107,7 +106,7 @@ def test_a_conversation_becomes_a_session_with_its_times_and_all_work(user: User
     assert outcomes(done) == [("conversation", "imported", "")]
 
 
-@pytest.mark.parametrize(("_format", "data"), take_one_in(3, FILES.values()), ids=FILES)
+@pytest.mark.parametrize(("_format", "data"), FILES.values(), ids=FILES)
 def test_every_shape_is_imported_once_however_often(user: User, bring: Bring, _format: Any, data: bytes) -> None:
     if _format == "jiyi":
         return

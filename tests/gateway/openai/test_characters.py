@@ -82,6 +82,7 @@ def test_results_of_tools_are_cleaned_in_responses(alice: ApiClient, model: Scri
     assert [text for _role, text in stored()] == ["Weather?", "It rains."]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_is_relayed_can_be_read_and_is_stored_alike(

@@ -51,6 +51,7 @@ def test_a_reply_that_was_cut_off_is_continued_where_it_stands(client: openai.Op
     assert Session.objects.count() == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shown", ["One, two,", "One, t", "One, two,\n"])
 def test_the_first_reply_of_a_conversation_is_continued_too(client: openai.OpenAI, model: ScriptedModel, shown: str):
     model.script(answer("One, two,"), Reply((" three.",)))

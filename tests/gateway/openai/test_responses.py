@@ -25,7 +25,6 @@ pytestmark = pytest.mark.long_except(
     "test_a_stream_has_the_events_that_clients_wait_for",
     "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
     "test_nothing_is_stored_where_the_client_says_so",
-    "test_end_users_of_a_service_have_responses_of_their_own",
 )
 
 TOOLS: Any = [

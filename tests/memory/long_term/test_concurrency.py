@@ -34,7 +34,6 @@ WRITERS = 8
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.long_except(
-        "test_one_key_has_one_active_memory_and_the_rest_is_its_history",
         "test_work_that_waited_for_a_deletion_does_not_undo_it",
     ),
 ]

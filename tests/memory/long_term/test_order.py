@@ -74,6 +74,7 @@ def test_an_older_guess_leaves_nothing() -> None:
     assert [row.value for row in LongTermMemory.objects.filter(user=user)] == ["上海"]
 
 
+@pytest.mark.long
 @pytest.mark.django_db
 @pytest.mark.spec("L3", "C9")
 def test_in_whichever_order_the_messages_of_a_list_come() -> None:

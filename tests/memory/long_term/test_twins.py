@@ -166,6 +166,7 @@ def test_nobody_elses_sentence_ends(user: User) -> None:
 # A verdict that names one kind.
 
 
+@pytest.mark.long
 @pytest.mark.spec("A3", "L3", "L7")
 @pytest.mark.parametrize(
     ("key", "value", "content", "said"),
@@ -220,6 +221,7 @@ def test_an_entry_that_still_holds_stays(user: User, content: str, said: str, le
 # Messages that revise each other.
 
 
+@pytest.mark.long
 @pytest.mark.spec("A3", "L3")
 @pytest.mark.parametrize(
     ("key", "values", "contents"),

@@ -21,7 +21,6 @@ from apps.memory.retrieval.explain.types import Arm, Asked, RecallExplanation
 from apps.memory.retrieval.recall import recall_memories
 from apps.memory.services import create_memory
 from tests.memory.retrieval.conftest import NOW, Remember, break_full_text
-from tests.support.spreading import take_one_in
 
 pytestmark = [
     pytest.mark.django_db,
@@ -86,9 +85,7 @@ def memories(user: User) -> None:
 
 
 @pytest.mark.usefixtures("memories")
-@pytest.mark.parametrize(
-    "message", take_one_in(6, ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
-)
+@pytest.mark.parametrize("message", ["我喜欢的颜色是什么", "what color is the car?", "Pyth", "颜", "xyzzy", "?"])
 @pytest.mark.parametrize("has_vector", [True, False])
 @pytest.mark.parametrize(
     "settings",

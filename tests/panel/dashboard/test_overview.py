@@ -28,7 +28,6 @@ pytestmark = [
     pytest.mark.spec("M5", "M6"),
     pytest.mark.long_except(
         "test_a_newcomer_is_told_what_to_do",
-        "test_people_see_their_own_and_staff_everybodys_or_somebodys",
     ),
 ]
 

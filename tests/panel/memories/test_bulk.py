@@ -29,7 +29,6 @@ from tests.support.factories import UserFactory
 pytestmark = pytest.mark.long_except(
     "test_deleting_asks_first_and_is_final",
     "test_actions_pass_over_what_is_somebody_elses",
-    "test_memories_are_muted_found_by_the_filter_and_unmuted_with_undo",
 )
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.long_except(
         "test_every_kind_in_one_queue_newest_first_or_surest_first",
         "test_accepting_supersedes_and_undoing_brings_both_back",
-        "test_one_decides_about_ones_own_and_staff_about_all",
         "test_hostile_text_is_text",
     ),
 ]

@@ -51,7 +51,6 @@ pytestmark = [
     pytest.mark.spec("L7", "M6", "M7"),
     pytest.mark.long_except(
         "test_everything_is_listed_undone_at_once_and_that_is_undone_again",
-        "test_nobody_sees_anothers_and_staff_act_for_them",
     ),
 ]
 

@@ -70,6 +70,7 @@ def test_no_absolute_similarity_decides(user: User, remember: Remember) -> None:
     assert retrieve(user, "unrelated") == []  # without a vector only words can tell
 
 
+@pytest.mark.long
 @pytest.mark.spec("A4")
 def test_among_many_only_what_stands_out_is_shown(user: User, remember: Remember) -> None:
     drafts = [AtomicDraft(content=f"Remark {number}.") for number in range(200)]
@@ -154,6 +155,7 @@ def test_a_search_by_name_finds_both_kinds_within_the_time(user: User, remember:
     assert search_memories(user=nobody, keyword="咖啡") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [10, 200])
 def test_two_statements_however_much_there_is(user: User, remember: Remember, count: int) -> None:
     drafts = [AtomicDraft(content=f"cup of tea number {number}") for number in range(count)]
