@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from apps.core.text.attributes import find_attribute
 from apps.core.text.fold import fold
 from apps.core.text.json_text import json_text
 from apps.core.text.matching import match_words
 from apps.core.text.pronouns import drop_pronouns
 from apps.core.text.scripts import holds_chinese
-from apps.memory.attributes import find_attribute
 
 SEGMENTED_CHARACTERS = 2_000
 """How much of a memory is cut into words: what stands further on counts as inside a longer word, in bounded time."""

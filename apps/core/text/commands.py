@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.text.fold import fold
-from apps.core.text.forget_targets import find_attribute
+from apps.core.text.forget_targets import find_tellable
 from apps.core.text.quotations import find_foreign
 from apps.core.text.sentences import split_sentences
 
@@ -221,7 +221,7 @@ def _read_forget(plain: str, text: str, begin: int, end: int) -> _Found | None:
     what = found[name].strip(_MARKS + "“”\"'")
     if _patterns("conversation")[0].fullmatch(what):
         return None
-    doubtful = name == "maybe" or (name == "known" and find_attribute(what) is None)
+    doubtful = name == "maybe" or (name == "known" and find_tellable(what) is None)
     return _Found(Command(CommandKind.FORGET, text[found.start(name) : found.end(name)].strip(), doubtful=doubtful))
 
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
-from typing import Any
 
+from apps.core.text.attributes import Attribute, find_attribute, find_told_attribute
 from apps.core.text.fold import fold, normalize_key, normalize_value
 from apps.core.text.keywords import load_stop_words
 from apps.core.text.matching import match_words, stem
 from apps.core.text.pronouns import NEUTRAL
 from apps.core.text.segment import is_cjk
-from apps.core.text.text_cache import cache_texts
-
-_TABLE = Path(__file__).parent / "data" / "attributes.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +40,10 @@ _OTHERS = re.compile(r"(?:['’]s|\b(?:his|her|their|our|your))\s+(?:\w+\s+)?$|[
 _FILLER = frozenset({"user", "用户"})
 
 
-@cache_texts(2_000)
-def find_attribute(what: str) -> str | None:
-    """Return the attribute of a person that `what`, or a remembered key, names ("where I live": home)."""
-    return _names().get(normalize_key(what))
+def find_tellable(what: str) -> Attribute | None:
+    """Return the attribute that `what`, or a remembered key, names, if sentences are known to tell it."""
+    attribute = find_attribute(what)
+    return attribute if attribute is not None and attribute.telling is not None else None
 
 
 def match_forget_targets(what: str, statements: Sequence[Statement], *, doubtful: bool = False) -> Meant:
@@ -82,20 +76,19 @@ class _Asked:
     words: frozenset[str]
     denies: bool
     is_clause: bool
-    attribute: str | None
+    attribute: Attribute | None
 
 
 def _read(what: str) -> _Asked:
     folded = fold(what).replace("’", "'")
-    attribute = find_attribute(what)
+    attribute = find_tellable(what)
     is_clause = attribute is None and _CLAUSE.search(folded) is not None
-    told = (name for name, pattern in _tells().items() if is_clause and pattern.search(folded))
     return _Asked(
         normal=normalize_value(what),
         words=_content(what),
         denies=_denies(what),
         is_clause=is_clause,
-        attribute=attribute or next(told, None),
+        attribute=find_told_attribute(what) if is_clause else attribute,
     )
 
 
@@ -115,7 +108,7 @@ def _says(asked: _Asked, one: Statement, words: frozenset[str]) -> bool:
         return True
     # "Forget that I live in Leeds": not that I live in York.
     return asked.denies == _denies(one.text) and (
-        normalize_value(one.text) in asked.normal if one.key else asked.words <= words and not _is_list(asked.attribute)
+        normalize_value(one.text) in asked.normal if one.key else asked.words <= words and not asked.attribute.is_list
     )
 
 
@@ -141,25 +134,19 @@ def _is_twin(statements: Sequence[Statement], words: Sequence[frozenset[str]], a
     if bool(one.key) == bool(other.key):
         return False
     entry, sentence = (one, other) if one.key else (other, one)
-    attribute, value = find_attribute(entry.key), normalize_value(entry.text)
+    attribute, value = find_tellable(entry.key), normalize_value(entry.text)
     # Of a list the sentence may say more: "I'm allergic to nuts and shrimp".
-    if attribute is None or _is_list(attribute) or not value or value not in normalize_value(sentence.text):
+    if attribute is None or attribute.is_list or not value or value not in normalize_value(sentence.text):
         return False
     return _tells_attribute(attribute, sentence) and _denies(entry.text) == _denies(sentence.text)
 
 
-def _tells_attribute(attribute: str, one: Statement) -> bool:
-    if one.key:
-        return find_attribute(one.key) == attribute
-    return _tells()[attribute].search(fold(one.text).replace("’", "'")) is not None
+def _tells_attribute(attribute: Attribute, one: Statement) -> bool:
+    return find_tellable(one.key) == attribute if one.key else attribute.is_told(one.text)
 
 
 def _denies(text: str) -> bool:
     return _NOT.search(fold(text)) is not None
-
-
-def _is_list(attribute: str) -> bool:
-    return bool(_load()[attribute].get("list"))
 
 
 def _is_of_another(what: str, text: str) -> bool:
@@ -177,20 +164,3 @@ def _content(text: str, wanted: frozenset[str] = frozenset()) -> frozenset[str]:
     stop_words, folded = load_stop_words(), fold(text)
     words = {stem(word) for word in match_words(text) if word != NEUTRAL and word not in stop_words}
     return frozenset(words - _FILLER | {word for word in wanted if is_cjk(word) and word in folded})
-
-
-@cache
-def _names() -> Mapping[str, str]:
-    return {normalize_key(name): key for key, row in _load().items() for name in row["names"]}
-
-
-@cache
-def _tells() -> Mapping[str, re.Pattern[str]]:
-    who = tomllib.loads(_TABLE.read_text("utf-8"))["who"]
-    fill = partial(re.sub, r"\{([a-z]+)\}", lambda found: f"(?:{who[found[1]]})")
-    return {name: re.compile(fill(row["says"])) for name, row in _load().items()}
-
-
-@cache
-def _load() -> Mapping[str, Mapping[str, Any]]:
-    return {name: row for name, row in tomllib.loads(_TABLE.read_text("utf-8")).items() if name != "who"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from unicodedata import is_normalized
 
 from apps.core.text.fold import fold_for_search, fold_form, simplify, strip_accents
+from apps.core.text.text_cache import cache_texts
 
 BEFORE_MATCH = 40
 """Characters of an excerpt before the first match: enough to read on from, and the match is on the first line."""
@@ -91,6 +91,6 @@ def _fold_in_place(text: str) -> tuple[str, list[int], list[int]]:
     return (simplified if len(simplified) == len(folded) else folded), starts, stops
 
 
-@lru_cache(maxsize=4096)
+@cache_texts(4_000)
 def _fold_cluster(cluster: str) -> str:
     return strip_accents(fold_form(cluster))

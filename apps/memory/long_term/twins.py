@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import has_content, list_unsaid
 from apps.core.text.json_text import json_text, readable_text
 from apps.core.text.sentences import split_sentences
+from apps.core.text.text_cache import cache_texts
 from apps.core.text.traces import Traces
 from apps.memory.atomic.selectors import DERIVED_FIELDS
 from apps.memory.atomic.writing import MemoryWriter
@@ -270,7 +270,7 @@ def shares_key(key: str, text: str) -> bool:
     return any(has_content(word) and not list_unsaid(word, said=text) for word in _key_words(key).split())
 
 
-@cache
+@cache_texts(2_000)
 def _key_words(key: str) -> str:
     """The words of a key, of those that name the same attribute, and those by which sentences tell it."""
     normal = normalize_key(key)

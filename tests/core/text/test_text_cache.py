@@ -69,12 +69,15 @@ KEPT_FOR_GOOD = {
     "apps/chat/page_modules.py:list_modules": "paths of static files",
     "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
     "apps/core/llm/client.py:_make_chat_model": "settings",
+    "apps/core/cache.py:_get_breaker": "addresses of servers",
     "apps/core/llm/embedding/client.py:_make_embedder": "settings",
+    "apps/core/text/commands.py:_patterns": "names of a data file",
     "apps/core/text/search_terms.py:_get_converter": "a dictionary of scripts",
     "apps/offline/attributes.py:_rejects": "a kind of value",
     "apps/offline/language.py:_fold_character": "a single character",
     "apps/offline/rules.py:load_rules": "a data file",
     "apps/offline/rules.py:load_table": "a data file",
+    "apps/offline/statements.py:_feelings": "a language",
     "apps/panel/changes/entries.py:_find_field": "names of tables and columns",
 }
 """Functions that keep results of what they are given, and why that is nobody's text."""
