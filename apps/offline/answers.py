@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.core.llm.embedding.local import compare_meaning
@@ -30,7 +30,7 @@ def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
     """
     wanted, asked = _content_words(question), find_asked(question)
     scored, stating = list[tuple[float, float, Memory]](), list[Memory]()
-    known = list(_gather_known(prompt, wanted))
+    known = _gather_known(prompt, wanted)
     for memory, meaning in zip(known, compare_meaning(question, [each.text for each in known]), strict=True):
         shared, near = _share(memory, wanted), 0.0 if memory.place is None else 0.01 + 2 * max(0.0, meaning)
         if any(attribute in _list_attributes(memory) for attribute in asked):
@@ -40,23 +40,25 @@ def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
     if stating:
         told = [min(stating, key=_prefer)] if all(is_single(name) for name, _ in asked) else stating
         scored = [one for one in scored if one[2] in told or (one[2] not in stating and one[1])]
-    best = sorted(scored, key=lambda one: -one[0])[:_MOST_ANSWERS]
-    return [memory for _score, _shared, memory in best], bool(stating or (not asked and best and best[0][1]))
+    best = list[tuple[float, float, Memory]]()
+    for one in sorted(scored, key=lambda one: -one[0]):
+        text, shown = one[2].text, [each[2].text for each in best if not each[2].key]
+        if one[2].key or not any(text in each or each in text for each in shown):
+            best.append(one)
+    return [memory for *_, memory in best[:_MOST_ANSWERS]], bool(stating or (not asked and best and best[0][1]))
 
 
-def _gather_known(prompt: Prompt, wanted: Sequence[str]) -> Iterator[Memory]:
+def _gather_known(prompt: Prompt, wanted: Sequence[str]) -> list[Memory]:
     """All the reply may draw on: what was said in this conversation, the newest first, memories, forms, profile.
 
     What reads like an order to the model is left out: remembered text is data (C5).
     """
     said = (Memory("", one.text) for message in reversed(prompt.history) for one in list_statements(message))
-    met: set[str] = set()
+    met = dict[str, Memory]()
     for memory in (*prompt.memories, *said, *prompt.filled, *prompt.profile):
         known = memory if memory.key else replace(memory, value=_choose_passage(memory.text, wanted))
-        normal = normalize_value(known.text)
-        if normal and normal not in met and not is_instruction(known.text):
-            met.add(normal)
-            yield known
+        met.setdefault(normalize_value(known.text), known)
+    return [known for normal, known in met.items() if normal and not is_instruction(known.text)]
 
 
 def _choose_passage(text: str, wanted: Sequence[str]) -> str:
@@ -85,8 +87,8 @@ def _list_attributes(memory: Memory) -> set[tuple[str, str]]:
 
 
 def _content_words(text: str) -> list[str]:
-    vague = load_rules("talk")["vague"]
-    return [word for word in extract_keywords(text, limit=_MOST_KEYWORDS) if not vague.fullmatch(word)]
+    words = extract_keywords(text, limit=_MOST_KEYWORDS)
+    return [word for word in words if not load_rules("talk")["vague"].fullmatch(word)]
 
 
 def _share(memory: Memory, wanted: Sequence[str]) -> float:

@@ -15,9 +15,8 @@ from apps.offline.emotion import Emotion
 from apps.offline.language import fold_in_place
 from apps.offline.prompt import Memory, Prompt, read_object
 from apps.offline.statements import list_statements
-from apps.offline.telling import Phrases
+from apps.offline.telling import EDGE, Phrases
 
-_EDGE = " \n\t,.!?~。…"
 _PART = re.compile(r"[,!?;~。…\n]+|\.(?=\s|$)")
 _COURTESIES = ("wellbeing", "praise", "thanks", "farewell")
 _SMALL_TALK = ("greeting", "assent", *_COURTESIES)
@@ -88,8 +87,8 @@ class Reply:
             yield say("ask_today")
 
     def _list_parts(self) -> list[str]:
-        folded = fold_in_place(self.prompt.message)
-        return [part.strip(_EDGE) for part in _PART.split(folded) if part.strip(_EDGE)]
+        parts = (part.strip(EDGE) for part in _PART.split(fold_in_place(self.prompt.message)))
+        return list(filter(None, parts))
 
     def _listen(self) -> Iterator[str]:
         """What is said to a message that asks nothing: the feeling is answered, what was told is quoted."""
@@ -108,7 +107,7 @@ class Reply:
     def _answer_question(self) -> list[str]:
         """What is replied to a question or a request; nothing where there is none."""
         prompt, say = self.prompt, self.phrases.say
-        folded = fold_in_place(prompt.message).strip(_EDGE)
+        folded = fold_in_place(prompt.message).strip(EDGE)
         heard = {cue for cue in _ASKING if self.phrases.hears(cue, folded)}
         small = all(any(self.phrases.hears(cue, part) for cue in _SMALL_TALK) for part in self._list_parts())
         if prompt.submitted is not None or small:

@@ -14,8 +14,7 @@ from apps.offline.prompt import Memory
 from apps.offline.rules import compile_rule, load_table
 
 _MOST_QUOTED, _LONGEST_QUOTE = 5, 240
-_EDGE = " \n\t,.!?~。…"
-_ENDS = ".!?。！？…"
+EDGE, _ENDS = " \n\t,.!?~。…", ".!?。！？…"
 
 
 class Phrases:
@@ -35,15 +34,15 @@ class Phrases:
 
     def quote(self, texts: Sequence[str]) -> str:
         """Return texts as quotations inside of a sentence, the first few of many."""
-        shown = [self.say("quoted", text=text.strip(_EDGE)) for text in texts[:_MOST_QUOTED]]
+        shown = [self.say("quoted", text=text.strip(EDGE)) for text in texts[:_MOST_QUOTED]]
         rest = len(texts) - len(shown)
         return self.say("join").join(shown) + (self.say("and_more", count=str(rest)) if rest > 0 else "")
 
     def cite(self, texts: Sequence[str]) -> str:
         """Return texts as quotations that end a sentence."""
+        gap, stop = self.say("gap"), self.say("stop")
         cited = [cut_at_sentence(" ".join(text.split()), _LONGEST_QUOTE) for text in texts]
-        stop = self.say("stop")
-        return self.say("gap").join(self.say("cited", text=one) + stop * (one[-1:] not in _ENDS) for one in cited)
+        return gap.join(self.say("cited", text=one) + stop * (one[-1:] not in _ENDS) for one in cited)
 
     def tell(self, memories: Sequence[Memory], *, today: date | None) -> list[str]:
         """Return the sentences that tell `memories`, in order; what was said on one day together."""
@@ -58,7 +57,7 @@ class Phrases:
 
     def _state(self, entry: Memory) -> str:
         """What an entry says: "You live in York." of an attribute with a name, else its key and its value."""
-        named, value = name_attribute(entry.key), entry.said.strip(_EDGE)
+        named, value = name_attribute(entry.key), entry.said.strip(EDGE)
         if named is None:
             return self.say("entry", key=entry.key, value=value)
         row = load_table("attributes")[named[0]]
