@@ -40,12 +40,11 @@ def find_answers(question: str, prompt: Prompt) -> tuple[list[Memory], bool]:
     if stating:
         told = [min(stating, key=_prefer)] if all(is_single(name) for name, _ in asked) else stating
         scored = [one for one in scored if one[2] in told or (one[2] not in stating and one[1])]
-    best = list[tuple[float, float, Memory]]()
-    for one in sorted(scored, key=lambda one: -one[0]):
-        text, shown = one[2].text, [each[2].text for each in best if not each[2].key]
-        if one[2].key or not any(text in each or each in text for each in shown):
-            best.append(one)
-    return [memory for *_, memory in best[:_MOST_ANSWERS]], bool(stating or (not asked and best and best[0][1]))
+    # A message says what was remembered of it, and more.
+    texts = [memory.text for *_, memory in scored if not memory.key]
+    scored = [one for one in scored if one[2].key or not any(one[2].text in text != one[2].text for text in texts)]
+    best = sorted(scored, key=lambda one: -one[0])[:_MOST_ANSWERS]
+    return [memory for *_, memory in best], bool(stating or (not asked and best and best[0][1]))
 
 
 def _gather_known(prompt: Prompt, wanted: Sequence[str]) -> list[Memory]:
