@@ -37,7 +37,7 @@ run: $(VENV)/.installed ## start everything (PORT and HOST choose the address) u
 upgrade: ## bring an installation to this version: a backup, the locked requirements, migrations
 	@backed_up=; \
 	if [ -x $(BIN)/python ] && [ -f $(VENV)/.installed ]; then \
-	  $(BIN)/python -m apps.backup.before_upgrade || exit; backed_up=--backed-up; \
+	  $(BIN)/python -m apps.backup.upgrading || exit; backed_up=--backed-up; \
 	fi; \
 	$(MAKE) --no-print-directory $(VENV)/.installed || exit; \
 	exec $(BIN)/python manage.py upgrade $$backed_up

@@ -10,7 +10,7 @@ def main() -> None:
     from django.core.management import execute_from_command_line
 
     from apps.core.version import VERSION
-    from apps.embedded.commands import command_servers
+    from apps.embedded.servers import command_servers
 
     if sys.argv[1:] in (["version"], ["--version"]):  # Django would tell its own
         sys.stdout.write(f"Jiyi {VERSION}\n")

@@ -21,8 +21,8 @@ from django.db import connection
 from psycopg import sql
 
 from apps.core.beir import CorpusRow
+from apps.embedded.layout import DATABASE_NAME, database_url
 from apps.embedded.process import spawn
-from apps.embedded.urls import DATABASE_NAME, database_url
 from apps.memory.evaluation.types import Folder, Ranking
 from benchmarks.bulk import without_vector_indexes
 from benchmarks.clients import Rate

@@ -14,7 +14,7 @@ from kombu import Queue
 from apps.core.access import Access
 from apps.core.logs import make_logging
 from apps.core.secret_key import get_former_keys, get_secret_key
-from apps.embedded import urls as embedded
+from apps.embedded import layout as embedded
 from project import content_security
 from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
 from project.scopes import SCOPES

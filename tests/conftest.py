@@ -14,22 +14,12 @@ from django.conf import settings
 from django.db import connections
 from django.utils import translation
 
-from apps.embedded import urls
-from apps.embedded.layout import DataLayout
+from apps.embedded.layout import DataLayout, broker_url, redis_url
 from apps.embedded.servers import get_missing_servers
-from tests.support.prepared_cluster import copy_cluster
-from tests.support.query_threads import wait_for_queries
-from tests.support.servers import make_data_folder, remove_data_folder, run_servers
+from tests.support.scripted_model import ScriptedModel
+from tests.support.servers import copy_cluster, make_data_folder, remove_data_folder, run_servers
 
-pytest_plugins = [
-    "tests.support.emptying",
-    "tests.support.fixtures_llm",
-    "tests.support.http_server",
-    "tests.support.spec_report",
-    "tests.support.spreading",
-    "tests.support.static_files",
-    "tests.support.time_limits",
-]
+pytest_plugins = ["tests.support.http_server", "tests.support.plugin", "tests.support.spec_report"]
 
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -55,8 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if "postgres" in missing:
         connections["default"].settings_dict["HOST"] = str(DataLayout.at(data_dir).sockets)
     if "valkey" in missing:
-        settings.REDIS_URL = urls.redis_url(data_dir)
-        settings.CELERY_BROKER_URL = urls.broker_url(settings.REDIS_URL)
+        settings.REDIS_URL = redis_url(data_dir)
+        settings.CELERY_BROKER_URL = broker_url(settings.REDIS_URL)
         settings.CACHES["default"]["LOCATION"] = settings.REDIS_URL
 
 
@@ -83,13 +73,6 @@ def _default_language() -> Iterator[None]:
     translation.deactivate()
 
 
-@pytest.fixture(autouse=True)
-def _queries_end() -> Iterator[None]:
-    """Leave the embedding of a test's queries to that test: a late one would ask the next test's model again."""
-    yield
-    wait_for_queries()
-
-
 @pytest.fixture(scope="session")
 def data_dir(pytestconfig: pytest.Config) -> Path:
     """The data folder of this run."""
@@ -114,3 +97,17 @@ def django_db_keepdb(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: None) -> None:
     """pytest-django's hook before the test database is made: by then there has to be a server."""
+
+
+@pytest.fixture(scope="session")
+def _scripted_model_server() -> Iterator[ScriptedModel]:
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+def scripted_model(_scripted_model_server: ScriptedModel) -> Iterator[ScriptedModel]:
+    """A running `ScriptedModel` with nothing recorded and nothing queued; one server for the whole run."""
+    _scripted_model_server.reset()
+    yield _scripted_model_server
+    _scripted_model_server.reset()

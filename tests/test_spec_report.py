@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -14,29 +11,6 @@ import pytest
 from tests.support.spec_report import find_problems, merge_outcomes
 
 PROJECT = Path(__file__).resolve().parents[1]
-MARKED_TESTS = """
-import pytest
-
-@pytest.fixture
-def broken():
-    yield
-    raise RuntimeError
-
-@pytest.mark.spec("K1", "K2")
-def test_good(): pass
-
-@pytest.mark.spec("K2")
-def test_bad(): assert False
-
-@pytest.mark.spec("K3")
-def test_broken_afterwards(broken): pass
-
-@pytest.mark.spec("K3")
-@pytest.mark.skip
-def test_skipped(): pass
-
-def test_unmarked(): pass
-"""
 
 
 def test_nothing_is_wrong_when_every_id_is_proven_or_not_yet_due() -> None:
@@ -64,28 +38,6 @@ def test_results_of_several_processes_are_put_together(tmp_path: Path) -> None:
     assert merge_outcomes(sorted(tmp_path.glob("*.json"))) == {
         "C6": {"test_a": "passed", "test_c": "failed"},
         "K1": {"test_b": "passed"},
-    }
-
-
-@pytest.mark.long
-def test_the_plugin_records_outcomes_of_marked_tests(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(MARKED_TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spec(*ids)\n")
-    results = tmp_path / "out" / "spec.json"
-    options = ["-p", "tests.support.spec_report", f"--rootdir={tmp_path}", f"--spec-results={results}"]
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", tmp_path / "pytest.ini", *options, tmp_path],
-        cwd=PROJECT,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 1, run.stdout + run.stderr
-    assert json.loads(results.read_text()) == {
-        "K1": {"test_it.py::test_good": "passed"},
-        "K2": {"test_it.py::test_good": "passed", "test_it.py::test_bad": "failed"},
-        "K3": {"test_it.py::test_broken_afterwards": "failed", "test_it.py::test_skipped": "skipped"},
     }
 
 

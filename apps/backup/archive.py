@@ -1,99 +1,159 @@
-"""The file of a backup: a tar whose last part, the manifest, has the checksums of all others.
+"""The file of a backup: a zip of the database's dump (``pg_dump -Fc``), the signing key and a manifest.
 
-It is written to another name beside its own and renamed when it is complete and on the disk, so a file under its own
-name is always whole. ``tar -tvf`` lists it, and ``tar -xOf FILE database.dump`` gives the dump to other programs.
+A zip holds a checksum of each part, and ``unzip -p FILE database.dump`` gives the dump to other programs.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
-import tarfile
+import re
+import shutil
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO
 
-from apps.backup.types import BackupError, Damaged, Manifest
+import psycopg
+
+from apps.backup.postgresql import BackupError, Database, find_program
+from apps.core.secret_key import fingerprint
+from apps.core.version import VERSION
 
 DUMP = "database.dump"
 KEY = "secret_key"
 MANIFEST = "manifest.json"
-MANIFEST_DIGEST = "manifest.sha256"
+
+_SUFFIX = ".partial"
+_LOCK_TIMEOUT = "60s"
+
+# The quickest: higher levels take three times as long for a tenth less.
+_COMPRESSION = "1"
 
 _PORTION = 1024 * 1024
-_SUFFIX = ".partial"
-
-Advance = Callable[[int], None]
+_ERROR = re.compile(r"^(?:(?:pg_dump|pg_restore|psql): (?:error|warning): |psql:.*?: ERROR: +)")
 
 
-class ArchiveWriter:
-    """Writes the parts of a backup one after the other."""
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup says about itself. `migrations`: those applied, as ``app.name``. `key`: the fingerprint of the
+    installation's key. `server` and `programs`: PostgreSQL's major versions.
+    """
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._digests: dict[str, str] = {}
-
-    def add(self, name: str, portions: Iterable[bytes]) -> int:
-        """Write a part whose size is not known before; returns its size in bytes."""
-        start, size, digest = self._file.tell(), 0, hashlib.sha256()
-        self._file.write(bytes(tarfile.BLOCKSIZE))
-        for portion in portions:
-            self._file.write(portion)
-            digest.update(portion)
-            size += len(portion)
-        self._file.write(bytes(-size % tarfile.BLOCKSIZE))
-        end = self._file.tell()
-        self._file.seek(start)
-        self._file.write(_make_header(name, size))
-        self._file.seek(end)
-        self._digests[name] = digest.hexdigest()
-        return size
-
-    def finish(self, manifest: Manifest) -> None:
-        """Write the manifest and the end of the file."""
-        text = manifest.to_json(self._digests)
-        self.add(MANIFEST, [text])
-        self.add(MANIFEST_DIGEST, [hashlib.sha256(text).hexdigest().encode()])
-        self._file.write(bytes(2 * tarfile.BLOCKSIZE))
+    version: str
+    created_at: datetime
+    server: int
+    programs: int
+    migrations: list[str]
+    key: str
 
 
-def _make_header(name: str, size: int) -> bytes:
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = size, 0o600, int(time.time())
-    header = info.tobuf(tarfile.GNU_FORMAT)
-    assert len(header) == tarfile.BLOCKSIZE, "names of parts are short"
-    return header
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A backup of which every checksum is right. `key`: the installation's, where it is in the file."""
+
+    path: Path
+    manifest: Manifest
+    key: str | None
+
+    @classmethod
+    def open(cls, path: Path) -> Archive:
+        """Check and read a backup; `BackupError` where it is none, damaged, or cannot be opened."""
+        try:
+            with zipfile.ZipFile(path) as file:
+                values = json.loads(file.read(MANIFEST))
+                manifest = Manifest(**{**values, "created_at": datetime.fromisoformat(values["created_at"])})
+                key = file.read(KEY).decode() if KEY in file.namelist() else None
+                file.getinfo(DUMP)
+                changed = file.testzip()
+        except OSError as error:
+            raise BackupError(f"{path}: {error.strerror or error}") from error
+        except Exception as error:  # zipfile raises about ten kinds where bytes have changed
+            raise BackupError(f"{path} is no backup of Jiyi, or it is damaged. Nothing was restored.") from error
+        if changed:
+            raise BackupError(f"{path} is damaged: {changed} has changed. Nothing was restored.")
+        return cls(path, manifest, key)
+
+    def find_loader(self, database: Database) -> Path:
+        """Return the pg_restore that can load this into a database; `BackupError` where there is none."""
+        server = database.read_major()
+        if server < self.manifest.server:
+            raise BackupError(
+                f"This backup is from PostgreSQL {self.manifest.server}; the target is PostgreSQL {server}, "
+                "which is older and may not be able to read it. Restore into the same version or a newer one."
+            )
+        return find_program("pg_restore", max(server, self.manifest.programs))[0]
+
+    def load(self, database: Database) -> None:
+        """Load the dump into a database in which there is nothing yet."""
+        program = self.find_loader(database)
+        try:
+            with database.connect() as connection:
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        except psycopg.Error as error:
+            raise BackupError(
+                "The new database has no pgvector, and this role may not install it. As a superuser, run "
+                "CREATE EXTENSION vector in the database template1."
+            ) from error
+        with zipfile.ZipFile(self.path) as file, file.open(DUMP) as dump:
+            _restore_dump(dump, database, program=program)
+        with database.connect() as connection:
+            connection.execute("ANALYZE")
+
+
+def write_backup(
+    path: Path, *, database: Database, key: str, now: datetime, include_key: bool = True, force: bool = False
+) -> Manifest:
+    """Write a backup of the database to `path`, which appears when it is complete; returns what it says of itself.
+
+    Others may go on reading and writing: it holds what was there at one moment. `BackupError` and no file otherwise.
+    """
+    with write_file(path, force=force) as file, zipfile.ZipFile(file, "w") as archive:
+        server = database.read_major()
+        program, programs = find_program("pg_dump", server)
+        migrations = database.list_migrations()
+        manifest = Manifest(VERSION, now, server, programs, migrations, fingerprint(key))
+        with archive.open(DUMP, "w", force_zip64=True) as dump:
+            _dump(database, program=program, into=dump)
+        if include_key:
+            archive.writestr(KEY, key)
+        archive.writestr(MANIFEST, json.dumps(asdict(manifest) | {"created_at": now.isoformat()}, indent=1))
+    return manifest
 
 
 @contextmanager
 def write_file(path: Path, *, force: bool = False) -> Iterator[IO[bytes]]:
-    """A new file (mode 600) that becomes `path` when the block ends well, and is gone when it does not.
+    """Write a new file (mode 600) that becomes `path` when the block ends well, and is gone when it does not.
 
     Raises `BackupError` where `path` is there already (unless `force`) or cannot be written, the disk being full say.
-    What a killed run left of the same path is removed.
     """
     check_free(path, force=force)
-    _remove_leftovers(path)
+    for draft in path.parent.glob(f".{path.name}.*{_SUFFIX}"):  # of a run that was killed
+        with suppress(OSError):
+            if time.time() - draft.stat().st_mtime > 3600:  # else another run may be writing it
+                draft.unlink()
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            check_free(path, force=force)
+            os.replace(name, path)
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)  # the name is to outlast a crash, too
+            os.close(folder)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror}") from error
-    draft = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        check_free(path, force=force)
-        os.replace(draft, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise BackupError(f"{path}: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def check_free(path: Path, *, force: bool) -> None:
@@ -106,84 +166,66 @@ def check_free(path: Path, *, force: bool) -> None:
         raise BackupError(f"There is no folder {path.parent}.")
 
 
-def _remove_leftovers(path: Path) -> None:
-    """Those of an hour ago: another run may be writing one just now."""
-    for draft in path.parent.glob(f".{path.name}.*{_SUFFIX}"):
+def _dump(database: Database, *, program: Path, into: IO[bytes]) -> None:
+    command: list[str | Path] = [
+        *(program, "--format=custom", f"--compress={_COMPRESSION}", "--no-owner", "--no-privileges"),
+        f"--lock-wait-timeout={_LOCK_TIMEOUT}",
+    ]
+    environment = database.environment()
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors) as process,
+    ):
+        assert process.stdout is not None
         try:
-            if time.time() - draft.stat().st_mtime > 3600:
-                draft.unlink()
-        except OSError:
-            continue
+            shutil.copyfileobj(process.stdout, into, _PORTION)
+        except BaseException:
+            process.kill()
+            raise
+        if process.wait() != 0:
+            raise BackupError(f"pg_dump failed: {_read_errors(errors, process.returncode)}")
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _restore_dump(dump: IO[bytes], database: Database, *, program: Path) -> None:
+    """Have pg_restore make statements of the dump, and psql execute them in one transaction.
+
+    pg_restore could do so itself. But who is no superuser may define a function with pgvector's settings only in a
+    session that has used pgvector before.
+    """
+    to_statements: list[str | Path] = [program, "--no-owner", "--no-privileges", "--no-comments", "--file=-"]
+    execute: list[str | Path] = [
+        *(program.with_name("psql"), "--no-psqlrc", "--quiet", "--output=/dev/null", "--single-transaction"),
+        *("--set=ON_ERROR_STOP=1", "--command=SELECT '[1]'::vector", "--file=-", f"--dbname={database.name}"),
+    ]
+    environment, pipe = database.environment(), subprocess.PIPE
+    with (
+        tempfile.TemporaryFile() as unread,
+        tempfile.TemporaryFile() as refused,
+        subprocess.Popen(to_statements, env=environment, stdin=pipe, stdout=pipe, stderr=unread) as reader,
+        subprocess.Popen(execute, env=environment, stdin=reader.stdout, stderr=refused) as writer,
+    ):
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        reader.stdout.close()  # psql has it: pg_restore is to notice when psql has ended
+        try:
+            with suppress(BrokenPipeError), reader.stdin as into:  # one of them has failed, and tells why
+                shutil.copyfileobj(dump, into, _PORTION)
+            reader.wait()
+            writer.wait()
+        except BaseException:
+            writer.kill()  # before pg_restore, whose end it would take for that of all statements
+            writer.wait()
+            reader.kill()
+            raise
+        if writer.returncode != 0:
+            raise BackupError(f"The database refused the dump: {_read_errors(refused, writer.returncode)}")
+        if reader.returncode != 0:
+            raise BackupError(f"pg_restore failed: {_read_errors(unread, reader.returncode)}")
 
 
-class Archive:
-    """A backup that is there to be read. Raises `Damaged`, or `BackupError` where it cannot be opened."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._parts = _find_parts(path)
-        missing = [name for name in (DUMP, MANIFEST, MANIFEST_DIGEST) if name not in self._parts]
-        if missing:
-            raise Damaged(f"{path} is not a whole backup: it has no {missing[0]}.")
-        text = self.read(MANIFEST)
-        if hashlib.sha256(text).hexdigest().encode() != self.read(MANIFEST_DIGEST):
-            raise Damaged(f"{path} is damaged: {MANIFEST} has changed. Nothing was restored.")
-        self.manifest, self._digests = Manifest.from_json(text)
-        self.key = self.read(KEY).decode() if self.manifest.has_key and KEY in self._parts else None
-
-    @property
-    def dump_size(self) -> int:
-        """The size of the dump in bytes."""
-        return self._parts[DUMP][1]
-
-    @property
-    def size(self) -> int:
-        """How many bytes `verify` reads."""
-        return sum(self._parts[name][1] for name in self._digests if name in self._parts)
-
-    def verify(self, advance: Advance = lambda _count: None) -> None:
-        """Compare every part with its checksum; `Damaged` names the first that has changed."""
-        for name, expected in self._digests.items():
-            digest = hashlib.sha256()
-            for portion in self.portions(name):
-                digest.update(portion)
-                advance(len(portion))
-            if digest.hexdigest() != expected:
-                raise Damaged(f"{self.path} is damaged: {name} has changed. Nothing was restored.")
-
-    def read(self, name: str) -> bytes:
-        """Return a small part."""
-        return b"".join(self.portions(name))
-
-    def portions(self, name: str) -> Iterator[bytes]:
-        """Read a part, a mebibyte at a time."""
-        if name not in self._parts:
-            raise Damaged(f"{self.path} is not a whole backup: it has no {name}.")
-        offset, left = self._parts[name]
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            while left:
-                portion = file.read(min(left, _PORTION))
-                if not portion:
-                    raise Damaged(f"{self.path} is damaged: it ends too early.")
-                left -= len(portion)
-                yield portion
-
-
-def _find_parts(path: Path) -> dict[str, tuple[int, int]]:
-    """Return where each part lies, and its size."""
-    try:
-        with tarfile.open(path, "r:") as tar:
-            return {member.name: (member.offset_data, member.size) for member in tar if member.isreg()}
-    except tarfile.TarError as error:
-        raise Damaged(f"{path} is no backup of Jiyi, or it is damaged.") from error
-    except OSError as error:
-        raise BackupError(f"{path}: {error.strerror or error}") from error
+def _read_errors(file: IO[bytes], code: int) -> str:
+    """Return a program's last errors in one line, without what follows each, which may quote data."""
+    file.seek(0)
+    lines = [line.decode(errors="replace").rstrip() for line in file]
+    errors = [_ERROR.sub("", line) for line in lines if _ERROR.match(line)]
+    return "; ".join(errors[-3:]) or f"it ended with {code}"

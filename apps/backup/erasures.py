@@ -1,116 +1,235 @@
-"""What was erased or deleted, as it is known from the database that a restore replaces, and from files."""
+"""What was erased or deleted since a backup was made: known from the database that a restore replaces and from files,
+and erased again in what is restored (R3).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
 
+from django.db import connection
+from django.db.models import Model
+from django.utils import timezone
+
+from apps.accounts.models import ErasureRecord, User
+from apps.accounts.services.deletion import delete_account_again
+from apps.accounts.services.erasure import Receipt, erase_user
 from apps.accounts.services.ledger import (
+    ACCOUNT,
+    PERSON,
     SESSION,
     BadRecord,
     Erased,
-    format_record,
+    add_records,
+    identify_person,
     list_keys,
     make_digest,
     read_file,
 )
-from apps.backup.archive import write_file
-from apps.backup.database import Connection, has_table
-from apps.backup.types import BackupError
+from apps.backup.postgresql import BackupError
+from apps.conversations.models import Session
+from apps.conversations.services import delete_sessions
+from apps.core.errors import NotFound
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.memory.services import (
+    Origin,
+    changed_by,
+    forget_atomic_memories,
+    forget_context,
+    forget_memories,
+)
+from apps.profile.models import UserProfile
+from apps.profile.services import forget_profile
+from apps.summaries.models import SessionSummary
+from apps.summaries.services import delete_session_summary
 
-LIVING = {"long_term": "long_term_memory", "atomic": "atomic_memory", "context": "shared_context"}
-"""The tables of the objects whose deletion leaves a record with their ID; what was written anew is not deleted."""
+T = TypeVar("T")
 
-ALWAYS = ("profile", "summary")
-"""Those of which the row stays when the text is deleted."""
+_TOGETHER = 500
 
+# A deletion bears the time at which its transaction began, and may have been committed after the backup began.
 _LONGEST_TRANSACTION = timedelta(hours=1)
 
-_DELETED = """
-SELECT DISTINCT ON (kind, object_id) kind, object_id::text, created_at FROM memory_change
-WHERE action = 'delete' AND created_at >= %(since)s AND kind = %(kind)s
-ORDER BY kind, object_id, created_at DESC
-"""
+
+@dataclass(frozen=True, slots=True)
+class Reapplied:
+    """What was erased again: a receipt for each person and account by the start of their digest, conversations and
+    objects by their number.
+    """
+
+    receipts: Mapping[str, Receipt]
+    counts: Mapping[str, int]
+
+    @property
+    def verified(self) -> bool:
+        return all(receipt.verified for receipt in self.receipts.values())
 
 
-def read_erasures(connection: Connection, *, since: datetime | None = None) -> list[Erased]:
-    """Return what a database records as erased, and what as deleted `since` then (None: ever).
+def read_erasures(*, since: datetime | None = None) -> list[Erased]:
+    """Return what the database records as erased, and what as deleted `since` then (None: ever).
 
-    Of what is deleted, the last record of each object; none of what is there again.
+    Of what is deleted, the last record of each object; none of what is there again. A database without tables is empty.
     """
     records: list[Erased] = []
-    if has_table(connection, "erasure_record"):
-        rows = connection.execute("SELECT id::text, kind, subject, at, key FROM erasure_record ORDER BY at, id")
-        records += [Erased(id=row[0], kind=row[1], subject=row[2], at=row[3], key=row[4]) for row in rows]
-    if has_table(connection, "memory_change"):
-        earliest = since - _LONGEST_TRANSACTION if since else datetime(1970, 1, 1, tzinfo=UTC)
-        for kind in (*LIVING, *ALWAYS):
-            records += [
-                Erased(id=f"{kind}:{object_id}", kind=kind, subject=object_id, at=at)
-                for kind, object_id, at in connection.execute(_DELETED, {"since": earliest, "kind": kind})
-            ]
-    return leave_living(connection, records)
+    for row_id, kind, subject, at, key in _list_rows(ErasureRecord, "id", "kind", "subject", "at", "key"):
+        records.append(Erased(str(row_id), kind, subject, at, key))
+    earliest = since - _LONGEST_TRANSACTION if since else datetime(1970, 1, 1, tzinfo=UTC)
+    deleted = _list_rows(
+        Change,
+        "kind",
+        "object_id",
+        "created_at",
+        action=Change.Action.DELETE,
+        kind__in=_FORGET,
+        created_at__gte=earliest,
+    )
+    records += [Erased(f"{kind}:{object_id}", kind, str(object_id), at) for kind, object_id, at in deleted]
+    return leave_living(merge_erasures(records))
 
 
-def leave_living(connection: Connection, records: Iterable[Erased]) -> list[Erased]:
+def leave_living(records: Sequence[Erased]) -> list[Erased]:
     """Return the records but those of objects and conversations that the database has again, as of an import that was
     withdrawn and then brought anew: that is not to be erased.
     """
-    records = list(records)
     living: set[tuple[str, str, str]] = set()
-    for kind, table in LIVING.items():
+    # Not of profiles and summaries, of which the row stays when the text is deleted.
+    for kind, table in (("long_term", LongTermMemory), ("atomic", AtomicMemory), ("context", SharedContext)):
         asked = [record.subject for record in records if record.kind == kind]
-        if asked and has_table(connection, table):
-            found = connection.execute(
-                f"SELECT id::text FROM {table} WHERE id = ANY(%s::uuid[])",  # noqa: S608 - one of ours
-                [asked],
-            )
-            living |= {(kind, "", row[0]) for row in found}
-    keys = {record.key for record in records if record.kind == SESSION}
-    if keys and has_table(connection, "chat_session"):
-        for (session_id,) in connection.execute("SELECT id::text FROM chat_session"):
-            for fingerprint, key in list_keys().items():
-                if fingerprint in keys:
-                    living.add((SESSION, fingerprint, make_digest(SESSION, session_id, key=key)))
+        living |= {(kind, "", str(row_id)) for (row_id,) in _list_rows(table, "id", id__in=asked)}
+    used = {record.key for record in records if record.kind == SESSION}
+    keys = [(fingerprint, key) for fingerprint, key in list_keys().items() if fingerprint in used]
+    for (session_id,) in _list_rows(Session, "id") if keys else ():
+        living |= {(SESSION, name, make_digest(SESSION, str(session_id), key=key)) for name, key in keys}
     return [record for record in records if (record.kind, record.key, record.subject) not in living]
 
 
-def read_files(paths: Iterable[Path], *, optional: Iterable[Path] = ()) -> list[Erased]:
-    """Return the records of files of erasures; `BackupError` for one that is no such file, or not there."""
-    records: list[Erased] = []
-    for path in paths:
-        if not path.is_file():
-            raise BackupError(f"{path}: No such file.")
-        records += _read(path)
-    for path in optional:
-        records += _read(path)
-    return records
+def _list_rows(table: type[Model], *columns: str, **conditions: object) -> list[tuple[Any, ...]]:
+    """Return these columns; of a table that is not there yet, as in a new database, no rows."""
+    if table._meta.db_table not in connection.introspection.table_names():
+        return []
+    return list(table._default_manager.filter(**conditions).values_list(*columns))
 
 
-def write_erasures(path: Path, records: Iterable[Erased], *, force: bool = False) -> int:
-    """Write records to a file of their own (mode 600), whole or not at all; returns how many."""
-    lines = [format_record(record) for record in records]
-    with write_file(path, force=force) as file:
-        file.write("".join(f"{line}\n" for line in lines).encode())
-    return len(lines)
-
-
-def merge(*groups: Iterable[Erased]) -> list[Erased]:
-    """Return the records of all groups, each once: of an object, its last deletion."""
-    merged: dict[str, Erased] = {}
-    for group in groups:
-        for record in group:
-            known = merged.get(record.id)
-            if known is None or known.at < record.at:
-                merged[record.id] = record
-    return sorted(merged.values(), key=lambda record: (record.at, record.id))
-
-
-def _read(path: Path) -> list[Erased]:
+def read_erasure_file(path: Path) -> list[Erased]:
+    """Return the records of a file, none where it is not there; `BackupError` where it is no such file."""
     try:
         return read_file(path)
     except BadRecord as error:
         raise BackupError(f"{path}: {error}. Nothing was changed.") from error
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror}") from error
+
+
+def merge_erasures(records: Iterable[Erased]) -> list[Erased]:
+    """Return each record once, in the order of their times: of an object, its last deletion."""
+    last = {record.id: record for record in sorted(records, key=lambda record: record.at)}
+    return sorted(last.values(), key=lambda record: (record.at, record.id))
+
+
+def check_keys(records: Iterable[Erased], *, keys: Collection[str]) -> None:
+    """Raise `BackupError` where records were made with a key that is not there: nobody could be recognised by them."""
+    unknown = {record.key for record in records if record.key} - set(keys)
+    if unknown:
+        raise BackupError(
+            "Some people were erased since this backup was made, and they can be recognised only with the key of that "
+            f"time (fingerprint {', '.join(sorted(unknown))}). List it in SECRET_KEY_FALLBACKS. Nothing was changed."
+        )
+
+
+def reapply_erasures(records: Sequence[Erased]) -> Reapplied:
+    """Erase again what these records name and the present database still holds, and keep the records in it."""
+    # What is recorded in the database already was erased when the backup was made, whatever the clocks said.
+    ids = [record.id for record in records if record.key]
+    known = set(map(str, ErasureRecord.objects.filter(id__in=ids).values_list("id", flat=True)))
+    new = [record for record in records if record.id not in known]
+    check_keys(new, keys=list_keys())
+    receipts: dict[str, Receipt] = {}
+    for user_id, record in _find_people(new):
+        user = User.objects.filter(pk=user_id).first()
+        if user is not None:  # else gone with the service that it belonged to
+            again = delete_account_again(user=user) if record.kind == ACCOUNT else erase_user(user=user, again=True)
+            receipts[f"{record.kind} {record.subject[:12]}"] = again
+    counts: Counter[str] = Counter()
+    for some in _batch(list(_find_sessions(new))):
+        counts["conversations"] += delete_sessions(Session.objects.filter(id__in=some), record=False)
+    for kind in _FORGET:
+        for part in _batch([record for record in new if record.kind == kind]):
+            counts[kind] += _forget_again(kind, part)
+    add_records(new)
+    return Reapplied(receipts=receipts, counts=+counts)
+
+
+def _find_people(records: Iterable[Erased]) -> list[tuple[int, Erased]]:
+    """Return who is meant, accounts last: each person's data goes before the account of the service they belong to."""
+    wanted = {(record.kind, record.key, record.subject): record for record in records}
+    used = {record.key for record in records if record.kind in (PERSON, ACCOUNT)}
+    keys = {fingerprint: key for fingerprint, key in list_keys().items() if fingerprint in used}
+    found: list[tuple[int, Erased]] = []
+    if keys:
+        for user_id, joined in User.objects.order_by("pk").values_list("pk", "date_joined").iterator():
+            identity = identify_person(user_id, joined)
+            for kind in (PERSON, ACCOUNT):
+                for fingerprint, key in keys.items():
+                    record = wanted.get((kind, fingerprint, make_digest(kind, identity, key=key)))
+                    if record:
+                        found.append((user_id, record))
+    return sorted(found, key=lambda pair: (pair[1].kind == ACCOUNT, pair[0]))
+
+
+def _find_sessions(records: Iterable[Erased]) -> Iterator[UUID]:
+    wanted = {(record.key, record.subject) for record in records if record.kind == SESSION}
+    keys = list_keys() if wanted else {}
+    if keys:
+        for session_id in Session.objects.values_list("id", flat=True).iterator():
+            if any((name, make_digest(SESSION, str(session_id), key=key)) in wanted for name, key in keys.items()):
+                yield session_id
+
+
+def _forget_again(kind: str, records: Sequence[Erased]) -> int:
+    """Delete objects that are still there. One that the backup knows as deleted, and has, was written anew."""
+    rows, forget = _FORGET[kind]
+    ids = [UUID(record.subject) for record in records]
+    deleted = Change.objects.filter(kind=kind, action=Change.Action.DELETE, object_id__in=ids)
+    known = set(deleted.values_list("object_id", "created_at"))
+    again = [UUID(record.subject) for record in records if (UUID(record.subject), record.at) not in known]
+    owners: dict[int, list[UUID]] = defaultdict(list)
+    for row_id, user_id in rows.filter(id__in=again).values_list("id", "user_id"):
+        owners[user_id].append(row_id)
+    for user in User.objects.filter(pk__in=owners):
+        with changed_by(origin=Origin.LIFE_CYCLE, actor=None), suppress(NotFound):
+            forget(user, owners[user.pk], timezone.now())
+    return sum(map(len, owners.values()))
+
+
+def _batch(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), _TOGETHER):
+        yield values[start : start + _TOGETHER]
+
+
+Forget = Callable[[User, Collection[UUID], datetime], object]
+
+
+def _forget_contexts(user: User, ids: Collection[UUID], now: datetime) -> None:
+    for context_id in ids:
+        forget_context(user=user, context_id=context_id, now=now)
+
+
+def _forget_summaries(user: User, ids: Collection[UUID], now: datetime) -> None:
+    for summary_id in ids:
+        delete_session_summary(user=user, summary_id=summary_id, now=now)
+
+
+# The objects whose deletion leaves a record with their ID.
+_FORGET: dict[str, tuple[Any, Forget]] = {
+    "long_term": (LongTermMemory.objects, lambda user, ids, now: forget_memories(user=user, ids=ids, now=now)),
+    "atomic": (AtomicMemory.objects, lambda user, ids, now: forget_atomic_memories(user=user, ids=ids, now=now)),
+    "context": (SharedContext.objects, _forget_contexts),
+    "profile": (UserProfile.objects, lambda user, _ids, now: forget_profile(user=user, now=now)),
+    "summary": (SessionSummary.objects.filter(deleted=False), _forget_summaries),
+}

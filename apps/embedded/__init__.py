@@ -1,5 +1,5 @@
 """PostgreSQL and Valkey from Python wheels, kept under the data folder, for a machine that has neither.
 
-``urls`` says where they answer, ``servers.hold_servers`` makes sure that they do, ``keeper`` is the small process
+``layout`` says where they answer, ``servers.hold_servers`` makes sure that they do, ``keeper`` is the small process
 that runs one of them for as long as anybody needs it.
 """

@@ -15,12 +15,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Protocol
 
-from apps.embedded.layout import DataLayout
-from apps.embedded.locks import try_lock
+from apps.embedded.layout import DataLayout, InstallationInUse, try_lock
 from apps.embedded.postgres import Postgres
 from apps.embedded.process import get_account, spawn
 from apps.embedded.valkey import Valkey
@@ -90,6 +90,28 @@ def keep(server: Server, *, announce: Callable[[], None]) -> None:
         _stop(process, server.stop_signal)
 
 
+@contextmanager
+def hold_old_server(layout: DataLayout, *, programs: Path) -> Iterator[None]:
+    """Run the cluster of an older version with its own programs, for the time of the block.
+
+    Raises RuntimeError when it does not start, `InstallationInUse` when it runs already.
+    """
+    server = Postgres(layout, programs=programs)
+    for folder in (layout.run, layout.log):
+        folder.mkdir(parents=True, exist_ok=True)
+    with (
+        layout.keeper_lock(server.name).open("w") as lock,
+        (layout.log / "postgres.old.log").open("ab") as log,
+    ):
+        if not try_lock(lock):
+            raise InstallationInUse(f"The database of {layout.root} is running. Stop everything that uses it.")
+        process = _start(server, lock=lock.fileno(), log=log)
+        try:
+            yield
+        finally:
+            _stop(process, server.stop_signal, seconds=60.0)  # its checkpoint is the last there will be
+
+
 def _start(server: Server, *, lock: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start it and wait until it answers."""
     server.prepare()
@@ -112,10 +134,10 @@ def _start(server: Server, *, lock: int, log: IO[bytes]) -> subprocess.Popen[byt
     return process
 
 
-def _stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals) -> None:
+def _stop(process: subprocess.Popen[bytes], stop_signal: signal.Signals, *, seconds: float = _STOP_SECONDS) -> None:
     process.send_signal(stop_signal)
     try:
-        process.wait(timeout=_STOP_SECONDS)
+        process.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

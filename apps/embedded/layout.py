@@ -1,11 +1,22 @@
-"""Where everything lies inside the data folder: a pure mapping from one path to all others."""
+"""The data folder: where everything lies in it, who has it for themselves, and at which addresses its servers answer.
+
+All depends on the folder's path alone, so every process finds the same files, locks and addresses.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+DATABASE_NAME = "jiyi"
+DATABASE_ROLE = "jiyi"
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, the closing NUL included.
 _MAX_SOCKET_PATH = 103
@@ -77,3 +88,59 @@ class DataLayout:
     def swap_mark(self) -> Path:
         """There while the new cluster takes the place of the old one: it is complete."""
         return self.root / "upgrading.ready"
+
+    @property
+    def valkey_socket(self) -> Path:
+        """The unix socket on which the embedded Valkey listens."""
+        return self.sockets / "valkey.sock"
+
+
+def database_url(data_dir: Path | str) -> str:
+    """URL of the embedded PostgreSQL as libpq reads it: the socket's folder, percent-encoded, is the host."""
+    host = quote(str(DataLayout.at(data_dir).sockets), safe="")
+    return f"postgresql://{DATABASE_ROLE}@{host}/{DATABASE_NAME}"
+
+
+def redis_url(data_dir: Path | str) -> str:
+    """URL of the embedded Valkey as redis-py (and Django's cache) reads it: ``unix://<path of the socket>``."""
+    return f"unix://{quote(str(DataLayout.at(data_dir).valkey_socket))}"
+
+
+def broker_url(redis_url: str) -> str:
+    """The same server as Celery wants it written.
+
+    ``unix:///path?db=1`` is ``redis+socket:///path?virtual_host=1`` there; other schemes mean the same to both.
+    """
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    database = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{parts.path}?{urlencode({'virtual_host': database})}"
+
+
+class InstallationInUse(Exception):
+    """Somebody else has the data folder for themselves; the message says who."""
+
+
+def try_lock(file: IO[str] | IO[bytes] | int) -> bool:
+    """Take the lock on ``file`` for ourselves, or return False when somebody else holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def hold_installation(layout: DataLayout) -> Iterator[None]:
+    """Have the data folder for ourselves: one ``up``, restore or upgrade at a time. Else `InstallationInUse`."""
+    layout.run.mkdir(parents=True, exist_ok=True)
+    with layout.up_lock.open("a+") as lock:
+        if not try_lock(lock):
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            raise InstallationInUse(f"Jiyi is already running on {layout.root} (process {holder}).")
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield

@@ -1,7 +1,11 @@
-"""The embedded PostgreSQL 18 with pgvector: how its cluster is made, and how the server is started and asked."""
+"""The embedded PostgreSQL 18 with pgvector: how its cluster is made, how the server is started and asked, and how a
+newer version's cluster takes the place of an old one, without ever leaving none.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import signal
@@ -11,26 +15,24 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from apps.embedded.layout import DataLayout
+from apps.embedded.layout import DATABASE_NAME, DATABASE_ROLE, DataLayout, InstallationInUse, try_lock
 from apps.embedded.process import get_account, make_private_folder, spawn
-from apps.embedded.urls import DATABASE_NAME, DATABASE_ROLE
 
+# Of the clusters that are made here. Another one is brought over by `apps.backup.upgrading`.
 MAJOR = 18
-"""Of the clusters that are made here. Another one is brought over by `apps.embedded.upgrading`."""
 
+# The server's cache in MiB: an eighth of the memory there is, as everything else runs beside it. A person's rows lie
+# on as many pages as there are rows: with 128 MiB a search among 400,000 memories takes 1.25 times as long as among
+# 10,000, with 1 GiB 1.13 times.
 _LEAST_BUFFERS = 128
 _MOST_BUFFERS = 4096
 _SHARE_OF_MEMORY = 8
-"""The server's cache in MiB: an eighth of the memory there is, as everything else runs beside it. A person's rows lie
-on as many pages as there are rows: with 128 MiB a search among 400,000 memories takes 1.25 times as long as among
-10,000, with 1 GiB 1.13 times.
-"""
 
 _CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # The role is no superuser, so the extension (which only a superuser may create) goes into the template of every
 # database; CREATE EXTENSION IF NOT EXISTS in a migration is then allowed and does nothing.
-_FIRST_STATEMENTS = f"""\
+FIRST_STATEMENTS = f"""\
 CREATE EXTENSION vector;
 CREATE ROLE {DATABASE_ROLE} LOGIN CREATEDB;
 CREATE DATABASE {DATABASE_NAME} OWNER {DATABASE_ROLE};
@@ -79,7 +81,7 @@ class Postgres:
             "listen_addresses": "",
             "unix_socket_directories": self.layout.sockets,
             "unix_socket_permissions": "0700",
-            "shared_buffers": f"{_choose_shared_buffers() if self.durable else _LEAST_BUFFERS}MB",
+            "shared_buffers": f"{choose_shared_buffers() if self.durable else _LEAST_BUFFERS}MB",
             "max_prepared_transactions": "10",  # people can be moved from one server to another (apps/shards)
             "timezone": "UTC",
             "log_timezone": "UTC",
@@ -113,7 +115,7 @@ class Postgres:
             *("--no-instructions", *(() if self.durable else ("--no-sync",))),
         ]
         first: list[str | Path] = [self._program("postgres"), "--single", "-D", draft, "template1"]
-        for command, statements in ((initdb, ""), (first, _FIRST_STATEMENTS)):
+        for command, statements in ((initdb, ""), (first, FIRST_STATEMENTS)):
             process = spawn(
                 command,
                 death_signal=signal.SIGKILL,
@@ -130,11 +132,11 @@ class Postgres:
         draft.rename(final)
 
 
-def _choose_shared_buffers() -> int:
+def choose_shared_buffers(container_limit: Path = _CONTAINER_LIMIT) -> int:
     """Return the size of the cache in MiB for this machine, or for the container that limits this process."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with suppress(OSError, ValueError):  # not Linux, or no limit ("max")
-        memory = min(memory, int(_CONTAINER_LIMIT.read_text()))
+        memory = min(memory, int(container_limit.read_text()))
     return max(_LEAST_BUFFERS, min(memory // _SHARE_OF_MEMORY // 2**20, _MOST_BUFFERS))
 
 
@@ -166,3 +168,51 @@ def finish_swap(layout: DataLayout) -> None:
     if not final.exists() and layout.swap_mark.exists():
         ready.rename(final)
     layout.swap_mark.unlink(missing_ok=True)
+
+
+def measure_state(layout: DataLayout) -> str:
+    """Return what changes whenever a server has run on the cluster; "" where there is none.
+
+    A backup made since then, with the same state, holds everything.
+    """
+    try:
+        return hashlib.sha256((layout.state(Postgres.name) / "global" / "pg_control").read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def swap_in(layout: DataLayout) -> Path:
+    """Let the cluster of ``layout.brought_over``, whose server has stopped, take the place of the old one.
+
+    Returns where the old one is now. Killed at any point, the next start finds the old cluster or the new one:
+    a mark says, between the two renamings, that the new one is complete. Raises `InstallationInUse`.
+    """
+    final = layout.state(Postgres.name)
+    with layout.keeper_lock(Postgres.name).open("w") as lock:
+        if not try_lock(lock):
+            raise InstallationInUse(f"The database of {layout.root} is running. Stop everything that uses it.")
+        with DataLayout.at(layout.brought_over).keeper_lock(Postgres.name).open("w") as new:
+            fcntl.flock(new, fcntl.LOCK_EX)  # waits for its server to end
+        kept = _find_free(final, read_major(layout))
+        layout.swap_mark.touch()
+        _sync(layout.root)
+        final.rename(kept)
+        finish_swap(layout)
+        _sync(layout.root)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+    return kept
+
+
+def _find_free(final: Path, major: int | None) -> Path:
+    candidate, number = final.with_name(f"{final.name}.{major}"), 2
+    while candidate.exists():
+        candidate, number = final.with_name(f"{final.name}.{major}.{number}"), number + 1
+    return candidate
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,18 +9,27 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+from django.conf import settings
+
 from apps.embedded.keeper import READY, SERVERS
-from apps.embedded.layout import DataLayout
-from apps.embedded.locks import try_lock
+from apps.embedded.layout import DataLayout, try_lock
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _GONE_SECONDS = 15.0
 _REVIVE_PAUSE_SECONDS = 5.0
+
+# Commands that work on files alone.
+_NEED_NONE = frozenset(
+    {"check", "collectstatic", "compilemessages", "diffsettings", "help", "makemessages", "spectacular", "version"}
+)
+
+# Commands that start servers themselves, after checks of their own.
+_OWN = frozenset({"up", "upgrade", "upgrade_database"})
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +61,23 @@ def hold_servers(
         for name in names:
             stack.enter_context(_hold(name, layout=layout, durable=durable))
         yield
+
+
+@contextmanager
+def command_servers(argv: Sequence[str]) -> Iterator[None]:
+    """Hold the embedded servers while the command ``argv`` runs, unless it needs none or real ones are configured.
+
+    Ends the process with a message when one cannot be started.
+    """
+    command = argv[1] if len(argv) > 1 else "help"
+    if command.startswith("-") or command in _NEED_NONE | _OWN or not {"-h", "--help"}.isdisjoint(argv):
+        yield
+        return
+    try:
+        with hold_servers(settings.DATA_DIR, names=get_missing_servers()):
+            yield
+    except ServersUnavailable as error:
+        sys.exit(str(error))
 
 
 @contextmanager

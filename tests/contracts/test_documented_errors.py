@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +27,7 @@ from apps.gateway.openai import openapi as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world
-from tests.support.http_server import ApiClient
+from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import MODEL, ScriptedModel, refuse_with
 
 NOBODYS = str(uuid.UUID(int=0))
@@ -463,24 +464,41 @@ def test_every_error_of_a_single_operation_is_provoked() -> None:
     }
 
 
+@contextmanager
+def refusing_model(model: ScriptedModel, status: int) -> Iterator[None]:
+    """Have every model that is asked refuse, for the time of the block."""
+    model.default = model.embed = lambda _asked: refuse_with(status)
+    url, embedder = model.base_url, EmbeddingModel.objects.filter(state="active")
+    name = embedder.get().name
+    embedder.update(name="elsewhere")
+    try:
+        with override_settings(
+            OPENAI_BASE_URL=url, CHAT_MODEL=MODEL, EMBEDDING_BASE_URL=url, EMBEDDING_MODEL="elsewhere"
+        ):
+            yield
+    finally:
+        embedder.update(name=name)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(("described", "status", "when"), OWN, ids=lambda value: getattr(value, "id", value))
-def test_an_error_of_a_single_operation_happens(
-    described: Described, status: str, when: str, alice: ApiClient, settings: Any, scripted_model: ScriptedModel
-):
-    world = build_world(alice)
-    if status == "503" or when == openai.REFUSED:
-        settings.OPENAI_BASE_URL, settings.CHAT_MODEL = scripted_model.base_url, MODEL
-        settings.EMBEDDING_BASE_URL, settings.EMBEDDING_MODEL = scripted_model.base_url, "elsewhere"
-        refusal = refuse_with(401 if status == "503" else int(status))
-        scripted_model.default = scripted_model.embed = lambda _asked: refusal
-        EmbeddingModel.objects.filter(state="active").update(name="elsewhere")
-    response = PROVOCATIONS[described.id][when](alice, world)
-    documented = described.operation["responses"][status]["content"]["application/json"]["examples"][when]["value"]
-    error = response.json()["error"]
-    assert (response.status_code, error["code"]) == (int(status), documented["error"]["code"]), error
-    assert set(documented["error"]) == set(error)
-    assert set(documented["error"].get("fields", ())) <= set(error.get("fields", ()))
-    assert documented["error"].get("param") == error.get("param")
-    if when != openai.REFUSED:  # whose words are the server's
-        assert error["message"].split()[0] == documented["error"]["message"].split()[0]
+@pytest.mark.timeout(900)
+def test_every_error_of_a_single_operation_happens(
+    subtests: pytest.Subtests, http_server: HttpServer, scripted_model: ScriptedModel
+) -> None:
+    for number, (described, status, when) in enumerate(OWN):
+        # A person of their own for each: some errors come of what was done before.
+        user = User.objects.create_user(f"person{number}")
+        with subtests.test(described.id, when=when), ApiClient(http_server, user) as client:
+            world = build_world(client)
+            fails = status == "503" or when == openai.REFUSED
+            with refusing_model(scripted_model, 401 if status == "503" else int(status)) if fails else nullcontext():
+                response = PROVOCATIONS[described.id][when](client, world)
+            responses = described.operation["responses"]
+            documented = responses[status]["content"]["application/json"]["examples"][when]["value"]
+            error = response.json()["error"]
+            assert (response.status_code, error["code"]) == (int(status), documented["error"]["code"]), error
+            assert set(documented["error"]) == set(error)
+            assert set(documented["error"].get("fields", ())) <= set(error.get("fields", ()))
+            assert documented["error"].get("param") == error.get("param")
+            if when != openai.REFUSED:  # whose words are the server's
+                assert error["message"].split()[0] == documented["error"]["message"].split()[0]

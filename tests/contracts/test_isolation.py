@@ -1,19 +1,38 @@
-"""Two people against every endpoint: what is one's is not there for the other, and nobody but its owner changes it."""
+"""One person with one of everything, and others who try every call: nothing of it is there for them or changed by them.
+
+The person is an end user of a service (T4). The others come as near as can be: another of the same service, the one of
+the same name at another service, the service itself, and somebody with an account of their own.
+"""
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.db.models import Model
 
-from apps.conversations.models import Message
+from apps.accounts.models import User
+from apps.accounts.services import create_token
+from apps.accounts.services.identity import get_or_create_end_user
+from apps.conversations.models import Message, Session
+from apps.gateway.models import PastImport
+from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.summaries.models import SessionSummary
 from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.world import SECRET, World, build_world, dump
-from tests.support.http_server import ApiClient
+from tests.support.http_server import ApiClient, HttpServer
 
+pytestmark = pytest.mark.spec("T4")
+
+NOBODYS_ID = str(uuid.UUID(int=0))
 MEMORY = {"category": "fact", "key": "k", "value": "v"}
 SUMMARY = {"title": "t", "snippet": "s"}
 EVERYTHING = {"query": SECRET, "top_k": 50, "threshold": 0}
+
+# What to send where a body is needed, so that the owner of an object would be served (as `test_schema` proves).
 BODIES: dict[tuple[str, str], Any] = {
     ("session", "patch"): {"title": "taken over"},
     ("messages", "post"): {"content": "你好"},
@@ -30,11 +49,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("summary", "put"): SUMMARY,
     ("summary", "patch"): {"snippet": "taken over"},
 }
-"""What to send where a body is needed, so that its owner is served."""
-
 FILES: dict[tuple[str, str], Any] = {("attachments", "post"): {"file": ("notes.txt", b"taken over")}}
-"""What to send where a file is needed."""
 
+# All other calls that take JSON, and an acceptable body.
 WITH_BODY: dict[tuple[str, str], Any] = {
     **BODIES,
     ("sessions", "post"): {},
@@ -42,264 +59,195 @@ WITH_BODY: dict[tuple[str, str], Any] = {
     ("regenerate", "post"): {},
     ("memories", "post"): MEMORY,
     ("atomic-memories", "post"): {"content": "c"},
-    ("memories-batch-delete", "post"): {"ids": ["00000000-0000-0000-0000-000000000000"]},
+    ("memories-batch-delete", "post"): {"ids": [NOBODYS_ID]},
     ("conversations-search", "post"): {"query": "q"},
     ("shared-contexts", "post"): {"title": "t", "content": "c"},
     ("profile", "put"): {},
     ("profile", "patch"): {},
     ("settings", "patch"): {},
-    ("summaries", "post"): {**SUMMARY, "session_id": "00000000-0000-0000-0000-000000000000"},
+    ("summaries", "post"): {**SUMMARY, "session_id": NOBODYS_ID},
     ("erase", "post"): {"confirm": "alice"},
 }
-"""All that takes a body, and an acceptable one."""
-
-CREATED = {
-    ("messages", "post"),
-    ("forms", "post"),
-    ("retry", "post"),
-    ("regenerate", "post"),
-    ("edit", "post"),
-    ("shared-context-entries", "post"),
-    ("attachments", "post"),
+WITHOUT_BODY = {
+    *("memory-accept", "memory-reject", "atomic-accept", "atomic-reject", "undo", "undo-edit", "import-undo", "stop"),
+    *("profile-proposal-accept", "profile-proposal-reject", "forget-candidate"),
+    *("memories-import", "imports", "attachments"),  # files
+    *("openai-chat-completions", "openai-embeddings", "openai-responses"),  # tests/gateway says what they refuse
 }
-OPENAI = {("openai-chat-completions", "post"), ("openai-embeddings", "post"), ("openai-responses", "post")}
-"""What takes bodies of OpenAI's API: tests/gateway has what of them is refused."""
 
+# Lists by the names of their routes, what they are asked for to show everything, and whose rows they show.
+LISTS: dict[str, tuple[str, type[Model]]] = {
+    "sessions": ("?limit=200", Session),
+    "memories": ("?limit=200&status=all", LongTermMemory),
+    "atomic-memories": ("?limit=200&status=all", AtomicMemory),
+    "shared-contexts": ("?limit=200", SharedContext),
+    "summaries": ("?limit=200", SessionSummary),
+    "changes": ("?limit=200", Change),
+    "imports": ("?limit=200", PastImport),
+}
+OTHER_READS = {
+    **dict.fromkeys(("memories-export", "settings", "profile", "export", "openai-models"), ""),
+    "search": f"?q={SECRET}",
+    "memories-search": f"?q={SECRET}&limit=50",
+    "atomic-search": f"?q={SECRET}&top_n=50",
+}
+
+# Whose objects are the same for everybody.
 NOBODYS = {"openai-model"}
-"""Routes whose objects are the same for everybody."""
-
-ACCEPTED = {("turns", "post"), ("import-undo", "post")}
 OBJECT_CALLS = [(route, method) for route, method in list_api_calls() if route.parameters and route.name not in NOBODYS]
-COLLECTION_CALLS = {(route.name, method) for route, method in list_api_calls() if not route.parameters}
+
+
+@dataclass(frozen=True)
+class People:
+    """Who has one of everything, and who has nothing. `signs`: each word of the texts and each ID of the former."""
+
+    owner: ApiClient
+    world: World
+    others: list[ApiClient]
+    signs: set[str]
+
+    def assert_silent(self, answer: Any, asked: str) -> None:
+        """Fail where an answer gives anything of the owner away."""
+        assert [sign for sign in self.signs if sign in answer.text] == [], asked
 
 
 @pytest.fixture
-def world(alice: ApiClient) -> World:
-    """One of everything, Alice's."""
-    return build_world(alice)
+def people(http_server: HttpServer) -> Iterator[People]:
+    services = {name: User.objects.create_user(name) for name in ("shop", "clinic")}
+    tokens = {name: create_token(user=account, is_service=True) for name, account in services.items()}
+
+    def make_end_user(service: str, name: str) -> ApiClient:
+        user = get_or_create_end_user(service=services[service], external_id=name)
+        return ApiClient(http_server, user, token=tokens[service])
+
+    owner = make_end_user("shop", "mei")
+    others = [
+        make_end_user("shop", "lin"),
+        make_end_user("clinic", "mei"),
+        ApiClient(http_server, services["shop"], token=tokens["shop"]),
+        ApiClient(http_server, User.objects.create_user("bob")),
+    ]
+    world = build_world(owner)
+    rows = [row for table in dump(owner.user).values() for row in table]
+    ids = {str(row["id"]) for row in rows if isinstance(row.get("id"), uuid.UUID)}
+    yield People(owner, world, others, {*SECRET.split(), *ids})
+    for client in (owner, *others):
+        client.close()
 
 
 def send(client: ApiClient, route: Route, method: str, world: World) -> Any:
-    """Call the route for Alice's object."""
-    files = FILES.get((route.name, method))
-    body = BODIES.get((route.name, method))
-    return client.request(method, route.path(**world.values(route)), json=body, files=files)
+    """Call the route for an object of this world."""
+    key = route.name, method
+    return client.request(method, route.path(**world.values(route)), json=BODIES.get(key), files=FILES.get(key))
 
 
-def test_an_object_is_not_there_for_another_person(
-    subtests: pytest.Subtests, alice: ApiClient, bob: ApiClient, world: World
-):
-    before = dump(alice.user)
-    for route, method in OBJECT_CALLS:
-        with subtests.test(name_call(route), method=method):
-            refused = send(bob, route, method, world)
-            assert refused.status_code == 404
-            assert refused.json()["error"]["code"] == "not_found"
-            assert SECRET not in refused.text
-    assert dump(alice.user) == before
+def test_an_object_is_not_there_for_anybody_else(subtests: pytest.Subtests, people: People) -> None:
+    world, before = people.world, dump(people.owner.user)
+    assert sum(map(bool, before.values())) > 20  # the comparison is of rows of every kind
+    session = {"session_id": world.session}
+    naming = [
+        ("get", f"/memory/long-term/search?q=violet&session_id={world.session}", None),
+        ("post", "/memory/long-term", {**MEMORY, **session}),
+        ("post", "/memory/atomic", {"content": "c", **session}),
+        ("post", "/summaries", {**SUMMARY, **session}),
+        ("post", "/memory/conversations/search", {**EVERYTHING, "chat_id": world.session}),
+    ]
+    for other in people.others:
+        answers = [(name_call(route), method, send(other, route, method, world)) for route, method in OBJECT_CALLS]
+        answers += [(path, method, other.request(method, path, json=body)) for method, path, body in naming]
+        for path, method, answer in answers:
+            with subtests.test(other.user.username, path=path, method=method):
+                assert answer.status_code == 404
+                assert answer.json()["error"]["code"] == "not_found"
+                people.assert_silent(answer, path)
+        missing = other.post("/memory/long-term/batch-delete", json={"ids": [world.pending]})
+        assert missing.json() == {"deleted": 0, "missing": [world.pending]}
+    assert dump(people.owner.user) == before
+
+
+def test_lists_and_searches_hold_exactly_what_is_ones_own(subtests: pytest.Subtests, people: People) -> None:
+    for person in (people.owner, *people.others):
+        answers = []
+        for route, method in list_api_calls():
+            if method == "get" and not route.parameters:
+                query, model = LISTS.get(route.name) or (OTHER_READS[route.name], None)
+                answer = person.get(route.template + query).raise_for_status()
+                answers.append((route.template, answer))
+                if model is not None:
+                    field = "operation" if model is Change else "id"
+                    mine = set(map(str, model._default_manager.filter(user=person.user).values_list(field, flat=True)))
+                    assert {row[field] for row in answer.json()["results"]} == mine, route.template
+                    assert answer.json()["count"] == len(mine)
+        answers.append(("search", person.post("/memory/conversations/search", json=EVERYTHING).raise_for_status()))
+        if person is people.owner:
+            assert sum("violet" in answer.text for _path, answer in answers) > len(answers) / 2
+        else:
+            for path, answer in answers:
+                with subtests.test(person.user.username, path=path):
+                    people.assert_silent(answer, path)
+
+
+def test_what_others_clear_import_and_say_leaves_everything(people: People) -> None:
+    owner, before = people.owner, dump(people.owner.user)
+    taken = owner.get("/memory/long-term/export").content
+    for other in people.others:
+        turn = other.say(other.new_session(), f"{SECRET}?").raise_for_status().json()
+        assert turn["memories_used"] == []
+        imported = other.post("/memory/long-term/import", files={"file": ("memories.json", taken)})
+        assert imported.json() == {"created": 2, "updated": 0, "skipped": 0, "errors": []}
+        assert other.post("/memory/atomic", json={"content": SECRET}).status_code == 201
+        assert other.delete("/memory/long-term?confirm=all").json() == {"deleted": 2}
+        assert other.delete("/memory/atomic?confirm=all").json()["deleted"] >= 1
+        assert other.put("/profile", json={"background": "Bob's"}).json()["version"] == 1
+        assert other.delete("/profile").json() == {"deleted": 1}
+        assert other.get("/memory/settings").json()["memory.timezone"] == "UTC"
+        assert other.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
+        name = other.user.external_id or other.user.username
+        assert other.post("/memory/erase", json={"confirm": name}).json()["verified"]
+        assert dump(owner.user) == before
+    assert owner.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("route", "method"), OBJECT_CALLS, ids=name_call)
-def test_an_object_is_there_for_its_owner(alice: ApiClient, world: World, route: Route, method: str):
-    expected = 201 if (route.name, method) in CREATED else 202 if (route.name, method) in ACCEPTED else 200
-    assert send(alice, route, method, world).status_code == expected
-
-
-@pytest.mark.long
-def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(
-    subtests: pytest.Subtests, alice: ApiClient, world: World
-):
-    before = dump(alice.user)
+def test_a_field_that_nobody_knows_is_refused_and_nothing_changes(subtests: pytest.Subtests, people: People) -> None:
+    before = dump(people.owner.user)
     for route, method in list_api_calls():
-        if (route.name, method) in WITH_BODY:
+        if method in ("post", "put", "patch") and route.name not in WITHOUT_BODY:
             with subtests.test(name_call(route), method=method):
                 body = {**WITH_BODY[route.name, method], "vlaue": 1}
-                response = alice.request(method, route.path(**world.values(route)), json=body)
+                response = people.owner.request(method, route.path(**people.world.values(route)), json=body)
                 assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid")
                 assert "vlaue" in response.json()["error"]["fields"]
-    assert dump(alice.user) == before
-
-
-def test_lists_searches_and_settings_hold_nothing_of_others(alice: ApiClient, bob: ApiClient, world: World):
-    before = dump(alice.user)
-    missing = {"deleted": 0, "missing": [world.pending]}
-    empty_page = {"count": 0, "next": None, "previous": None, "results": []}
-    assert bob.get("/chat/sessions").json() == empty_page
-    for mode in ("all", "words", "meaning"):
-        assert bob.get("/chat/search", params={"q": SECRET, "mode": mode}).json() == {"results": []}
-    assert bob.get("/memory/long-term?status=all").json() == empty_page
-    assert bob.get("/memory/long-term?status=all&search=violet").json() == empty_page
-    assert bob.get("/memory/changes").json() == empty_page
-    assert bob.get("/memory/imports").json() == empty_page
-    assert bob.get("/memory/long-term/search", params={"q": SECRET}).json() == {"results": []}
-    assert bob.post("/memory/long-term/batch-delete", json={"ids": [world.pending]}).json() == missing
-    assert bob.delete("/memory/long-term?confirm=all").json() == {"deleted": 0}
-    assert bob.get("/memory/atomic?status=all").json() == empty_page
-    assert bob.get("/memory/atomic?status=all&search=violet").json() == empty_page
-    assert bob.get("/memory/atomic/search", params={"q": SECRET}).json() == {"results": []}
-    assert bob.delete("/memory/atomic?confirm=all").json() == {"deleted": 0}
-    assert bob.post("/memory/conversations/search", json=EVERYTHING).json() == {"results": []}
-    assert SECRET not in bob.get("/memory/export").text
-    assert bob.get("/memory/long-term/export").json() == []
-    taken = alice.get("/memory/long-term/export").content
-    imported = bob.post("/memory/long-term/import", files={"file": ("memories.json", taken)})
-    assert imported.json() == {"created": 2, "updated": 0, "skipped": 0, "errors": []}
-    assert bob.post("/memory/erase", json={"confirm": "bob"}).json()["verified"]
-    assert bob.get("/memory/contexts").json() == empty_page
-    assert bob.get("/summaries").json() == empty_page
-    assert SECRET not in bob.get("/profile").text
-    assert bob.put("/profile", json={"background": "Bob's"}).json()["version"] == 1
-    assert bob.delete("/profile").json() == {"deleted": 1}
-    assert bob.get("/memory/settings").json()["memory.timezone"] == "UTC"
-    assert bob.patch("/memory/settings", json={"memory.timezone": "Asia/Tokyo"}).status_code == 200
-    assert bob.post("/chat/sessions", json={"title": "Bob's"}).status_code == 201
-    assert bob.post("/memory/long-term", json={**MEMORY, "key": f"key {SECRET}"}).status_code == 201
-    assert bob.post("/memory/atomic", json={"content": SECRET}).status_code == 201
-    assert dump(alice.user) == before
-    assert alice.get("/chat/sessions").json()["count"] == 2
-    assert SECRET in alice.get("/chat/search", params={"q": SECRET, "mode": "words"}).text
-    assert alice.get("/memory/atomic?status=all").json()["count"] == 2
-    assert len(alice.get("/memory/atomic/search", params={"q": SECRET}).json()["results"]) == 1
-    assert SECRET in alice.post("/memory/conversations/search", json=EVERYTHING).text
-    assert alice.get("/memory/long-term?status=all").json()["count"] == 2
-    assert len(alice.get("/memory/long-term/search", params={"q": SECRET}).json()["results"]) == 1
-    assert alice.get("/memory/settings").json()["memory.timezone"] == "Asia/Shanghai"
-
-
-def test_the_tests_above_cover_every_endpoint():
-    changes = {(route.name, method) for route, method in list_api_calls() if method in ("post", "put", "patch")}
-    assert changes == set(WITH_BODY) | OPENAI | {
-        ("memory-accept", "post"),
-        ("memory-reject", "post"),
-        ("undo", "post"),
-    } | {
-        ("memories-import", "post"),  # no JSON
-        ("imports", "post"),  # the same
-        ("import-undo", "post"),
-        ("profile-proposal-accept", "post"),
-        ("profile-proposal-reject", "post"),
-        ("atomic-accept", "post"),
-        ("atomic-reject", "post"),
-        ("forget-candidate", "post"),
-        ("stop", "post"),
-        ("undo-edit", "post"),
-        ("attachments", "post"),  # no JSON
-    }
-    assert {
-        ("models", "get"),
-        ("search", "get"),
-        ("sessions", "get"),
-        ("sessions", "post"),
-        ("memories", "get"),
-        ("memories", "post"),
-        ("memories", "delete"),
-        ("memories-batch-delete", "post"),
-        ("memories-search", "get"),
-        ("memories-export", "get"),
-        ("memories-import", "post"),
-        ("atomic-memories", "get"),
-        ("atomic-memories", "post"),
-        ("atomic-memories", "delete"),
-        ("atomic-search", "get"),
-        ("conversations-search", "post"),
-        ("changes", "get"),
-        ("imports", "get"),
-        ("imports", "post"),
-        ("export", "get"),
-        ("erase", "post"),
-        ("shared-contexts", "get"),
-        ("shared-contexts", "post"),
-        ("profile", "get"),
-        ("profile", "put"),
-        ("profile", "patch"),
-        ("profile", "delete"),
-        ("settings", "get"),
-        ("settings", "patch"),
-        ("summaries", "get"),
-        ("summaries", "post"),
-        ("openai-models", "get"),
-        *OPENAI,
-    } == COLLECTION_CALLS
+    assert dump(people.owner.user) == before
 
 
 @pytest.mark.long
-def test_what_a_request_names_besides_its_path_has_to_be_the_callers_too(
-    alice: ApiClient, bob: ApiClient, world: World
-):
-    before = dump(alice.user)
-    assert bob.get(f"/memory/long-term/search?q=violet&session_id={world.session}").status_code == 404
-    assert bob.post("/memory/long-term", json={**MEMORY, "session_id": world.session}).status_code == 404
-    assert bob.post("/memory/conversations/search", json={**EVERYTHING, "chat_id": world.session}).status_code == 404
-    assert bob.post("/memory/atomic", json={"content": "c", "session_id": world.session}).status_code == 404
-    assert bob.post("/summaries", json={**SUMMARY, "session_id": world.session}).status_code == 404
-    assert bob.get("/memory/long-term?status=all").json()["count"] == 0
-    assert dump(alice.user) == before
-
-
-@pytest.mark.long
-def test_what_a_client_of_openais_api_continues_has_to_be_its_persons(alice: ApiClient, bob: ApiClient, world: World):
-    before = dump(alice.user)
-    chat: dict[str, Any] = {"messages": [{"role": "user", "content": SECRET}]}
+def test_what_a_client_of_openais_api_continues_has_to_be_its_persons(people: People) -> None:
+    world, before = people.world, dump(people.owner.user)
+    asked: dict[str, Any] = {"role": "user", "content": "hello"}
     session = {"X-Session-Id": world.session}
-    response = {"input": SECRET, "previous_response_id": world.ids["response_id"]}
+    response = {"input": "hello", "previous_response_id": world.ids["response_id"]}
     item = {"type": "item_reference", "id": world.ids["response_id"].replace("resp", "msg")}
-    for path, body, headers in (
-        ("/v1/chat/completions", chat, session),
-        ("/v1/responses", {"input": SECRET}, session),
-        ("/v1/responses", response, {}),
-        ("/v1/responses", {"input": [item, {"role": "user", "content": SECRET}]}, {}),
-    ):
-        for extra in ({}, {"stream": True}, {"store": False} if not headers else {}):
-            refused = bob.post(path, json={**body, **extra}, headers=headers)
-            assert refused.status_code == 404, (path, body)
-    # The same history as Alice's is no reason to find her session.
-    alices = Message.objects.get(id=world.reply)
     told = [
-        {"role": "user", "content": SECRET}, {"role": "assistant", "content": alices.content},
+        {"role": "user", "content": SECRET},
+        {"role": "assistant", "content": Message.objects.get(id=world.reply).content},
         {"role": "user", "content": f"{SECRET}?"},
-    ]  # fmt: skip
-    for path, body in (("/v1/chat/completions", {"messages": told}), ("/v1/responses", {"input": told})):
-        answered = bob.post(path, json=body)
-        assert answered.headers["X-Session-Id"] != world.session
-        assert answered.json()["jiyi"]["memories_used"] == []
-    assert dump(alice.user) == before
-    assert alice.post("/v1/responses", json=response).headers["X-Session-Id"] == world.session
-
-
-def test_what_one_person_said_is_not_recalled_for_another(alice: ApiClient, bob: ApiClient, world: World):
-    before = dump(alice.user)
-    turn = bob.say(bob.new_session(), f"{SECRET}?").raise_for_status().json()
-    assert turn["memories_used"] == []
-    assert dump(alice.user) == before
-
-
-def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world: World):
-    assert {name for name, rows in dump(alice.user).items() if rows} == {
-        "accounts.ApiToken.user",
-        "accounts.Setting.user",
-        "chat.Edit.user",
-        "chat.Turn.user",
-        "conversations.Attachment.user",
-        "conversations.Message.user",
-        "conversations.Session.user",
-        "conversations.Work.user",
-        "gateway.ImportItem.user",
-        "gateway.PastImport.user",
-        "memory.Change.actor",
-        "memory.ContextEntry.user",
-        "memory.SharedContext.user",
-        "profile.ProfileProposal.user",
-        "profile.ProfileVersion.user",
-        "profile.UserProfile.user",
-        "memory.Change.user",
-        "memory.AtomicEmbedding.user",
-        "memory.AtomicMemory.user",
-        "memory.ConversationEmbedding.user",
-        "memory.ForgottenKey.user",
-        "memory.LongTermEmbedding.user",
-        "memory.LongTermMemory.user",
-        "memory.WorkingMemory.user",
-        "memory.WorkingMemoryRevision.user",
-        "summaries.SessionSummary.user",
-    }
+    ]
+    for other in people.others:
+        for path, body, headers in (
+            ("/v1/chat/completions", {"messages": [asked]}, session),
+            ("/v1/responses", {"input": [asked]}, session),
+            ("/v1/responses", response, {}),
+            ("/v1/responses", {"input": [item, asked]}, {}),
+        ):
+            for extra in ({}, {"stream": True}, {"store": False} if not headers else {}):
+                refused = other.post(path, json={**body, **extra}, headers=headers)
+                assert refused.status_code == 404, (path, body)
+                people.assert_silent(refused, path)
+        # The same history is no reason to find the owner's session.
+        for path, body in (("/v1/chat/completions", {"messages": told}), ("/v1/responses", {"input": told})):
+            answered = other.post(path, json=body)
+            assert answered.headers["X-Session-Id"] != world.session
+            assert answered.json()["jiyi"]["memories_used"] == []
+    assert dump(people.owner.user) == before
+    assert people.owner.post("/v1/responses", json=response).headers["X-Session-Id"] == world.session

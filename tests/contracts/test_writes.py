@@ -43,9 +43,3 @@ def test_no_app_writes_the_tables_of_another() -> None:
         if (writes := list(list_foreign_writes(path.read_text(), app=path.relative_to(APPS).parts[0])))
     }
     assert found == {}
-
-
-def test_a_write_through_another_apps_model_is_found() -> None:
-    source = "from apps.memory.models import AtomicMemory\nAtomicMemory.objects.filter(id=1).update(status='active')"
-    assert list(list_foreign_writes(source, app="panel")) == ["AtomicMemory.objects.filter(id=1).update"]
-    assert list(list_foreign_writes(source, app="memory")) == []

@@ -64,18 +64,15 @@ def test_yaml_is_tidy() -> None:
     run_tool(sys.executable, "-m", "yamllint", "--strict", "--config-data", YAMLLINT, *YAML_FILES)
 
 
-@pytest.mark.long
 def test_compose_files_are_valid() -> None:
     tool = find_tool("check-jsonschema", reason=LOCKED)
     run_tool(tool, "--builtin-schema", "vendor.compose-spec", *COMPOSE_FILES)
 
 
-@pytest.mark.long
 def test_kubernetes_files_are_valid() -> None:
     run_tool(find_tool("kubernetes-validate", reason=LOCKED), "--strict", *KUBERNETES_FILES)
 
 
-@pytest.mark.long
 def test_the_example_overlay_renders_and_what_it_renders_is_valid(tmp_path: Path) -> None:
     rendered = run_tool(find_tool("kubectl", reason="install kubectl"), "kustomize", DEPLOY / "kubernetes" / "example")
     (tmp_path / "all.yaml").write_text(rendered)
@@ -203,7 +200,6 @@ def test_everything_a_dockerfile_copies_is_there(tmp_path: Path) -> None:
             assert all((context / source).exists() for source in sources.split())
 
 
-@pytest.mark.long
 def test_what_goes_into_the_image_is_enough_to_run(tmp_path: Path) -> None:
     copy_context(tmp_path)
     environment = {"SECRET_KEY": "build", "PATH": os.environ["PATH"], "JIYI_DATA_DIR": str(tmp_path / "data")}

@@ -138,7 +138,6 @@ def test_the_host_keeps_its_port(proxy: httpx2.Client, host: str) -> None:
     assert read_headers(proxy.get("/", headers={"Host": host}))["host"] == host
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("origin", "status"), [("", 302), ("http://127.0.0.1", 403), ("http://evil.example", 403)])
 def test_one_logs_in_through_the_port_that_is_published(
     nginx: str, tmp_path: Path, http_server: HttpServer, origin: str, status: int
@@ -153,7 +152,6 @@ def test_one_logs_in_through_the_port_that_is_published(
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-@pytest.mark.long
 def test_a_connection_on_which_nothing_comes_is_cut(nginx: str, tmp_path: Path, sent: bytes) -> None:
     port = find_free_port("127.0.0.1")
     main = render_nginx(tmp_path, [("127.0.0.1", 9)], "127.0.0.1", port)

@@ -19,16 +19,15 @@ import pytest
 import redis
 
 from apps.embedded.keeper import SERVERS
-from apps.embedded.layout import DataLayout
-from apps.embedded.locks import try_lock
+from apps.embedded.layout import DataLayout, database_url, redis_url, try_lock
+from apps.embedded.postgres import choose_shared_buffers
 from apps.embedded.process import Account, spawn
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
-from apps.embedded.urls import database_url, redis_url
 from tests.support.processes import find_processes, wait_until
 
 pytestmark = pytest.mark.long_except(
-    "test_postgres_accepts_what_migrations_and_both_languages_need",
     "test_only_what_the_environment_does_not_give_is_missing",
+    "test_the_cache_is_an_eighth_of_the_containers_memory",
 )
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -84,7 +83,6 @@ def get_server_pid(folder: Path) -> int:
         return int(client.info("server")["process_id"])
 
 
-@pytest.mark.long
 def test_postgres_accepts_what_migrations_and_both_languages_need(cluster: Path) -> None:
     with (
         hold_servers(cluster, names=["postgres"], durable=False),
@@ -99,15 +97,9 @@ def test_postgres_accepts_what_migrations_and_both_languages_need(cluster: Path)
         assert row == ("UTF8", "É", True, 5.0, "UTC", 18, False)
         connection.execute("CREATE DATABASE another")
         connection.execute("DROP DATABASE another")
-
-
-@pytest.mark.long
-def test_only_the_owner_may_open_the_sockets(cluster: Path) -> None:
-    with hold_servers(cluster, names=["postgres"], durable=False):
-        sockets = DataLayout.at(cluster).sockets
-        assert stat.S_IMODE(sockets.stat().st_mode) == 0o700
-        with psycopg.connect(database_url(cluster)) as connection:
-            assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+        # Only the owner may open it.
+        assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
+        assert stat.S_IMODE(DataLayout.at(cluster).sockets.stat().st_mode) == 0o700
 
 
 def test_valkey_keeps_what_was_queued_and_is_not_on_the_network(tmp_path: Path) -> None:
@@ -119,7 +111,6 @@ def test_valkey_keeps_what_was_queued_and_is_not_on_the_network(tmp_path: Path) 
         assert client.lrange("queue", 0, -1) == [b"work"]
 
 
-@pytest.mark.long
 def test_servers_stop_with_the_last_who_holds_them(tmp_path: Path) -> None:
     with hold_servers(tmp_path, names=["valkey"], durable=False):
         first = get_server_pid(tmp_path)
@@ -130,7 +121,6 @@ def test_servers_stop_with_the_last_who_holds_them(tmp_path: Path) -> None:
     assert find_processes(tmp_path) == {}
 
 
-@pytest.mark.long
 def test_whoever_started_them_may_leave_first(tmp_path: Path) -> None:
     with hold_in_process(tmp_path, "valkey") as starter:
         with hold_servers(tmp_path, names=["valkey"], durable=False):
@@ -141,7 +131,6 @@ def test_whoever_started_them_may_leave_first(tmp_path: Path) -> None:
         assert are_gone(tmp_path, "valkey")
 
 
-@pytest.mark.long
 def test_many_at_once_start_one_server(tmp_path: Path) -> None:
     barrier = Barrier(8)
 
@@ -157,7 +146,6 @@ def test_many_at_once_start_one_server(tmp_path: Path) -> None:
     wait_until(lambda: are_gone(tmp_path, "valkey"))
 
 
-@pytest.mark.long
 def test_a_killed_holder_leaves_nothing_running_and_nothing_broken(cluster: Path) -> None:
     with hold_in_process(cluster, "postgres", "valkey") as holder:
         with psycopg.connect(database_url(cluster), autocommit=True) as connection:
@@ -174,7 +162,6 @@ def test_a_killed_holder_leaves_nothing_running_and_nothing_broken(cluster: Path
         connection.execute("DROP TABLE survivor")
 
 
-@pytest.mark.long
 def test_a_killed_keeper_takes_its_server_along_and_another_takes_over(cluster: Path) -> None:
     with hold_servers(cluster, names=["postgres"], durable=False):
         (keeper,) = [pid for pid, command in find_processes(cluster).items() if "embedded.keeper" in command]
@@ -185,7 +172,6 @@ def test_a_killed_keeper_takes_its_server_along_and_another_takes_over(cluster: 
     wait_until(lambda: are_gone(cluster, "postgres"))
 
 
-@pytest.mark.long
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     with hold_servers(tmp_path, names=["valkey"], durable=False):
         pid = get_server_pid(tmp_path)
@@ -195,7 +181,6 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
         assert get_server_pid(tmp_path) != pid
 
 
-@pytest.mark.long
 def test_a_killed_keeper_is_replaced_where_somebody_revives_servers(tmp_path: Path) -> None:
     with (
         hold_servers(tmp_path, names=["valkey"], durable=False),
@@ -213,7 +198,6 @@ def test_a_killed_keeper_is_replaced_where_somebody_revives_servers(tmp_path: Pa
     assert find_processes(tmp_path) == {}
 
 
-@pytest.mark.long
 def test_a_stale_process_id_that_now_belongs_to_somebody_else_does_no_harm(cluster: Path) -> None:
     stale = DataLayout.at(cluster).state("postgres") / "postmaster.pid"
     stale.write_text(f"{os.getpid()}\n{stale.parent}\n1\n5432\n{stale.parent}\n\n1 1\nready\n")
@@ -221,7 +205,6 @@ def test_a_stale_process_id_that_now_belongs_to_somebody_else_does_no_harm(clust
         assert is_ready(cluster, "postgres")
 
 
-@pytest.mark.long
 def test_a_set_up_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     draft = tmp_path / "postgres.new"
     draft.mkdir()
@@ -229,17 +212,6 @@ def test_a_set_up_that_was_cut_short_is_done_again(tmp_path: Path) -> None:
     with hold_servers(tmp_path, names=["postgres"], durable=False):
         assert is_ready(tmp_path, "postgres")
     assert not draft.exists()
-
-
-def test_a_cluster_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "postgres").mkdir()
-    (tmp_path / "postgres" / "PG_VERSION").write_text("17\n")
-    with (
-        pytest.raises(ServersUnavailable, match=r"is of PostgreSQL 17; this version of Jiyi brings PostgreSQL 18"),
-        hold_servers(tmp_path, names=["postgres"]),
-    ):
-        pass
-    assert [path.name for path in (tmp_path / "postgres").iterdir()] == ["PG_VERSION"]
 
 
 def test_a_server_that_cannot_be_started_is_reported(tmp_path: Path) -> None:
@@ -270,7 +242,6 @@ def test_a_socket_folder_somebody_else_made_is_refused(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="root becomes nobody here; without root every other test is this one")
 def test_an_ordinary_user_owns_all_and_needs_no_other(tmp_path: Path) -> None:
     nobody = pwd.getpwnam("nobody")
@@ -302,3 +273,12 @@ def test_only_what_the_environment_does_not_give_is_missing(monkeypatch: pytest.
     assert get_missing_servers() == ["postgres"]
     monkeypatch.setenv("DATABASE_URL", "postgresql://db.example.org/jiyi")
     assert get_missing_servers() == []
+
+
+@pytest.mark.parametrize(("limit", "buffers"), [(2 * 2**30, 256), (256 * 2**20, 128)])
+def test_the_cache_is_an_eighth_of_the_containers_memory(tmp_path: Path, limit: int, buffers: int) -> None:
+    file = tmp_path / "memory.max"
+    file.write_text(f"{limit}\n")
+    assert choose_shared_buffers(file) == buffers
+    file.write_text("max\n")
+    assert 128 <= choose_shared_buffers(file) <= 4096

@@ -90,7 +90,6 @@ def test_what_is_no_utf8_does_no_harm() -> None:
     assert run(("web", code + STOP)) == ["web | \ufffd\ufffd ok"]
 
 
-@pytest.mark.long
 def test_a_full_disk_under_the_log_loses_lines_and_stops_nothing(tmp_path: Path) -> None:
     later = tmp_path / "later"
     code = (
@@ -112,7 +111,6 @@ def test_a_line_too_long_is_passed_on_in_pieces() -> None:
     assert "".join(line.removeprefix("web | ") for line in lines) == "a" * 200_000
 
 
-@pytest.mark.long
 def test_colours_are_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     program = ("web", "import sys; print('hi')" + STOP)
@@ -128,7 +126,6 @@ def test_signal_handlers_are_put_back() -> None:
     assert signal.getsignal(signal.SIGTERM) == before
 
 
-@pytest.mark.long
 def test_a_program_that_ends_is_started_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
     counter = tmp_path / "starts"
     code = f"""
@@ -146,7 +143,6 @@ sys.exit(starts)
     ]
 
 
-@pytest.mark.long
 def test_a_killed_program_is_replaced_and_the_others_stay() -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
     with supervise(one=code, two=code) as supervisor:

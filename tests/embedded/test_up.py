@@ -145,23 +145,14 @@ def test_a_bad_default_in_the_environment_is_told_and_nothing_is_started(
     assert not (tmp_path / "postgres").exists()
 
 
-@pytest.mark.long
-def test_it_serves_the_page_and_says_where(running: Up) -> None:
+def test_it_says_where_it_serves_and_all_parts_become_healthy(running: Up) -> None:
     status, page = running.get("login")
     assert status == 200
     assert "<form" in page
-
-
-@pytest.mark.long
-def test_all_parts_become_healthy(running: Up) -> None:
     wait_until(lambda: running.get("healthz")[0] == 200)
     health = json.loads(running.get("healthz")[1])
     assert health.pop("backlog").keys() == {"embed", "extract", "summarize"}
     assert health == {"database": "ok", "queue": "ok", "worker": "ok"}
-
-
-@pytest.mark.long
-def test_beat_and_workers_say_who_they_are(running: Up) -> None:
     for line in (
         r"^worker       \| .*worker@.* ready\.",
         r"^worker-model \| .*worker-model@.* ready\.",
@@ -171,7 +162,6 @@ def test_beat_and_workers_say_who_they_are(running: Up) -> None:
     assert "superuser privileges" not in running.output
 
 
-@pytest.mark.long
 def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
     second = run_command(running.folder, "up", "--port", "0")
     assert second.returncode == 1
@@ -181,7 +171,6 @@ def test_a_second_one_on_the_same_folder_is_refused(running: Up) -> None:
     assert running.get("login")[0] == 200
 
 
-@pytest.mark.long
 def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> None:
     result = run_command(running.folder, "create_token", "lin", "--create")
     assert result.returncode == 0, result.stderr
@@ -191,14 +180,13 @@ def test_other_commands_find_its_servers_and_leave_them_running(running: Up) -> 
         assert json.load(response)["count"] == 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("web", " uvicorn "),
-        pytest.param("worker", " worker@", marks=pytest.mark.long),
-        pytest.param("worker-model", " worker-model@", marks=pytest.mark.long),
-        pytest.param("beat", " beat ", marks=pytest.mark.long),
+        ("worker", " worker@"),
+        ("worker-model", " worker-model@"),
+        ("beat", " beat "),
     ],
 )
 def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
@@ -211,26 +199,18 @@ def test_a_killed_part_is_replaced(running: Up, name: str, words: str) -> None:
     assert running.find_pid(words) != pid
 
 
-@pytest.mark.long
 def test_term_and_kill_leave_nothing_running_and_the_password_is_printed_once(tmp_path: Path) -> None:
     with run_up(tmp_path) as first:
         assert re.search(r"^First account: admin   password: \S{12,}   ", first.output, re.MULTILINE)
         first.stop()
     with run_up(tmp_path) as second:
         assert "password" not in second.output
-        second.process.kill()
-        wait_until(lambda: find_processes(tmp_path) == {})
-
-
-@pytest.mark.long
-def test_killing_it_while_its_worker_works_leaves_nothing_running_either(tmp_path: Path) -> None:
-    with run_up(tmp_path) as up:
-        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", up.output, re.MULTILINE)) == 2)
+        wait_until(lambda: len(re.findall(r"^worker.* \| .*ready\.", second.output, re.MULTILINE)) == 2)
         # Each with its children: one for periodic work and embedding, two that wait for the model.
         commands = find_processes(tmp_path).values()
         assert sum(" worker@" in command for command in commands) == 1 + 1
         assert sum(" worker-model@" in command for command in commands) == 1 + 2
-        up.process.kill()
+        second.process.kill()
         wait_until(lambda: find_processes(tmp_path) == {})
 
 
@@ -267,14 +247,12 @@ def test_a_host_that_is_none_of_ours_is_refused(data_folder: Path, host: str) ->
     assert [path.name for path in data_folder.iterdir()] == ["run"]
 
 
-@pytest.mark.long
 def test_a_command_alone_starts_servers_and_stops_them(tmp_path: Path) -> None:
     result = run_command(tmp_path, "showmigrations", "sessions")
     assert (result.returncode, result.stdout) == (0, "sessions\n [ ] 0001_initial\n"), result.stderr
     assert find_processes(tmp_path) == {}
 
 
-@pytest.mark.long
 def test_a_command_on_files_alone_starts_nothing(tmp_path: Path) -> None:
     assert run_command(tmp_path, "help").returncode == 0
     assert not (tmp_path / "postgres").exists()

@@ -1,8 +1,9 @@
-"""A limit on the processor time that something takes: other processes of a busy machine do not count."""
+"""The processor time that something takes, and for how long it keeps other threads of its process from running."""
 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,3 +45,30 @@ def measure(run: Callable[[], object], *, limit: float = SECONDS, attempts: int 
         best = min(best, time.thread_time() - start)
         break
     return best
+
+
+def measure_longest_hold(run: Callable[[], object]) -> float:
+    """Return the most processor time, in seconds, that this process took between two beats of another thread.
+
+    In Python code threads take turns every few milliseconds; a single long call into C holds them all up.
+    """
+    ended, longest, begun = threading.Event(), 0.0, threading.Event()
+
+    def beat() -> None:
+        nonlocal longest
+        last = time.process_time()
+        begun.set()
+        while not ended.is_set():
+            time.sleep(0.001)
+            now = time.process_time()
+            longest, last = max(longest, now - last), now
+
+    beating = threading.Thread(target=beat)
+    beating.start()
+    begun.wait()
+    try:
+        run()
+    finally:
+        ended.set()
+        beating.join()
+    return longest

@@ -3,8 +3,8 @@
 Processor time of the loop's own thread is measured, so it matters little how busy the machine is. Collecting garbage
 does matter, and comes when it comes; what takes long by itself does so each time, so once in three times is enough.
 
-In the quick test one message is answered by the offline model, which works in the web process; in the long ones texts
-of every kind are, and a connected model answers with what has to be repaired, and a client sends a body of many values.
+Texts of every kind are answered by the offline model, which works in the web process, a connected model answers with
+what has to be repaired, and a client sends a body of many values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from apps.core.errors import TooLarge
 from apps.core.parsing import MAX_COMMAS, StrictJSONParser
 from tests.linear.hostile import LENGTH, repeat
 from tests.support.http_server import SERVER_THREAD, ApiClient, HttpServer
-from tests.support.scripted_model import ScriptedModel
+from tests.support.scripted_model import MODEL, ScriptedModel
 
 LONGEST_STEP = 0.1
 """Seconds of processor time: half of what another person's request may be delayed by (issue 16)."""
@@ -76,44 +76,37 @@ def say(client: ApiClient, text: str) -> None:
     client.say(client.new_session(), text).raise_for_status()
 
 
-@pytest.mark.long
-def test_a_long_message_leaves_the_event_loop_free(alice: ApiClient, steps: Steps) -> None:
-    say(alice, "你好")  # what is loaded at first use
-    steps.check(lambda: say(alice, "My name is " + repeat("中 a1, ", 8_000)))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("unit", ["1", "a", "中", "我喜欢和", " a", "\n", ".,;:!?", "\"'“", "([{《", "and ", "12月3日"])
-def test_a_message_of_any_kind_leaves_the_event_loop_free(alice: ApiClient, steps: Steps, unit: str) -> None:
-    say(alice, "你好")
-    steps.check(lambda: say(alice, "记住a" + repeat(unit, LENGTH - 4) + "a"))
-
-
+UNITS = ("中 a1, ", "1", "a", "中", "我喜欢和", " a", "\n", ".,;:!?", "\"'“", "([{《", "and ", "12月3日")
 BROKEN = ('{"response": "' + repeat('a\\" ', 40_000), '{"a": ' + repeat("{[", 40_000), repeat('{"', 40_000))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("body", BROKEN)
-def test_a_broken_answer_is_repaired_elsewhere(alice: ApiClient, model: ScriptedModel, steps: Steps, body: str) -> None:
-    say(alice, "你好")
-
-    def be_answered() -> None:
-        model.script(body)
-        alice.say(alice.new_session(), "hello")
-
-    steps.check(be_answered)
-
-
-@pytest.mark.long
-def test_a_large_body_is_read_elsewhere(alice: ApiClient, steps: Steps) -> None:
-    say(alice, "你好")
-    session = alice.new_session()
+def test_no_request_holds_the_event_loop(
+    subtests: pytest.Subtests, alice: ApiClient, steps: Steps, scripted_model: ScriptedModel, settings: Any
+) -> None:
+    say(alice, "你好")  # what is loaded at first use
+    with subtests.test("a long name"):
+        steps.check(lambda: say(alice, "My name is " + repeat("中 a1, ", 8_000)))
+    for unit in UNITS:
+        with subtests.test("a long message", unit=unit):
+            steps.check(lambda unit=unit: say(alice, "记住a" + repeat(unit, LENGTH - 4) + "a"))  # type: ignore[misc]
     body = {"content": "hello", "attachments": ["a"] * 400_000}
+    path = f"/chat/sessions/{alice.new_session()}/messages"
 
     def be_refused() -> None:
-        assert alice.post(f"/chat/sessions/{session}/messages", json=body).status_code == 400
+        assert alice.post(path, json=body).status_code == 400
 
-    steps.check(be_refused)
+    with subtests.test("a large body"):
+        steps.check(be_refused)
+    settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL, settings.CHAT_MODEL = "test", scripted_model.base_url, MODEL
+    for answer in BROKEN:
+
+        def be_answered(answer: str = answer) -> None:
+            scripted_model.script(answer)
+            alice.say(alice.new_session(), "hello")
+
+        with subtests.test("an answer that has to be repaired", answer=answer[:20]):
+            steps.check(be_answered)
 
 
 def test_a_body_of_millions_of_values_is_refused_before_it_is_read() -> None:

@@ -1,21 +1,19 @@
 """What is done with a text in a turn, after it, in a search and in an import takes time in proportion to its length.
 Nor does any part of it keep other people's requests waiting: another thread gets its turn all the time.
-
-The quick tests take one text for each reader, the long ones many more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from zlib import crc32
 
 import pytest
 
-from tests.linear.heartbeat import measure_longest_hold
 from tests.linear.hostile import LENGTH, UNITS, repeat
-from tests.linear.limit import measure
+from tests.linear.limit import measure, measure_longest_hold
 from tests.linear.readers import READERS
+
+pytestmark = pytest.mark.long
 
 GROWTH = 4
 """How many times as long the longer text is."""
@@ -33,30 +31,21 @@ NOISE = 0.05
 READING = [pytest.param(read, id=name) for name, read in READERS.items()]
 
 
-def is_linear(read: Callable[[str], object], unit: str, *, length: int) -> bool:
-    """Whether a text of this length takes less than thrice as long for a character as one of a quarter of it."""
+def is_linear(read: Callable[[str], object], unit: str) -> bool:
+    """Tell whether a long text takes less than thrice as long for a character as one of a quarter of it."""
     read(repeat(unit, 100))  # what is loaded at first use
-    short = measure(lambda: read(repeat(unit, length // GROWTH)), limit=LONGEST_SHORT)
+    short = measure(lambda: read(repeat(unit, LENGTH // GROWTH)), limit=LONGEST_SHORT)
     if short > LONGEST_SHORT:
         return False
     limit = 3 * GROWTH * max(short, NOISE)
-    return measure(lambda: read(repeat(unit, length)), limit=limit) <= limit
+    return measure(lambda: read(repeat(unit)), limit=limit) <= limit
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("read", READING)
-def test_reading_is_linear(read: Callable[[str], object], request: pytest.FixtureRequest) -> None:
-    unit = UNITS[crc32(request.node.name.encode()) % len(UNITS)]
-    assert is_linear(read, unit, length=8_000), unit
+def test_reading_is_linear(read: Callable[[str], object]) -> None:
+    assert [unit for unit in UNITS[::3] if not is_linear(read, unit)] == []
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("read", READING)
-def test_reading_a_long_message_is_linear(read: Callable[[str], object]) -> None:
-    assert [unit for unit in UNITS[::3] if not is_linear(read, unit, length=LENGTH)] == []
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("read", READING)
 def test_others_get_their_turn_meanwhile(read: Callable[[str], object]) -> None:
     read(repeat("a", 100))

@@ -62,7 +62,7 @@ def list_commands(group: str, *, long: bool, workers: str) -> list[list[str]]:
         # run's random order: xdist would leave those of few but long tests to the end, for one process alone.
         test += ["-n", workers, "--dist", "loadfile", "--no-loadscope-reorder"]
     # Both are made while the unit tests are still being collected.
-    before = ("prepared_cluster", "browser") if group == "e2e" else ()
+    before = ("servers", "browser") if group == "e2e" else ()
     return [*([*python, f"tests.support.{name}"] for name in before), test]
 
 

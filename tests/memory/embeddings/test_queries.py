@@ -13,7 +13,7 @@ from apps.memory.embeddings import queries
 from apps.memory.embeddings.queries import embed_query, start_embedding
 from apps.memory.models import EmbeddingModel
 from tests.memory.embeddings.conftest import REMOTE
-from tests.support.query_threads import wait_for_queries
+from tests.support.plugin import wait_for_queries
 from tests.support.scripted_model import Gate, Raw, ScriptedModel, embed_with, refuse_with
 
 pytestmark = pytest.mark.django_db

@@ -9,13 +9,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from apps.backup.archive import check_free
-from apps.backup.database import Database
-from apps.backup.dumping import InstallationKey, write_backup
-from apps.backup.erasures import read_erasures, write_erasures
-from apps.backup.progress import show_bar
-from apps.backup.telling import told_errors
-from apps.core.db import disconnect
+from apps.accounts.services.ledger import format_record
+from apps.backup.archive import check_free, write_backup, write_file
+from apps.backup.erasures import read_erasures
+from apps.backup.postgresql import Database, told_errors
 
 
 class Command(BaseCommand):
@@ -39,26 +36,30 @@ class Command(BaseCommand):
             help="write only what was erased and deleted, as digests and IDs, to be given to restore --erasures",
         )
 
-    def handle(self, *args: Any, file: Path, force: bool, **options: Any) -> None:
-        disconnect()
-        database = Database.of_django()
+    def handle(
+        self, *args: Any, file: Path, force: bool, without_key: bool, erasures_only: bool, **options: Any
+    ) -> None:
         with told_errors(interrupted="Interrupted. Nothing was written."):
             check_free(file, force=force)
-            if options["erasures_only"]:
-                with database.connect() as connection:
-                    records = read_erasures(connection)
-                written = write_erasures(file, records, force=force)
-                self.stdout.write(f"{file}: {written:,} erasures and deletions")
+            if erasures_only:
+                records = read_erasures()
+                with write_file(file, force=force) as output:
+                    output.writelines(f"{format_record(record)}\n".encode() for record in records)
+                self.stdout.write(f"{file}: {len(records):,} erasures and deletions")
                 return
-            key = InstallationKey(settings.SECRET_KEY, include=not options["without_key"])
-            with show_bar() as bar:
-                manifest = write_backup(file, database=database, key=key, now=timezone.now(), bar=bar, force=force)
-        rows = sum(manifest.rows.values())
-        self.stdout.write(f"{file}: {rows:,} rows of {len(manifest.rows)} tables, {file.stat().st_size:,} bytes")
-        if manifest.has_key:
-            self.stdout.write("The file holds the signing key: whoever has it can read everything. Keep it safe.")
-        else:
+            manifest = write_backup(
+                file,
+                database=Database.of_django(),
+                key=settings.SECRET_KEY,
+                include_key=not without_key,
+                now=timezone.now(),
+                force=force,
+            )
+        self.stdout.write(f"{file}: {file.stat().st_size:,} bytes")
+        if without_key:
             self.stdout.write(
                 f"The file does not hold the signing key (fingerprint {manifest.key}). Keep the key elsewhere: without "
                 "it, connected models' keys and secrets of service tokens cannot be read after a restore."
             )
+        else:
+            self.stdout.write("The file holds the signing key: whoever has it can read everything. Keep it safe.")

@@ -10,11 +10,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from apps.backup.progress import show_bar
-from apps.backup.redoing import Redone
+from apps.backup.postgresql import told_errors
 from apps.backup.restoring import Plan, plan_restore, restore
-from apps.backup.telling import told_errors
-from apps.embedded.services import DataLayout, hold_installation
+from apps.embedded.layout import DataLayout, hold_installation
 
 
 class Command(BaseCommand):
@@ -47,25 +45,20 @@ class Command(BaseCommand):
             told_errors(interrupted="Interrupted. Nothing was changed."),
             hold_installation(DataLayout.at(settings.DATA_DIR)),
         ):
-            with show_bar() as bar:
-                plan = plan_restore(file, erasures=options["erasures"], without_key=options["without_key"], bar=bar)
-            self._describe(plan)
+            self.stdout.write(f"Checking {file} …")
+            plan = plan_restore(file, erasures=options["erasures"], without_key=options["without_key"])
+            made, version = plan.archive.manifest.created_at, plan.archive.manifest.version
+            ago = timesince(made, timezone.now())
+            self.stdout.write(f"Backup of {made:%Y-%m-%d %H:%M} UTC ({ago} ago), Jiyi {version}")
             self._confirm(plan, replace=options["replace"], yes=options["yes"])
-            notes: list[str] = []
-            with show_bar() as bar:
-                redone = restore(plan, bar=bar, tell=notes.append)
-        for note in notes:
-            self.stdout.write(note)
-        self._report(redone)
-        self.stdout.write(f"Restored: {sum(plan.manifest.rows.values()):,} rows of {len(plan.manifest.rows)} tables.")
+            reapplied = restore(plan, tell=self.stdout.write)
+        for name, receipt in reapplied.receipts.items():
+            rows = sum(receipt.deleted.values())
+            self.stdout.write(f"Erased again since the backup: {name}, {rows:,} rows, verified")
+        for name, count in reapplied.counts.items():
+            self.stdout.write(f"Deleted again since the backup: {name}, {count:,}")
         self.stdout.write(
-            "API tokens and passwords are those of the backup: revoke again what was revoked since it was made."
-        )
-
-    def _describe(self, plan: Plan) -> None:
-        made = plan.manifest.created_at
-        self.stdout.write(
-            f"Backup of {made:%Y-%m-%d %H:%M} UTC ({timesince(made, timezone.now())} ago), Jiyi {plan.manifest.version}"
+            "Restored. API tokens and passwords are those of the backup: revoke again what was revoked since."
         )
 
     def _confirm(self, plan: Plan, *, replace: bool, yes: bool) -> None:
@@ -84,10 +77,3 @@ class Command(BaseCommand):
             answer = ""
         if answer != plan.database.name:
             raise CommandError("Nothing was changed.")
-
-    def _report(self, redone: Redone) -> None:
-        for name, receipt in redone.receipts.items():
-            rows = sum(receipt.deleted.values())
-            self.stdout.write(f"Erased again since the backup: {name}, {rows:,} rows, verified")
-        for name, count in redone.counts.items():
-            self.stdout.write(f"Deleted again since the backup: {name}, {count:,}")

@@ -10,11 +10,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.backup.archive import Archive
-from apps.backup.bringing_over import BroughtOver, bring_over, is_of_another_version
-from apps.backup.dumping import InstallationKey
-from apps.backup.progress import show_bar
-from apps.backup.telling import told_errors
-from apps.embedded.services import MAJOR, DataLayout, hold_installation
+from apps.backup.postgresql import told_errors
+from apps.backup.upgrading import is_of_another_version, upgrade_cluster
+from apps.embedded.layout import DataLayout, hold_installation
+from apps.embedded.postgres import MAJOR
 
 
 class Command(BaseCommand):
@@ -35,12 +34,11 @@ class Command(BaseCommand):
             if not is_of_another_version(layout):
                 self.stdout.write(f"There is nothing to do: PostgreSQL {MAJOR}.")
                 return
-            if backup and not yes:
-                self._confirm(Archive(backup))
-            key = InstallationKey(settings.SECRET_KEY, include=True)
-            with show_bar() as bar:
-                done = bring_over(layout, key=key, now=timezone.now(), bar=bar, programs=programs, backup=backup)
-        self.stdout.write(describe(done))
+            archive = Archive.open(backup) if backup else None
+            if archive and not yes:
+                self._confirm(archive)
+            done = upgrade_cluster(layout, now=timezone.now(), programs=programs, backup=archive)
+        self.stdout.write(done)
 
     def _confirm(self, archive: Archive) -> None:
         made = archive.manifest.created_at
@@ -51,11 +49,3 @@ class Command(BaseCommand):
             answer = ""
         if answer != "yes":
             raise CommandError("Nothing was changed.")
-
-
-def describe(done: BroughtOver) -> str:
-    """Return what was done, and what may be deleted."""
-    return (
-        f"PostgreSQL {done.before} → {MAJOR}. The old database is kept in {done.kept}, and a backup of it in "
-        f"{done.backup}; delete them when all is well."
-    )

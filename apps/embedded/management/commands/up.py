@@ -18,8 +18,7 @@ from django.db import DEFAULT_DB_ALIAS
 
 from apps.core.catalogs import compile_catalogs
 from apps.core.db import disconnect
-from apps.embedded.layout import DataLayout
-from apps.embedded.locks import InstallationInUse, hold_installation
+from apps.embedded.layout import DataLayout, InstallationInUse, hold_installation
 from apps.embedded.servers import ServersUnavailable, get_missing_servers, hold_servers, revive_servers
 from apps.embedded.supervisor import Program, Supervisor
 

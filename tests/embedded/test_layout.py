@@ -6,8 +6,7 @@ from kombu import Connection
 from psycopg.conninfo import conninfo_to_dict
 from redis import ConnectionPool
 
-from apps.embedded.layout import DataLayout
-from apps.embedded.urls import broker_url, database_url, redis_url
+from apps.embedded.layout import DataLayout, broker_url, database_url, redis_url
 
 FOLDERS = ["/srv/jiyi/.data", "/srv/我的 数据/a+b%20c"]
 
