@@ -11,11 +11,13 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
+from apps.accounts.types import Scope
 from apps.chat import services
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.conversations.models import MessageStatus
@@ -27,10 +29,12 @@ from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
+from apps.core.operations import Problem, operation
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_event, stream_frames
 from apps.core.text.tokens import estimate_tokens
 from apps.gateway.housekeeping import read_task
+from apps.gateway.openai import schemas
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import count_usage, describe_turn
 from apps.gateway.openai.errors import PreviousResponseNotFound, describe_error, refuse
@@ -57,6 +61,23 @@ class ResponsesView(OpenAIView):
 
     parser_classes = [UncleanedJSONParser]
 
+    @operation(
+        "create_response",
+        "Make a response with memory",
+        tag=schemas.TAG,
+        scope=Scope.WRITE,
+        description="The same turn as a chat completion, for clients of OpenAI's newer endpoint.",
+        parameters=[schemas.SESSION, schemas.TASK],
+        body=schemas.RESPONSE_REQUEST,
+        answers={200: schemas.RESPONSE_ANSWERS},
+        problems=[
+            schemas.NO_SESSION,
+            Problem(PreviousResponseNotFound, "There is no such previous response", {"previous_response_id": []}),
+            schemas.TOO_LONG,
+            schemas.REFUSED,
+            schemas.FAILED,
+        ],
+    )
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the input. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
@@ -98,6 +119,15 @@ class ResponsesView(OpenAIView):
 class ResponseView(OpenAIView):
     """A stored response."""
 
+    @operation(
+        "get_response",
+        "Get a stored response",
+        tag=schemas.TAG,
+        scope=Scope.READ,
+        description="Without the figures and most parameters of its time, which are not kept.",
+        parameters=[OpenApiParameter("response_id", str, OpenApiParameter.PATH, True, "ID of the response.")],
+        answers=schemas.RESPONSE,
+    )
     async def get(self, request: Request, response_id: str) -> Response:
         """Return what was answered, without the figures and parameters of its time."""
         return Response(await in_database(_describe_stored, get_user(request), response_id))

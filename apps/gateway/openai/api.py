@@ -1,7 +1,8 @@
-"""The OpenAI-compatible endpoints (T3): any OpenAI client gets memory by changing its base URL."""
+"""REST of chat completions, models and embeddings for OpenAI's clients, which only change their base URL (T3)."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 import uuid
@@ -9,29 +10,38 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
+import structlog
 from django.http import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import User
+from apps.accounts.types import Scope
 from apps.chat import services
 from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.core.apart import read_apart
 from apps.core.db import in_database
-from apps.core.errors import JiyiError
+from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model
+from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.relaying import relay
+from apps.core.operations import Problem, operation
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
+from apps.gateway.openai import schemas
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import Completion, count_usage, describe_turn, list_chunks
+from apps.gateway.openai.embeddings import embed_texts, read_embedding_request, render_embeddings
 from apps.gateway.openai.errors import ModelNotFound, describe_error
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
+
+logger = structlog.get_logger(__name__)
 
 _END = b"data: [DONE]\n\n"
 
@@ -41,6 +51,18 @@ class ChatCompletionsView(OpenAIView):
 
     parser_classes = [UncleanedJSONParser]
 
+    @operation(
+        "create_chat_completion",
+        "Answer a chat with memory",
+        tag=schemas.TAG,
+        scope=Scope.WRITE,
+        description="Any client of OpenAI's chat completions. The reply takes into account what is remembered, and "
+        "what the person says is remembered. See `docs/openai.md`.",
+        parameters=[schemas.SESSION, schemas.TASK],
+        body=schemas.CHAT_REQUEST,
+        answers={200: schemas.CHAT_ANSWERS},
+        problems=[schemas.NO_SESSION, schemas.TOO_LONG, schemas.REFUSED, schemas.FAILED],
+    )
     async def post(self, request: Request) -> HttpResponseBase:
         """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
         user = await in_database(find_person, request)
@@ -57,6 +79,7 @@ class ChatCompletionsView(OpenAIView):
 class ModelsView(OpenAIView):
     """The models that can be asked for."""
 
+    @operation("list_models", "List models", tag=schemas.TAG, scope=Scope.READ, answers=schemas.MODELS)
     async def get(self, request: Request) -> Response:
         return Response({"object": "list", "data": [_describe_model(name) for name in await list_models()]})
 
@@ -64,6 +87,17 @@ class ModelsView(OpenAIView):
 class ModelView(OpenAIView):
     """One of them."""
 
+    @operation(
+        "get_model",
+        "Get a model",
+        tag=schemas.TAG,
+        scope=Scope.READ,
+        parameters=[OpenApiParameter("model", str, OpenApiParameter.PATH, True, "Name of the model.")],
+        answers=schemas.MODEL,
+        problems=[
+            Problem(ModelNotFound, "There is no such model", {"model": []}),
+        ],
+    )
     async def get(self, request: Request, model: str) -> Response:
         if model not in await list_models():
             raise ModelNotFound(model)
@@ -72,6 +106,36 @@ class ModelView(OpenAIView):
 
 def _describe_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": DEFAULT_MODEL}
+
+
+class EmbeddingsView(OpenAIView):
+    """Embeddings of texts; nothing is stored, and nobody is made for a name in the body."""
+
+    @operation(
+        "create_embeddings",
+        "Embed texts",
+        tag=schemas.TAG,
+        scope=Scope.READ,
+        description="By the model that embeds memories here. Nothing is stored.",
+        body=schemas.EMBEDDING_REQUEST,
+        answers=schemas.EMBEDDINGS,
+        problems=[
+            Problem(ModelNotFound, "There is no such embedding model", {"model": []}),
+            Problem(ModelUnavailable, "The embedding model cannot be asked"),
+        ],
+    )
+    async def post(self, request: Request) -> Response:
+        """Embed the texts of ``input``."""
+        reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
+        given = await read_apart(reading, size=read_size(request))
+        try:
+            embedder = await in_database(get_embedder)
+            vectors = await asyncio.to_thread(embed_texts, given, embedder)
+        except ModelUnavailable as error:
+            # What its server said is for who runs this, as in a turn.
+            logger.warning("embeddings.model_unavailable", detail=error.message, **error.fields)
+            raise ModelUnavailable("The embedding model cannot be reached at the moment.") from None
+        return Response(render_embeddings(given, vectors, model=embedder.name))
 
 
 # A turn
