@@ -280,7 +280,8 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
         elif isinstance(serializer, KnownFieldsSerializer):
             schema["additionalProperties"] = False
         if example := getattr(serializer, "example", None):
-            schema["examples"] = [{name: value for name, value in example.items() if name in known}]
+            hidden = {name for name in known if direction == "request" and serializer.fields[name].read_only}
+            schema["examples"] = [{name: value for name, value in example.items() if name in known - hidden}]
         return schema
 
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> dict[str, Any]:
