@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -20,10 +21,10 @@ from apps.core.db import in_database
 from apps.core.errors import InvalidInput
 from apps.core.fields import StrictCharField
 from apps.core.http import AsyncAPIView
-from apps.core.operations import Component, operation
+from apps.core.operations import Component, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 
-TAG = "Account"
+operation = partial(describe, tag="Account")
 
 
 def _to_wire(settings: MemorySettings) -> dict[str, Any]:
@@ -78,27 +79,14 @@ EXPORT = Component(
 class SettingsView(APIView):
     """Effective settings: the user's own settings override global ones, the environment and defaults."""
 
-    @operation(
-        "get_settings",
-        "Get the settings",
-        tag=TAG,
-        scope=Scope.READ,
-        description="What is in effect: your own settings, else global ones, the environment's, and defaults.",
-        answers=SETTINGS,
-    )
+    @operation("get_settings", scope=Scope.READ, answers=SETTINGS)
     def get(self, request: Request) -> Response:
+        """Get the settings. What is in effect: your own settings, else global ones, the environment's, and defaults."""
         return Response(_to_wire(get_settings(get_user(request))))
 
-    @operation(
-        "update_settings",
-        "Change settings",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="Only the given ones, from the next turn on. Null restores the default.",
-        body=CHANGES,
-        answers=SETTINGS,
-    )
+    @operation("update_settings", scope=Scope.ADMIN, body=CHANGES, answers=SETTINGS)
     def patch(self, request: Request) -> Response:
+        """Change settings. Only the given ones, from the next turn on. Null restores the default."""
         if not isinstance(request.data, dict):
             raise InvalidInput("Settings must be a JSON object.")
         return Response(_to_wire(update_settings(user=get_user(request), changes=request.data)))
@@ -107,16 +95,13 @@ class SettingsView(APIView):
 class ExportView(AsyncAPIView):
     """All data of the user as one JSON document."""
 
-    @operation(
-        "export_data",
-        "Export all data",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="Everything that is remembered about the person, of every kind and status, table by table, as an "
-        "attachment. Vectors and credentials are left out.",
-        answers=EXPORT,
-    )
+    @operation("export_data", scope=Scope.ADMIN, answers=EXPORT)
     async def get(self, request: Request) -> HttpResponseBase:
+        """Export all data.
+
+        Everything that is remembered about the person, of every kind and status, table by table, as an
+        attachment. Vectors and credentials are left out.
+        """
         return await in_database(answer_export, get_user(request))
 
 
@@ -133,8 +118,6 @@ class EraseRequest(KnownFieldsSerializer):
 class ErasureReceiptSerializer(serializers.Serializer[object]):
     """What was erased."""
 
-    example = {"deleted": {"conversation": 240, "long_term_memory": 42, "user_profile": 1}, "verified": True}
-
     deleted = serializers.DictField(child=serializers.IntegerField(), help_text="How many rows of each table.")
     verified = serializers.BooleanField(help_text="Whether a check found nothing left.")
 
@@ -142,17 +125,13 @@ class ErasureReceiptSerializer(serializers.Serializer[object]):
 class EraseView(APIView):
     """Permanently erase all data of the user. The account and its tokens are kept."""
 
-    @operation(
-        "erase_data",
-        "Erase all data",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="For good, everywhere: tables, vectors, history, cache and queued work. The account and its tokens "
-        "stay. Answers with a receipt of what was deleted, after looking for what is left.",
-        body=EraseRequest,
-        answers=ErasureReceiptSerializer,
-    )
+    @operation("erase_data", scope=Scope.ADMIN, body=EraseRequest, answers=ErasureReceiptSerializer)
     def post(self, request: Request) -> Response:
+        """Erase all data.
+
+        For good, everywhere: tables, vectors, history, cache and queued work. The account and its tokens stay.
+        Answers with a receipt of what was deleted, after looking for what is left.
+        """
         user = get_user(request)
         body = read_body(EraseRequest, request)
         if not confirms_erasure(user, body["confirm"]):

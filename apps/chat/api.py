@@ -47,12 +47,12 @@ from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
 from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid
-from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, event, operation
+from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import read_body
 from apps.core.sse import stream_events
 
-TAG = "Conversations"
+operation = partial(describe, tag="Conversations")
 OUTCOME_POLL_SECONDS = 0.1
 MAX_KEY_CHARS = 255
 MESSAGE = {"message_id": MessageSerializer.example["id"]}
@@ -94,24 +94,14 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
     def get_queryset(self) -> Any:
         return list_messages(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
-    @operation(
-        "list_messages",
-        "List the messages of a session",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Oldest first, summaries of the conversation included.",
-    )
+    @operation("list_messages", scope=Scope.READ)
     async def get(self, request: Request, session_id: str) -> Response:  # type: ignore[override]
+        """List the messages of a session. Oldest first, summaries of the conversation included."""
         return await in_database(self.list, request, session_id)
 
     @operation(
         "send_message",
-        "Send a message",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Starts a turn: the message is stored, what is remembered goes into the prompt, and the model "
-        "replies. With `stream: true` the reply comes as server-sent events while it is written. A client that "
-        "disconnects finds the complete reply in the session later.",
         parameters=[IDEMPOTENCY_KEY],
         body=MessageRequest,
         answers=TURN_ANSWERS,
@@ -122,7 +112,12 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         ],
     )
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
-        """Send a message. With ``stream``, the events are `start`, `delta`…, then `done` or `error`."""
+        """Send a message.
+
+        Starts a turn: the message is stored, what is remembered goes into the prompt, and the model replies.
+        With `stream: true` the reply comes as server-sent events while it is written. A client that disconnects
+        finds the complete reply in the session later.
+        """
         body = await _read_apart(MessageRequest, request)
         key = _read_idempotency_key(request)
         session, user = read_uuid(session_id), get_user(request)
@@ -157,23 +152,17 @@ class TurnsView(generics.ListAPIView[Turn]):
     def get_queryset(self) -> Any:
         return list_turn_figures(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
-    @operation(
-        "list_turns",
-        "List the turns of a session",
-        tag=TAG,
-        scope=Scope.READ,
-        description="How much each reply recalled and remembered, newest first. The turn itself has the rest.",
-    )
+    @operation("list_turns", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
+        """List the turns of a session.
+
+        How much each reply recalled and remembered, newest first. The turn itself has the rest.
+        """
         return self.list(request)
 
     @operation(
         "record_messages",
-        "Record a past conversation",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Stores up to 1,000 messages, in chronological order, without a reply. Everything that happens "
-        "after a turn happens with them in the background: memories are extracted, the profile and summaries follow.",
         parameters=[IDEMPOTENCY_KEY],
         body=RecordingRequest,
         status=202,
@@ -184,7 +173,11 @@ class TurnsView(generics.ListAPIView[Turn]):
         ],
     )
     def post(self, request: Request, session_id: str) -> Response:
-        """Import messages without a reply; memories are extracted in the background (C9)."""
+        """Record a past conversation.
+
+        Stores up to 1,000 messages, in chronological order, without a reply. Everything that happens after a
+        turn happens with them in the background: memories are extracted, the profile and summaries follow.
+        """
         body = read_body(RecordingRequest, request)
         stored = record_turns(
             user=get_user(request),
@@ -201,10 +194,7 @@ class RetryView(AsyncAPIView):
 
     @operation(
         "retry_message",
-        "Retry a failed message",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Asks the model again; nothing is stored twice.",
         body=RetryRequest,
         answers=TURN_ANSWERS,
         problems=[
@@ -213,6 +203,7 @@ class RetryView(AsyncAPIView):
         ],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Retry a failed message. Asks the model again; nothing is stored twice."""
         body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
@@ -225,11 +216,7 @@ class RegenerateView(AsyncAPIView):
 
     @operation(
         "regenerate_reply",
-        "Replace the newest reply",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Asks the model again for the newest message of a session, named by its ID or by that of its "
-        "reply. The present reply stands until the new one is stored; what was learned from the message stays.",
         body=RetryRequest,
         answers=TURN_ANSWERS,
         problems=[
@@ -238,6 +225,11 @@ class RegenerateView(AsyncAPIView):
         ],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Replace the newest reply.
+
+        Asks the model again for the newest message of a session, named by its ID or by that of its reply. The
+        present reply stands until the new one is stored; what was learned from the message stays.
+        """
         body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
@@ -250,11 +242,7 @@ class EditView(AsyncAPIView):
 
     @operation(
         "edit_message",
-        "Edit a message and send it again",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="The message and all that came after it give way to the new one and its reply, and what they alone "
-        "taught is taken back. Nothing is deleted: the edit can be undone.",
         body=EditRequest,
         answers=TURN_ANSWERS,
         problems=[
@@ -264,6 +252,11 @@ class EditView(AsyncAPIView):
         ],
     )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Edit a message and send it again.
+
+        The message and all that came after it give way to the new one and its reply, and what they alone taught
+        is taken back. Nothing is deleted: the edit can be undone.
+        """
         body = await _read_apart(EditRequest, request)
         opening = partial(
             services.open_edited_turn,
@@ -280,15 +273,16 @@ class UndoEditView(APIView):
 
     @operation(
         "undo_edit",
-        "Undo an edit",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Brings back the messages that gave way and what they had taught; what has been said since gives "
-        "way instead.",
         answers=RestoredSerializer,
         problems=[Problem(Conflict, "A reply is under way", MESSAGE)],
     )
     def post(self, request: Request, message_id: str) -> Response:
+        """Undo an edit.
+
+        Brings back the messages that gave way and what they had taught; what has been said since gives way
+        instead.
+        """
         restored = services.undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return Response(RestoredSerializer(restored).data)
 
@@ -302,31 +296,23 @@ class EditsView(generics.ListAPIView[Edit]):
     def get_queryset(self) -> Any:
         return services.list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
-    @operation(
-        "list_edits",
-        "List the edits of a session",
-        tag=TAG,
-        scope=Scope.READ,
-        description="The edited messages whose edit can be undone, newest first.",
-    )
+    @operation("list_edits", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
+        """List the edits of a session. The edited messages whose edit can be undone, newest first."""
         return self.list(request)
 
 
 class StopView(AsyncAPIView):
     """Stop the reply to a message."""
 
-    @operation(
-        "stop_reply",
-        "Stop the reply to a message",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Ends the reply that is being written to a user's message; what has come of it is stored and "
-        "marked as `stopped`. Without a single word the message is `failed`, with the reason `cancelled`. Without a "
-        "reply under way nothing happens.",
-        answers=MessageSerializer,
-    )
+    @operation("stop_reply", scope=Scope.WRITE, answers=MessageSerializer)
     async def post(self, request: Request, message_id: str) -> Response:
+        """Stop the reply to a message.
+
+        Ends the reply that is being written to a user's message; what has come of it is stored and marked as
+        `stopped`. Without a single word the message is `failed`, with the reason `cancelled`. Without a reply
+        under way nothing happens.
+        """
         message = await in_database(get_message, get_user(request), read_uuid(message_id))
         await services.stop_turn(message.id)
         return Response(MessageSerializer(message).data)
@@ -337,11 +323,7 @@ class FormsView(AsyncAPIView):
 
     @operation(
         "submit_form",
-        "Submit a form",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Keeps the fields in working memory as `hitl_<title>` while the session lives, and has the model "
-        "continue. The same title again replaces the form.",
         body=FormRequest,
         status=201,
         answers=FormReplySerializer,
@@ -351,6 +333,11 @@ class FormsView(AsyncAPIView):
         ],
     )
     async def post(self, request: Request, session_id: str) -> Response:
+        """Submit a form.
+
+        Keeps the fields in working memory as `hitl_<title>` while the session lives, and has the model
+        continue. The same title again replaces the form.
+        """
         body = await _read_apart(FormRequest, request)
         run = services.start_turn(
             partial(
@@ -375,16 +362,9 @@ class FormsView(AsyncAPIView):
 class MessageView(APIView):
     """One message."""
 
-    @operation(
-        "update_message",
-        "Add a message to the favourites",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Or remove it, with `is_collected: false`.",
-        body=MessageChangeRequest,
-        answers=MessageSerializer,
-    )
+    @operation("update_message", scope=Scope.WRITE, body=MessageChangeRequest, answers=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
+        """Add a message to the favourites. Or remove it, with `is_collected: false`."""
         body = read_body(MessageChangeRequest, request)
         message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body)
         return Response(MessageSerializer(message).data)
@@ -393,15 +373,12 @@ class MessageView(APIView):
 class TurnView(APIView):
     """The turn of a message (either the user's message or the reply)."""
 
-    @operation(
-        "get_turn",
-        "Get the turn of a message",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Of a user's message or of its reply: what was used and learned, as when the turn was answered.",
-        answers=TurnSerializer,
-    )
+    @operation("get_turn", scope=Scope.READ, answers=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:
+        """Get the turn of a message.
+
+        Of a user's message or of its reply: what was used and learned, as when the turn was answered.
+        """
         turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
 
@@ -409,16 +386,13 @@ class TurnView(APIView):
 class CandidateView(APIView):
     """A memory that a request to forget may have meant."""
 
-    @operation(
-        "forget_candidate",
-        "Forget a memory that a message may have meant",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="`candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any "
-        "change.",
-        answers=TurnSerializer,
-    )
+    @operation("forget_candidate", scope=Scope.WRITE, answers=TurnSerializer)
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
+        """Forget a memory that a message may have meant.
+
+        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any
+        change.
+        """
         user, message = get_user(request), read_uuid(message_id)
         services.forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
         return Response(services.get_stored_turn(user, message, now=timezone.now()))

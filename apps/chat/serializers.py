@@ -68,13 +68,6 @@ class MessageRequest(EditRequest):
 class EditSerializer(serializers.ModelSerializer[Edit]):
     """An edited message, and how much undoing the edit brings back."""
 
-    example = {
-        "message_id": MessageSerializer.example["id"],
-        "messages": 2,
-        "memories": 1,
-        "created_at": "2026-11-20T18:05:44.730122Z",
-    }
-
     message_id = serializers.UUIDField(read_only=True, help_text="The message as it was sent after the edit.")
     messages = serializers.SerializerMethodField()
     memories = serializers.SerializerMethodField()
@@ -327,15 +320,6 @@ class TurnSerializer(serializers.Serializer[Any]):
                 "frequency_score": 0.5,
                 "confidence": 1.0,
                 "topic_boost": 1.3,
-            },
-            {
-                "id": "b72ee391-ef08-4753-8e80-6bd21f8837be",
-                "kind": "atomic",
-                "text": "安娜吃素。",
-                "score": 4.288,
-                "keyword_score": 1.27,
-                "semantic_score": 0.49,
-                "parts": {"meaning": 2.6215, "words": 0.6832, "words_in_session": 0.0629, "length": 0.9204},
             },
         ],
         "memory_updates": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast, get_args
 
 import django_filters  # type: ignore[import-untyped]
@@ -35,11 +36,11 @@ from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.http import read_int, read_uuid
-from apps.core.operations import NOT_BLANK, Answer, Problem, operation, query
+from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import KnownFieldsSerializer, read_body
 
-TAG = "Conversations"
+operation = partial(describe, tag="Conversations")
 RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
 
 
@@ -82,16 +83,6 @@ def _ranges(about: str) -> serializers.ListField:
 class HitSerializer(serializers.Serializer[Any]):
     """A message that a search found."""
 
-    example = {
-        "id": MessageSerializer.example["id"],
-        "role": "user",
-        "create_time": MessageSerializer.example["create_time"],
-        "excerpt": "What should I cook for Anna on Friday?",
-        "ranges": [[23, 27]],
-        "found_by": "words",
-        "similarity": None,
-    }
-
     id = serializers.UUIDField()
     role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
     create_time = serializers.DateTimeField()
@@ -118,13 +109,6 @@ class FoundConversationsSerializer(serializers.Serializer[Any]):
 class PromptLayerSerializer(serializers.Serializer[Any]):
     """A part of a prompt."""
 
-    example = {
-        "index": 3,
-        "name": "memories",
-        "content": "<memories>\n1. allergies: peanuts\n</memories>",
-        "tokens": 14,
-    }
-
     index = serializers.IntegerField(
         help_text="0 system and strategy, 1 profile, 2 working memory and shared context, 3 memories, 4 summaries of "
         "other sessions, 5 this conversation, 6 the message."
@@ -144,13 +128,7 @@ class PromptSerializer(serializers.Serializer[Any]):
 class SessionExportSerializer(SessionSerializer):
     """A session with everything that was said in it, as a file to keep or to import."""
 
-    example = {
-        **SessionSerializer.example,
-        "session": SessionSerializer.example["id"],
-        "exported_at": "2026-11-25T09:00:00+00:00",
-        "messages": [MessageSerializer.example],
-        "replaced": [],
-    }
+    example = None  # a session's would lack fields
 
     session = serializers.UUIDField(read_only=True, help_text="The same as `id`.")
     exported_at = serializers.DateTimeField(read_only=True)
@@ -173,16 +151,13 @@ class SessionExportSerializer(SessionSerializer):
 class ModelsView(APIView):
     """The chat models that a session can be set to."""
 
-    @operation(
-        "list_chat_models",
-        "List the chat models",
-        tag=TAG,
-        scope=Scope.READ,
-        description="The models that a session can be set to: what administrators connected, and the model of the "
-        "environment. The default one comes first; it answers in every session whose `model` is empty.",
-        answers=ModelChoicesSerializer,
-    )
+    @operation("list_chat_models", scope=Scope.READ, answers=ModelChoicesSerializer)
     def get(self, request: Request) -> Response:
+        """List the chat models.
+
+        The models that a session can be set to: what administrators connected, and the model of the
+        environment. The default one comes first; it answers in every session whose `model` is empty.
+        """
         return Response({"results": ModelChoiceSerializer(list_models(), many=True).data})
 
 
@@ -196,26 +171,14 @@ class SessionsView(generics.ListCreateAPIView[Session]):
     def get_queryset(self) -> Any:
         return list_sessions(get_user(self.request))
 
-    @operation(
-        "list_sessions",
-        "List sessions",
-        tag=TAG,
-        scope=Scope.READ,
-        description="The session that was active last comes first. `pinned` and `archived` narrow the list.",
-    )
+    @operation("list_sessions", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """List sessions. The session that was active last comes first. `pinned` and `archived` narrow the list."""
         return self.list(request)
 
-    @operation(
-        "create_session",
-        "Start a session",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="A `temporary` session reads and writes no memory, and is deleted after it has been idle.",
-        body=SessionSerializer,
-        status=201,
-    )
+    @operation("create_session", scope=Scope.WRITE, body=SessionSerializer, status=201)
     def post(self, request: Request) -> Response:
+        """Start a session. A `temporary` session reads and writes no memory, and is deleted after it has been idle."""
         return self.create(request)
 
     def perform_create(self, serializer: BaseSerializer[Session]) -> None:
@@ -228,34 +191,29 @@ class SessionView(APIView):
 
     serializer_class = SessionSerializer
 
-    @operation("get_session", "Get a session", tag=TAG, scope=Scope.READ)
+    @operation("get_session", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
+        """Get a session."""
         return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
 
-    @operation(
-        "update_session",
-        "Rename, pin or archive a session, or choose its model",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="What is not named stays. An archived session is still recalled and found.",
-        body=SessionChangeRequest,
-    )
+    @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest)
     def patch(self, request: Request, session_id: str) -> Response:
+        """Rename, pin or archive a session, or choose its model.
+
+        What is not named stays. An archived session is still recalled and found.
+        """
         changes: Any = read_body(SessionChangeRequest, request)
         _check_model(changes.get("model", ""))
         session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=changes)
         return Response(SessionSerializer(session).data)
 
-    @operation(
-        "delete_session",
-        "Delete a session",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Its messages and working memory are deleted with it. Long-term and atomic memories are kept, with "
-        "`session_id` null.",
-    )
+    @operation("delete_session", scope=Scope.WRITE)
     def delete(self, request: Request, session_id: str) -> Response:
-        """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
+        """Delete a session.
+
+        Its messages and working memory are deleted with it. Long-term and atomic memories are kept, with
+        `session_id` null.
+        """
         return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
 
 
@@ -269,13 +227,8 @@ class SearchView(APIView):
 
     @operation(
         "search_sessions",
-        "Search all conversations",
         tag="Search",
         scope=Scope.READ,
-        description="Searches what the person and the assistant said, and titles. English words are found by their "
-        "beginnings, Chinese anywhere, in simplified and traditional characters. A conversation whose title has all of "
-        "the words comes first, then those whose messages have them, newest first, then what is similar in meaning. "
-        "Archived sessions are searched too; temporary ones and replaced messages are not.",
         parameters=[
             query(
                 "q",
@@ -299,7 +252,13 @@ class SearchView(APIView):
         problems=[Problem(TooLarge, "`q` is too long")],
     )
     def get(self, request: Request) -> Response:
-        """By words, and by meaning where the embedder answers in time."""
+        """Search all conversations.
+
+        Searches what the person and the assistant said, and titles. English words are found by their
+        beginnings, Chinese anywhere, in simplified and traditional characters. A conversation whose title has
+        all of the words comes first, then those whose messages have them, newest first, then what is similar in
+        meaning. Archived sessions are searched too; temporary ones and replaced messages are not.
+        """
         mode = request.query_params.get("mode", "all")
         if mode not in get_args(Mode):
             reason = f"Must be one of {', '.join(get_args(Mode))}."
@@ -318,11 +277,7 @@ class SessionExportView(APIView):
 
     @operation(
         "export_session",
-        "Export a session",
-        tag=TAG,
         scope=Scope.READ,
-        description="As an attachment. Markdown has what was said, with roles and times; JSON also has summaries, "
-        "favourites and what was replaced, and can be imported again. Texts are unaltered in both.",
         parameters=[
             query(
                 "format",
@@ -338,6 +293,11 @@ class SessionExportView(APIView):
         },
     )
     def get(self, request: Request, session_id: str) -> HttpResponseBase:
+        """Export a session.
+
+        As an attachment. Markdown has what was said, with roles and times; JSON also has summaries, favourites
+        and what was replaced, and can be imported again. Texts are unaltered in both.
+        """
         user = get_user(request)
         session = get_session(user, read_uuid(session_id))
         asked = request.query_params.get("format", ExportFormat.MARKDOWN)
@@ -352,10 +312,7 @@ class ContextView(APIView):
 
     @operation(
         "preview_prompt",
-        "Preview the prompt of a message",
-        tag=TAG,
         scope=Scope.READ,
-        description="The layers that a message would get if it were sent now. Nothing is stored or counted.",
         parameters=[
             query(
                 "message", f"The message; at most {MAX_CONTENT_CHARS:,} characters.", {"type": "string", "default": ""}
@@ -365,6 +322,10 @@ class ContextView(APIView):
         problems=[Problem(TooLarge, "`message` is too long")],
     )
     def get(self, request: Request, session_id: str) -> Response:
+        """Preview the prompt of a message.
+
+        The layers that a message would get if it were sent now. Nothing is stored or counted.
+        """
         message = request.query_params.get("message", "")
         refuse_forbidden(message)
         if len(message) > MAX_CONTENT_CHARS:
@@ -385,23 +346,14 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
     def get_queryset(self) -> Any:
         return list_attachments(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
-    @operation(
-        "list_attachments",
-        "List the files of a session",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Oldest first, those included that were not sent yet.",
-    )
+    @operation("list_attachments", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
+        """List the files of a session. Oldest first, those included that were not sent yet."""
         return self.list(request)
 
     @operation(
         "attach_file",
-        "Attach a file",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="A text file (UTF-8, UTF-16 or GB 18030) or a PDF with text. Its text is kept for a message that "
-        "is sent with it; the file is not. The model reads it in this session, and nothing is learned from it alone.",
         body=AttachmentRequest,
         status=201,
         problems=[
@@ -411,6 +363,11 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
         ],
     )
     def post(self, request: Request, session_id: str) -> Response:
+        """Attach a file.
+
+        A text file (UTF-8, UTF-16 or GB 18030) or a PDF with text. Its text is kept for a message that is sent
+        with it; the file is not. The model reads it in this session, and nothing is learned from it alone.
+        """
         file = read_body(AttachmentRequest, request)["file"]
         user, key = get_user(request), read_uuid(session_id)
         get_session(user, key)  # before the work on the file
@@ -425,15 +382,9 @@ class AttachmentsView(generics.ListAPIView[Attachment]):
 class AttachmentView(APIView):
     """One file."""
 
-    @operation(
-        "delete_attachment",
-        "Delete a file",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="The model does not get it from the next message on.",
-    )
+    @operation("delete_attachment", scope=Scope.WRITE)
     def delete(self, request: Request, attachment_id: str) -> Response:
-        """Delete the file's text: the model does not get it from the next message on."""
+        """Delete a file. The model does not get it from the next message on."""
         remove_attachment(user=get_user(request), attachment_id=read_uuid(attachment_id))
         return Response({"deleted": 1})
 

@@ -22,7 +22,7 @@ NO_SESSION = Problem(NotFound, "There is no session with this ID")
 class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Session]):
     """A conversation with the assistant."""
 
-    example = {
+    example: ClassVar[Any] = {
         "id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
         "title": "Dinner on Friday",
         "created_at": "2026-11-20T18:02:11.402913Z",
@@ -132,14 +132,6 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
 
 class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
     """A file whose text the model reads. Nothing is learned from it by itself."""
-
-    example = {
-        "id": "1f9a3a94-1c0e-4b0e-9a7e-5d0c8c3f7a21",
-        "name": "menu.pdf",
-        "characters": 2140,
-        "message_id": None,
-        "created_at": "2026-11-20T18:05:40.120034Z",
-    }
 
     message_id = serializers.UUIDField(
         read_only=True, allow_null=True, help_text="The message it was sent with; null until then."

@@ -26,7 +26,6 @@ from rest_framework.mixins import ListModelMixin
 from apps.core.errors import Forbidden, InvalidInput, JiyiError, NotFound, StorageFull, TooLarge, Unauthenticated
 from apps.core.errors import Unavailable as StoreAway
 from apps.core.operations import JSON, NOT_BLANK, Answer, Component, ErrorShape, Operation, Problem
-from apps.core.outages import NO_DATABASE, NO_SPACE
 from apps.core.serializers import DeletedSerializer, KnownFieldsSerializer
 
 # Errors
@@ -51,68 +50,53 @@ class SharedError:
 
 
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
-_AUTHENTICATE = {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}}
 
 SHARED: dict[int, SharedError] = {
     400: SharedError(
         "BadRequest",
         "The body or a parameter is not valid. Nothing was changed.",
         [
-            Problem(
-                InvalidInput,
-                "A field that does not exist",
-                {"vlaue": ["This field cannot be set here."]},
-                message="vlaue: This field cannot be set here.",
-            ),
-            Problem(
-                InvalidInput,
-                "A parameter out of its range",
-                {"limit": ["Must be a whole number from 1 to 200."]},
-                message="limit must be a whole number from 1 to 200.",
-            ),
+            Problem(InvalidInput, "A field does not exist", {"vlaue": ["This field cannot be set here."]}),
+            Problem(InvalidInput, "A parameter is out of range", {"limit": ["Must be a whole number from 1 to 200."]}),
         ],
     ),
     401: SharedError(
         "Unauthorized",
         "There is no valid token, and nobody is logged in.",
-        [Problem(Unauthenticated, "No token", message="Authentication credentials were not provided.")],
-        _AUTHENTICATE,
+        [Problem(Unauthenticated, "There is no token")],
+        {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
     ),
     403: SharedError(
         "Forbidden",
         "The token's scopes do not allow this, or a browser's request has no CSRF token.",
         [
-            Problem(
-                Forbidden, "A weaker token", {"scope": ["write"]}, message="This needs a token with the scope write."
-            ),
-            Problem(Forbidden, "No CSRF token", message="CSRF Failed: CSRF token missing."),
+            Problem(Forbidden, "This needs a token with the scope write", {"scope": ["write"]}),
+            Problem(Forbidden, "There is no CSRF token"),
         ],
     ),
     404: SharedError(
         "NotFound",
         "It does not exist, or belongs to somebody else.",
-        [Problem(NotFound, "No such object", message="This object does not exist.")],
+        [Problem(NotFound, "This object does not exist")],
     ),
     413: SharedError(
-        "TooLarge",
-        "The body, or a text in it, is too large.",
-        [Problem(TooLarge, "A large body", message="The body has over 16,777,216 bytes.")],
+        "TooLarge", "The body, or a text in it, is too large.", [Problem(TooLarge, "The body is too large")]
     ),
     415: SharedError(
         "UnsupportedMediaType",
         "The body does not have the media type that is documented.",
-        [Problem(_UnknownMediaType, "Plain text", message='Unsupported media type "text/plain" in request.')],
+        [Problem(_UnknownMediaType, "The media type is text/plain")],
     ),
     429: SharedError(
         "TooManyRequests",
         "There were too many requests; only some installations and tokens have a limit.",
-        [Problem(_Throttled, "Too many", message="Request was throttled. Expected available in 30 seconds.")],
+        [Problem(_Throttled, "There were too many requests")],
         _RETRY_AFTER,
     ),
     503: SharedError(
         "Unavailable",
         "The database cannot be reached at the moment, or has no space left.",
-        [Problem(StoreAway, "No database", message=NO_DATABASE), Problem(StorageFull, "A full disk", message=NO_SPACE)],
+        [Problem(StoreAway, "The database cannot be reached"), Problem(StorageFull, "The disk is full")],
         _RETRY_AFTER,
     ),
 }
@@ -324,7 +308,7 @@ class AutoSchema(drf_spectacular.openapi.AutoSchema):
                     problem.error.status,
                     {
                         "code": problem.error.code,
-                        "message": problem.message or f"{problem.when}.",
+                        "message": f"{problem.when}.",
                         "fields": dict(problem.fields),
                     },
                 )

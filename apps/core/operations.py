@@ -1,8 +1,11 @@
 """Describe a view method where it stands, and say which scope a token needs for it.
 
+    operation = partial(describe, tag="Summaries")
+
     class SummaryView(APIView):
-        @operation("get_summary", "Get a summary", tag=TAG, scope=Scope.READ, answers=SessionSummarySerializer)
-        def get(self, request: Request, summary_id: str) -> Response: ...
+        @operation("get_summary", scope=Scope.READ, answers=SessionSummarySerializer)
+        def get(self, request: Request, summary_id: str) -> Response:
+            "Get a summary. The first sentence is the summary, the rest the description."
 
 `apps.core.openapi` makes the API document of these; `apps.accounts.permissions` lets no weaker token in. A method
 without an operation is not documented and needs `admin`. Do not import DRF's views here: they import that module.
@@ -49,12 +52,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """Describe an error by its class. `when`: half a sentence for people; `fields` and `message`: an example."""
+    """Describe an error by its class. `when`: half a sentence for people; `fields`: an example of them."""
 
     error: type[JiyiError]
     when: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,13 @@ class ErrorShape:
 
 @dataclass(frozen=True)
 class Operation:
-    """What is known of one method of a view: see `operation`."""
+    """Hold what is known of one method of a view: see `describe`."""
 
     id: str
     summary: str
+    description: str
     tag: str
     scope: str
-    description: str
     parameters: Sequence[OpenApiParameter]
     body: Any
     status: int
@@ -85,20 +87,18 @@ class Operation:
     problems: Sequence[Problem]
 
 
-def operation(
+def describe(
     id: str,
-    summary: str,
     *,
     tag: str,
     scope: str,
-    description: str = "",
     parameters: Sequence[OpenApiParameter] = (),
     body: Any = None,
     status: int = 200,
     answers: Any = None,
     problems: Sequence[Problem] = (),
 ) -> Callable[[Method], Method]:
-    """Describe a view method. Only what cannot be derived is said here.
+    """Describe a view method, whose docstring says what it does. Only what cannot be derived is said here.
 
     `id` is in snake case with the verb first, and never changes: generated clients have functions of that name.
     `parameters` adds to what is known of the path, filters and pages, or takes its place by name.
@@ -107,10 +107,12 @@ def operation(
     DELETE answers `{"deleted": n}`, and other methods what the view's `serializer_class` says.
     `problems`: only those that not every such request can have; each is provoked in tests/contracts.
     """
-    described = Operation(id, summary, tag, scope, description, parameters, body, status, answers, problems)
 
     def mark(method: Method) -> Method:
-        method.operation = described  # type: ignore[attr-defined]
+        summary, _, description = " ".join((method.__doc__ or "").split()).partition(".")
+        method.operation = Operation(  # type: ignore[attr-defined]
+            id, summary, description.strip(), tag, scope, parameters, body, status, answers, problems
+        )
         return method
 
     return mark

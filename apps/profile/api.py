@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -16,14 +17,14 @@ from apps.accounts.types import Scope
 from apps.core.errors import Conflict, TooLarge
 from apps.core.fields import StrictCharField
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.profile import services
 from apps.profile.document import MAX_SECTION_CHARACTERS
 from apps.profile.models import ProfileProposal
 from apps.profile.selectors import get_user_profile, list_pending_proposals
 
-TAG = "Profile"
+operation = partial(describe, tag="Profile")
 
 
 class ProfileProposalSerializer(serializers.ModelSerializer[ProfileProposal]):
@@ -99,40 +100,27 @@ class ProfileView(APIView):
 
     serializer_class = ProfileSerializer
 
-    @operation(
-        "get_profile",
-        "Get the profile",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Where there is none yet, the texts are empty and `version` is 0.",
-    )
+    @operation("get_profile", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """Get the profile. Where there is none yet, the texts are empty and `version` is 0."""
         return _answer(get_user(request))
 
-    @operation(
-        "replace_profile",
-        "Replace the profile",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Sections that are left out are removed. Fields that cannot be changed are ignored, so what GET "
-        "answered can be edited and sent back.",
-        body=ProfileReplaceRequest,
-        problems=[TOO_LARGE],
-    )
+    @operation("replace_profile", scope=Scope.WRITE, body=ProfileReplaceRequest, problems=[TOO_LARGE])
     def put(self, request: Request) -> Response:
+        """Replace the profile.
+
+        Sections that are left out are removed. Fields that cannot be changed are ignored, so what GET answered
+        can be edited and sent back.
+        """
         return self._update(request, ProfileReplaceRequest, replace=True)
 
-    @operation(
-        "update_profile",
-        "Change the profile",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="`sections` are merged by name; null or a blank text removes one. A section that a person has "
-        "written is not overwritten by the assistant, which makes proposals instead.",
-        body=ProfileChangeRequest,
-        problems=[TOO_LARGE],
-    )
+    @operation("update_profile", scope=Scope.WRITE, body=ProfileChangeRequest, problems=[TOO_LARGE])
     def patch(self, request: Request) -> Response:
+        """Change the profile.
+
+        `sections` are merged by name; null or a blank text removes one. A section that a person has written is
+        not overwritten by the assistant, which makes proposals instead.
+        """
         return self._update(request, ProfileChangeRequest, replace=False)
 
     def _update(self, request: Request, serializer: type[ProfileChangeRequest], *, replace: bool) -> Response:
@@ -140,30 +128,21 @@ class ProfileView(APIView):
         services.update_profile(user=user, changes=changes, now=timezone.now(), replace=replace)
         return _answer(user)
 
-    @operation(
-        "delete_profile",
-        "Delete the profile",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="For good: with its versions and proposals, and it is not learned again from earlier messages.",
-    )
+    @operation("delete_profile", scope=Scope.ADMIN)
     def delete(self, request: Request) -> Response:
+        """Delete the profile.
+
+        For good: with its versions and proposals, and it is not learned again from earlier messages.
+        """
         return Response({"deleted": services.forget_profile(user=get_user(request), now=timezone.now())})
 
 
 class AcceptProposalView(APIView):
     """Accept a proposal and write it into its section; 409 unless it is pending. Returns the profile."""
 
-    @operation(
-        "accept_proposal",
-        "Accept a proposal",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Its text becomes that of the section. Answers with the profile.",
-        answers=ProfileSerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("accept_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
+        """Accept a proposal. Its text becomes that of the section. Answers with the profile."""
         user = get_user(request)
         services.accept_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)
@@ -172,16 +151,9 @@ class AcceptProposalView(APIView):
 class RejectProposalView(APIView):
     """Reject a proposal; it is not proposed again. 409 unless it is pending. Returns the profile."""
 
-    @operation(
-        "reject_proposal",
-        "Reject a proposal",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="It is not proposed again. Answers with the profile.",
-        answers=ProfileSerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("reject_proposal", scope=Scope.WRITE, answers=ProfileSerializer, problems=[NOT_PENDING])
     def post(self, request: Request, proposal_id: str) -> Response:
+        """Reject a proposal. It is not proposed again. Answers with the profile."""
         user = get_user(request)
         services.reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -17,14 +18,14 @@ from apps.core.errors import Conflict
 from apps.core.fields import StrictCharField, StrictUUIDField
 from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.summaries import services
 from apps.summaries.models import SessionSummary
 from apps.summaries.selectors import get_session_summary, list_session_summaries
 from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
 
-TAG = "Summaries"
+operation = partial(describe, tag="Summaries")
 
 
 class SessionSummarySerializer(serializers.ModelSerializer[SessionSummary]):
@@ -76,16 +77,14 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
     def get_queryset(self) -> Any:
         return list_session_summaries(get_user(self.request))
 
-    @operation("list_summaries", "List summaries", tag=TAG, scope=Scope.READ, description="Newest first.")
+    @operation("list_summaries", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """List summaries. Newest first."""
         return self.list(request)
 
     @operation(
         "create_summary",
-        "Write a summary",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="For a session that has none.",
         body=SummaryRequest,
         status=201,
         problems=[
@@ -95,6 +94,7 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
         ],
     )
     def post(self, request: Request) -> Response:
+        """Write a summary. For a session that has none."""
         body = read_body(SummaryRequest, request)
         summary = services.create_session_summary(user=get_user(request), now=timezone.now(), **body)
         return Response(SessionSummarySerializer(summary).data, status=status.HTTP_201_CREATED)
@@ -105,31 +105,20 @@ class SummaryView(APIView):
 
     serializer_class = SessionSummarySerializer
 
-    @operation("get_summary", "Get a summary", tag=TAG, scope=Scope.READ)
+    @operation("get_summary", scope=Scope.READ)
     def get(self, request: Request, summary_id: str) -> Response:
+        """Get a summary."""
         summary = get_session_summary(get_user(request), read_uuid(summary_id))
         return Response(SessionSummarySerializer(summary).data)
 
-    @operation(
-        "replace_summary",
-        "Replace a summary",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="The assistant does not overwrite it any more.",
-        body=SummaryReplaceRequest,
-    )
+    @operation("replace_summary", scope=Scope.WRITE, body=SummaryReplaceRequest)
     def put(self, request: Request, summary_id: str) -> Response:
+        """Replace a summary. The assistant does not overwrite it any more."""
         return self._update(request, summary_id, SummaryReplaceRequest)
 
-    @operation(
-        "update_summary",
-        "Change a summary",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Only the given fields. The assistant does not overwrite it any more.",
-        body=SummaryChangeRequest(partial=True),
-    )
+    @operation("update_summary", scope=Scope.WRITE, body=SummaryChangeRequest(partial=True))
     def patch(self, request: Request, summary_id: str) -> Response:
+        """Change a summary. Only the given fields. The assistant does not overwrite it any more."""
         return self._update(request, summary_id, SummaryChangeRequest, partial=True)
 
     def _update(
@@ -141,14 +130,9 @@ class SummaryView(APIView):
         summary = services.update_session_summary(user=user, summary_id=asked, changes=changes, now=now)
         return Response(SessionSummarySerializer(summary).data)
 
-    @operation(
-        "delete_summary",
-        "Delete a summary",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="For good: it is not written again from earlier messages.",
-    )
+    @operation("delete_summary", scope=Scope.WRITE)
     def delete(self, request: Request, summary_id: str) -> Response:
+        """Delete a summary. For good: it is not written again from earlier messages."""
         user, asked = get_user(request), read_uuid(summary_id)
         services.delete_session_summary(user=user, summary_id=asked, now=timezone.now())
         return Response({"deleted": 1})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import IO, Any
 
 import django_filters  # type: ignore[import-untyped]
@@ -19,7 +20,7 @@ from apps.accounts.types import Scope
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, TooLarge
 from apps.core.http import read_uuid
-from apps.core.operations import Answer, Problem, operation
+from apps.core.operations import Answer, Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.gateway.imports import services
 from apps.gateway.imports.previews import Preview, preview_file
@@ -29,7 +30,7 @@ from apps.gateway.imports.types import Format, LeftOut, UnreadableFile
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.services import ImportRefused
 
-TAG = "Import and export"
+operation = partial(describe, tag="Import and export")
 FORMATS = [str(name) for name in Format]
 LEFT_OUT = [str(reason) for reason in LeftOut]
 
@@ -84,24 +85,6 @@ class OmissionSerializer(serializers.Serializer[Any]):
 
 class ImportPreviewSerializer(serializers.Serializer[Any]):
     """What a file holds."""
-
-    example = {
-        "format": "chatgpt",
-        "found": {"conversations": 214, "messages": 6120, "memories": 0},
-        "ended": 0,
-        "unlearned": 2,
-        "proposals": 1,
-        "rows": {},
-        "left_out": {"tool": 310, "hidden": 214, "attachment": 57},
-        "first": "2023-04-02T09:12:44Z",
-        "last": "2026-10-01T18:40:03Z",
-        "problem": "",
-        "conversations": [
-            {"title": "搬家计划", "said": "我三月要搬到上海", "messages": 18, "started_at": "2024-03-01T00:00:00Z"}
-        ],
-        "memories": [],
-        "examples": [{"reason": "empty", "label": "New chat", "detail": "", "count": 1}],
-    }
 
     format = serializers.ChoiceField(choices=FORMATS)
     found = ImportAmountsSerializer()
@@ -253,19 +236,14 @@ class ImportsView(generics.ListAPIView[PastImport]):
     def get_queryset(self) -> QuerySet[PastImport]:
         return list_imports(get_user(self.request))
 
-    @operation("list_imports", "List imports", tag=TAG, scope=Scope.READ, description="Newest first.")
+    @operation("list_imports", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """List imports. Newest first."""
         return self.list(request)
 
     @operation(
         "create_import",
-        "Import conversations and memories from elsewhere",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="An export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of "
-        "everything from Jiyi. Conversations become sessions, and what was said in them is learned in the background. "
-        "Memories become memories. Importing a file again imports only what is new. With `dry_run`, nothing is "
-        "written.",
         body=PastImportRequest,
         answers={
             200: Answer(ImportPreviewSerializer, "With `dry_run`: what the file holds."),
@@ -279,6 +257,13 @@ class ImportsView(generics.ListAPIView[PastImport]):
         ],
     )
     def post(self, request: Request) -> Response:
+        """Import conversations and memories from elsewhere.
+
+        An export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of
+        everything from Jiyi. Conversations become sessions, and what was said in them is learned in the
+        background. Memories become memories. Importing a file again imports only what is new. With `dry_run`,
+        nothing is written.
+        """
         user, body = get_user(request), read_body(PastImportRequest, request)
         upload = body["file"]
         services.check_size(upload.size)
@@ -299,27 +284,18 @@ class ImportsView(generics.ListAPIView[PastImport]):
 class ImportView(APIView):
     """One import."""
 
-    @operation(
-        "get_import",
-        "Get an import",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Its progress and its report.",
-        answers=PastImportSerializer,
-    )
+    @operation("get_import", scope=Scope.READ, answers=PastImportSerializer)
     def get(self, request: Request, import_id: str) -> Response:
+        """Get an import. Its progress and its report."""
         return Response(PastImportSerializer(get_import(get_user(request), read_uuid(import_id))).data)
 
-    @operation(
-        "delete_import",
-        "Cancel an import, or delete its report",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="An import in progress is cancelled: what was imported so far stays and can be undone. Of one that "
-        "has ended, the report is deleted.",
-        problems=[Problem(Conflict, "It is being undone")],
-    )
+    @operation("delete_import", scope=Scope.WRITE, problems=[Problem(Conflict, "It is being undone")])
     def delete(self, request: Request, import_id: str) -> Response:
+        """Cancel an import, or delete its report.
+
+        An import in progress is cancelled: what was imported so far stays and can be undone. Of one that has
+        ended, the report is deleted.
+        """
         services.remove_import(user=get_user(request), import_id=read_uuid(import_id), now=timezone.now())
         return Response({"deleted": 1})
 
@@ -334,14 +310,9 @@ class ImportItemsView(generics.ListAPIView[ImportItem]):
     def get_queryset(self) -> QuerySet[ImportItem]:
         return list_items(get_user(self.request), read_uuid(self.kwargs["import_id"]))
 
-    @operation(
-        "list_import_items",
-        "List the items of an import",
-        tag=TAG,
-        scope=Scope.READ,
-        description="The outcome for each conversation and memory, in the order of the file.",
-    )
+    @operation("list_import_items", scope=Scope.READ)
     def get(self, request: Request, import_id: str) -> Response:
+        """List the items of an import. The outcome for each conversation and memory, in the order of the file."""
         return self.list(request)
 
 
@@ -350,16 +321,17 @@ class ImportUndoView(APIView):
 
     @operation(
         "undo_import",
-        "Undo an import",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Deletes the sessions and memories that it created, and what was learned from its messages. What "
-        "something was built on since stays. The file can then be imported again.",
         status=202,
         answers=PastImportSerializer,
         problems=[Problem(Conflict, "It has not ended, was undone already, or restored an export of everything")],
     )
     def post(self, request: Request, import_id: str) -> Response:
+        """Undo an import.
+
+        Deletes the sessions and memories that it created, and what was learned from its messages. What
+        something was built on since stays. The file can then be imported again.
+        """
         undoing = services.undo_import(user=get_user(request), import_id=read_uuid(import_id), now=timezone.now())
         return Response(PastImportSerializer(undoing).data, status=status.HTTP_202_ACCEPTED)
 

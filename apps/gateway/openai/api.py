@@ -28,7 +28,7 @@ from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model
 from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.relaying import relay
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
@@ -39,6 +39,7 @@ from apps.gateway.openai.embeddings import embed_texts, read_embedding_request, 
 from apps.gateway.openai.errors import ModelNotFound, describe_error
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
+from apps.gateway.openai.schemas import operation
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 
 logger = structlog.get_logger(__name__)
@@ -53,18 +54,18 @@ class ChatCompletionsView(OpenAIView):
 
     @operation(
         "create_chat_completion",
-        "Answer a chat with memory",
-        tag=schemas.TAG,
         scope=Scope.WRITE,
-        description="Any client of OpenAI's chat completions. The reply takes into account what is remembered, and "
-        "what the person says is remembered. See `docs/openai.md`.",
         parameters=[schemas.SESSION, schemas.TASK],
         body=schemas.CHAT_REQUEST,
         answers={200: schemas.CHAT_ANSWERS},
         problems=[schemas.NO_SESSION, schemas.TOO_LONG, schemas.REFUSED, schemas.FAILED],
     )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
+        """Answer a chat with memory.
+
+        Any client of OpenAI's chat completions. The reply takes into account what is remembered, and what the
+        person says is remembered. See `docs/openai.md`.
+        """
         user = await in_database(find_person, request)
         whole = sends_whole_chat(request.headers)
         reading = partial(read_chat_request, request.data, whole=whole)
@@ -79,8 +80,9 @@ class ChatCompletionsView(OpenAIView):
 class ModelsView(OpenAIView):
     """The models that can be asked for."""
 
-    @operation("list_models", "List models", tag=schemas.TAG, scope=Scope.READ, answers=schemas.MODELS)
+    @operation("list_models", scope=Scope.READ, answers=schemas.MODELS)
     async def get(self, request: Request) -> Response:
+        """List models."""
         return Response({"object": "list", "data": [_describe_model(name) for name in await list_models()]})
 
 
@@ -89,8 +91,6 @@ class ModelView(OpenAIView):
 
     @operation(
         "get_model",
-        "Get a model",
-        tag=schemas.TAG,
         scope=Scope.READ,
         parameters=[OpenApiParameter("model", str, OpenApiParameter.PATH, True, "Name of the model.")],
         answers=schemas.MODEL,
@@ -99,6 +99,7 @@ class ModelView(OpenAIView):
         ],
     )
     async def get(self, request: Request, model: str) -> Response:
+        """Get a model."""
         if model not in await list_models():
             raise ModelNotFound(model)
         return Response(_describe_model(model))
@@ -113,10 +114,7 @@ class EmbeddingsView(OpenAIView):
 
     @operation(
         "create_embeddings",
-        "Embed texts",
-        tag=schemas.TAG,
         scope=Scope.READ,
-        description="By the model that embeds memories here. Nothing is stored.",
         body=schemas.EMBEDDING_REQUEST,
         answers=schemas.EMBEDDINGS,
         problems=[
@@ -125,7 +123,7 @@ class EmbeddingsView(OpenAIView):
         ],
     )
     async def post(self, request: Request) -> Response:
-        """Embed the texts of ``input``."""
+        """Embed texts. By the model that embeds memories here. Nothing is stored."""
         reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
         given = await read_apart(reading, size=read_size(request))
         try:

@@ -29,7 +29,7 @@ from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_event, stream_frames
 from apps.core.text.tokens import estimate_tokens
@@ -51,6 +51,7 @@ from apps.gateway.openai.responses.names import (
     read_response_name,
 )
 from apps.gateway.openai.responses.request import ResponseRequest, read_response_request
+from apps.gateway.openai.schemas import operation
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 from apps.gateway.selectors import find_earlier_response, find_response, list_chat_messages
 from apps.gateway.services.stored_responses import NewResponse, add_calls, open_response_turn
@@ -63,10 +64,7 @@ class ResponsesView(OpenAIView):
 
     @operation(
         "create_response",
-        "Make a response with memory",
-        tag=schemas.TAG,
         scope=Scope.WRITE,
-        description="The same turn as a chat completion, for clients of OpenAI's newer endpoint.",
         parameters=[schemas.SESSION, schemas.TASK],
         body=schemas.RESPONSE_REQUEST,
         answers={200: schemas.RESPONSE_ANSWERS},
@@ -79,7 +77,7 @@ class ResponsesView(OpenAIView):
         ],
     )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Answer the input. The session's ID is in the header ``X-Session-Id`` of the answer."""
+        """Make a response with memory. The same turn as a chat completion, for clients of OpenAI's newer endpoint."""
         user = await in_database(find_person, request)
         default = await in_database(get_chat_model)
         limit_name = name_token_limit(getattr(default, "server", DEFAULT_BASE_URL))
@@ -121,15 +119,12 @@ class ResponseView(OpenAIView):
 
     @operation(
         "get_response",
-        "Get a stored response",
-        tag=schemas.TAG,
         scope=Scope.READ,
-        description="Without the figures and most parameters of its time, which are not kept.",
         parameters=[OpenApiParameter("response_id", str, OpenApiParameter.PATH, True, "ID of the response.")],
         answers=schemas.RESPONSE,
     )
     async def get(self, request: Request, response_id: str) -> Response:
-        """Return what was answered, without the figures and parameters of its time."""
+        """Get a stored response. Without the figures and most parameters of its time, which are not kept."""
         return Response(await in_database(_describe_stored, get_user(request), response_id))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
 from apps.core.errors import JiyiError, ModelUnavailable, NotFound, TooLarge
 from apps.core.llm.embedding.types import DIMENSIONS
-from apps.core.operations import EVENTS, Answer, Component, Problem, event
+from apps.core.operations import EVENTS, Answer, Component, Problem, describe, event
 
-TAG = "OpenAI-compatible"
+operation = partial(describe, tag="OpenAI-compatible")
 RESPONSE_ID = "resp_b7d6f1a05c3e4f0e9c2d8a1f6e5b4c3d"
 _STRING, _OBJECTS = {"type": "string"}, {"type": "array", "items": {"type": "object"}}
 _TEXT = {"type": "string", "minLength": 1}

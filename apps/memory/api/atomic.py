@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +23,7 @@ from apps.core.errors import Conflict, TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictDateTimeField, StrictUUIDField
 from apps.core.filtering import StableOrderingFilter
 from apps.core.http import read_int, read_uuid
-from apps.core.operations import Answer, Problem, operation, query
+from apps.core.operations import Answer, Problem, describe, query
 from apps.core.parsing import refuse_forbidden
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.api.lists import (
@@ -56,7 +57,7 @@ from apps.memory.retrieval.atomic import retrieve_atomic_memories
 from apps.memory.reviewing import accept_atomic_memory, reject_atomic_memory
 from apps.memory.serializers import EVENT_HELP, TIMESTAMP_HELP, AtomicMemorySerializer
 
-TAG = "Atomic memory"
+operation = partial(describe, tag="Atomic memory")
 MAX_TOP_N = 50
 SINCE = f"Said at this time or later. {TIME_HELP}"
 UNTIL = f"Said at this time or earlier. {TIME_HELP}"
@@ -145,21 +146,13 @@ class AtomicMemoriesView(AsOfListView[AtomicMemory]):
     def get_queryset(self) -> Any:
         return list_atomic_memories(get_user(self.request))
 
-    @operation(
-        "list_atomic_memories",
-        "List atomic memories",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Newest first.",
-        parameters=[AS_OF],
-    )
+    @operation("list_atomic_memories", scope=Scope.READ, parameters=[AS_OF])
     def get(self, request: Request) -> Response:
+        """List atomic memories. Newest first."""
         return self.list(request)
 
     @operation(
         "create_atomic_memory",
-        "Add an atomic memory",
-        tag=TAG,
         scope=Scope.WRITE,
         body=AtomicMemoryRequest,
         answers={
@@ -169,20 +162,18 @@ class AtomicMemoriesView(AsOfListView[AtomicMemory]):
         problems=[NO_SESSION, TOO_LONG],
     )
     def post(self, request: Request) -> Response:
+        """Add an atomic memory."""
         body = read_body(AtomicMemoryRequest, request)
         memory, created = services.create_atomic_memory(user=get_user(request), now=timezone.now(), **body)
         code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
         return Response(AtomicMemorySerializer(memory).data, status=code)
 
-    @operation(
-        "delete_all_atomic_memories",
-        "Delete all atomic memories",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="For good: with their history, and they are not learned again from earlier messages.",
-        parameters=[CONFIRM],
-    )
+    @operation("delete_all_atomic_memories", scope=Scope.ADMIN, parameters=[CONFIRM])
     def delete(self, request: Request) -> Response:
+        """Delete all atomic memories.
+
+        For good: with their history, and they are not learned again from earlier messages.
+        """
         check_confirmed(request)
         return Response({"deleted": services.forget_all_atomic_memories(user=get_user(request), now=timezone.now())})
 
@@ -192,35 +183,35 @@ class AtomicMemoryView(APIView):
 
     serializer_class = AtomicMemorySerializer
 
-    @operation("get_atomic_memory", "Get an atomic memory", tag=TAG, scope=Scope.READ, description="Of any status.")
+    @operation("get_atomic_memory", scope=Scope.READ)
     def get(self, request: Request, atomic_id: str) -> Response:
+        """Get an atomic memory. Of any status."""
         memory = get_atomic_memory(get_user(request), read_uuid(atomic_id))
         return Response(AtomicMemorySerializer(memory).data)
 
     @operation(
-        "replace_atomic_memory",
-        "Replace an atomic memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="Tags and event times that are left out are removed. Fields that cannot be changed are ignored, so "
-        "what GET answered can be edited and sent back.",
-        body=AtomicMemoryReplaceRequest,
-        problems=[SAME, HISTORY, TOO_LONG],
+        "replace_atomic_memory", scope=Scope.WRITE, body=AtomicMemoryReplaceRequest, problems=[SAME, HISTORY, TOO_LONG]
     )
     def put(self, request: Request, atomic_id: str) -> Response:
+        """Replace an atomic memory.
+
+        Tags and event times that are left out are removed. Fields that cannot be changed are ignored, so what
+        GET answered can be edited and sent back.
+        """
         emptied: dict[str, Any] = {"tags": [], "event_start": None, "event_end": None}
         return self._update(request, atomic_id, AtomicMemoryReplaceRequest, otherwise=emptied)
 
     @operation(
         "update_atomic_memory",
-        "Change an atomic memory",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.",
         body=AtomicMemoryChangeRequest(partial=True),
         problems=[SAME, HISTORY, TOO_LONG],
     )
     def patch(self, request: Request, atomic_id: str) -> Response:
+        """Change an atomic memory.
+
+        Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.
+        """
         return self._update(request, atomic_id, AtomicMemoryChangeRequest, partial=True)
 
     def _update(
@@ -243,14 +234,9 @@ class AtomicMemoryView(APIView):
                 services.mute_atomic_memories(user=user, ids=[asked], muted=muted, now=now)
         return Response(AtomicMemorySerializer(get_atomic_memory(user, asked)).data)
 
-    @operation(
-        "delete_atomic_memory",
-        "Delete an atomic memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="For good: with its history, and it is not learned again from earlier messages.",
-    )
+    @operation("delete_atomic_memory", scope=Scope.WRITE)
     def delete(self, request: Request, atomic_id: str) -> Response:
+        """Delete an atomic memory. For good: with its history, and it is not learned again from earlier messages."""
         user, asked = get_user(request), read_uuid(atomic_id)
         get_atomic_memory(user, asked)
         return Response({"deleted": services.forget_atomic_memories(user=user, ids=[asked], now=timezone.now())})
@@ -259,16 +245,9 @@ class AtomicMemoryView(APIView):
 class AtomicAcceptView(APIView):
     """Accept a pending atomic memory; 409 unless it is pending."""
 
-    @operation(
-        "accept_atomic_memory",
-        "Accept a pending atomic memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="From now on it is recalled, and what it proposes to end has ended.",
-        answers=AtomicMemorySerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("accept_atomic_memory", scope=Scope.WRITE, answers=AtomicMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, atomic_id: str) -> Response:
+        """Accept a pending atomic memory. From now on it is recalled, and what it proposes to end has ended."""
         memory = accept_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
 
@@ -276,16 +255,9 @@ class AtomicAcceptView(APIView):
 class AtomicRejectView(APIView):
     """Reject a pending atomic memory; 409 unless it is pending."""
 
-    @operation(
-        "reject_atomic_memory",
-        "Reject a pending atomic memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="It is not recorded again.",
-        answers=AtomicMemorySerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("reject_atomic_memory", scope=Scope.WRITE, answers=AtomicMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, atomic_id: str) -> Response:
+        """Reject a pending atomic memory. It is not recorded again."""
         memory = reject_atomic_memory(user=get_user(request), memory_id=read_uuid(atomic_id), now=timezone.now())
         return Response(AtomicMemorySerializer(memory).data)
 
@@ -295,10 +267,8 @@ class AtomicSearchView(APIView):
 
     @operation(
         "search_atomic_memories",
-        "Search atomic memories",
         tag="Search",
         scope=Scope.READ,
-        description="What a message would recall, best first.",
         parameters=[
             QUERY,
             query(
@@ -313,6 +283,7 @@ class AtomicSearchView(APIView):
         problems=[Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:
+        """Search atomic memories. What a message would recall, best first."""
         user, text = get_user(request), read_query(request)
         settings = get_settings(user)
         found = retrieve_atomic_memories(

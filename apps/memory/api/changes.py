@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
@@ -16,12 +17,12 @@ from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.memory.history.selectors import list_changes
 from apps.memory.history.undo import undo_operation
 from apps.memory.models import Change
 
-TAG = "History"
+operation = partial(describe, tag="History")
 OBJECT_ID = "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13"
 
 
@@ -109,14 +110,9 @@ class ChangesView(generics.ListAPIView[Change]):
     def get_queryset(self) -> Any:
         return list_changes(get_user(self.request))
 
-    @operation(
-        "list_changes",
-        "List changes",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Newest first: who changed which memory, when and why, with the state before and after.",
-    )
+    @operation("list_changes", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """List changes. Newest first: who changed which memory, when and why, with the state before and after."""
         return self.list(request)
 
 
@@ -125,11 +121,7 @@ class UndoView(APIView):
 
     @operation(
         "undo_operation",
-        "Undo an operation",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="All that it changed: what has `operation` in common. Undoing can itself be undone. Deletions are "
-        "final.",
         answers=UndoneChangesSerializer,
         problems=[
             Problem(Conflict, "It is a deletion", {"object_id": OBJECT_ID}),
@@ -138,6 +130,10 @@ class UndoView(APIView):
         ],
     )
     def post(self, request: Request, operation: str) -> Response:
+        """Undo an operation.
+
+        All that it changed: what has `operation` in common. Undoing can itself be undone. Deletions are final.
+        """
         user = get_user(request)
         undoing = undo_operation(user=user, operation=read_uuid(operation), now=timezone.now())
         changes = list_changes(user).filter(operation=undoing)

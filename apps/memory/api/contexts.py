@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -17,14 +18,14 @@ from apps.core.errors import TooLarge
 from apps.core.fields import StrictCharField, StrictUUIDField
 from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.shared_context import services
 from apps.memory.shared_context.selectors import get_context, list_contexts
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES, MAX_TITLE_CHARACTERS
 
-TAG = "Shared contexts"
+operation = partial(describe, tag="Shared contexts")
 
 
 class ContextEntrySerializer(serializers.ModelSerializer[ContextEntry]):
@@ -97,20 +98,20 @@ class ContextsView(generics.ListAPIView[SharedContext]):
     def get_queryset(self) -> Any:
         return list_contexts(get_user(self.request))
 
-    @operation("list_shared_contexts", "List shared contexts", tag=TAG, scope=Scope.READ, description="Newest first.")
+    @operation("list_shared_contexts", scope=Scope.READ)
     def get(self, request: Request) -> Response:
+        """List shared contexts. Newest first."""
         return self.list(request)
 
     @operation(
         "create_shared_context",
-        "Create a shared context",
-        tag=TAG,
         scope=Scope.WRITE,
         body=SharedContextRequest,
         status=201,
         problems=[NO_SESSION, _too_large("content")],
     )
     def post(self, request: Request) -> Response:
+        """Create a shared context."""
         body = read_body(SharedContextRequest, request)
         context = services.create_context(user=get_user(request), now=timezone.now(), **body)
         return Response(SharedContextSerializer(context).data, status=status.HTTP_201_CREATED)
@@ -119,19 +120,14 @@ class ContextsView(generics.ListAPIView[SharedContext]):
 class ContextView(APIView):
     """One shared context with its entries."""
 
-    @operation(
-        "get_shared_context",
-        "Get a shared context",
-        tag=TAG,
-        scope=Scope.READ,
-        description="With its entries, in the order in which they were added.",
-        answers=SharedContextSerializer,
-    )
+    @operation("get_shared_context", scope=Scope.READ, answers=SharedContextSerializer)
     def get(self, request: Request, context_id: str) -> Response:
+        """Get a shared context. With its entries, in the order in which they were added."""
         return Response(SharedContextSerializer(get_context(get_user(request), read_uuid(context_id))).data)
 
-    @operation("delete_shared_context", "Delete a shared context", tag=TAG, scope=Scope.WRITE)
+    @operation("delete_shared_context", scope=Scope.WRITE)
     def delete(self, request: Request, context_id: str) -> Response:
+        """Delete a shared context."""
         services.forget_context(user=get_user(request), context_id=read_uuid(context_id), now=timezone.now())
         return Response({"deleted": 1})
 
@@ -141,16 +137,14 @@ class ContextEntriesView(APIView):
 
     @operation(
         "add_context_entry",
-        "Add to a shared context",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="What is there does not change. `author` is the username by default.",
         body=ContextEntryRequest,
         status=201,
         answers=SharedContextSerializer,
         problems=[_too_large("text")],
     )
     def post(self, request: Request, context_id: str) -> Response:
+        """Add to a shared context. What is there does not change. `author` is the username by default."""
         user, asked = get_user(request), read_uuid(context_id)
         get_context(user, asked)
         body = read_body(ContextEntryRequest, request)

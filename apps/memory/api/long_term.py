@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
@@ -22,7 +23,7 @@ from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.filtering import StableOrderingFilter
 from apps.core.http import read_int, read_uuid
-from apps.core.operations import Answer, Problem, operation, query
+from apps.core.operations import Answer, Problem, describe, query
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.api.lists import (
     AS_OF,
@@ -51,7 +52,7 @@ from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.types import ScoredMemory
 from apps.memory.working.selectors import WorkingMemorySnapshot, find_working_memory
 
-TAG = "Long-term memory"
+operation = partial(describe, tag="Long-term memory")
 MAX_SEARCH_LIMIT = 50
 COPIES_HELP = "Also delete the copies that `…/copies` lists."
 OTHER_ID = "0d9f4e7b-63c2-4b18-8f2a-91c5d7e3a604"
@@ -126,8 +127,6 @@ class BatchDeleteRequest(KnownFieldsSerializer):
 class BatchDeletedSerializer(serializers.Serializer[Any]):
     """The result of deleting several memories."""
 
-    example = {"deleted": 1, "missing": [OTHER_ID]}
-
     deleted = serializers.IntegerField(help_text="How many memories were deleted.")
     missing = serializers.ListField(child=serializers.UUIDField(), help_text="IDs that were not found.")
 
@@ -178,23 +177,14 @@ class LongTermMemoriesView(AsOfListView[LongTermMemory]):
     def get_queryset(self) -> Any:
         return list_memories(get_user(self.request))
 
-    @operation(
-        "list_memories",
-        "List long-term memories",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Newest first.",
-        parameters=[AS_OF],
-    )
+    @operation("list_memories", scope=Scope.READ, parameters=[AS_OF])
     def get(self, request: Request) -> Response:
+        """List long-term memories. Newest first."""
         return self.list(request)
 
     @operation(
         "create_memory",
-        "Add a long-term memory",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="A value under a key that is taken supersedes the old value, which stays in the history.",
         body=LongTermMemoryRequest,
         answers={
             201: Answer(LongTermMemorySerializer, "The new memory."),
@@ -203,20 +193,21 @@ class LongTermMemoriesView(AsOfListView[LongTermMemory]):
         problems=[NO_SESSION, VALUE_TOO_LARGE],
     )
     def post(self, request: Request) -> Response:
+        """Add a long-term memory.
+
+        A value under a key that is taken supersedes the old value, which stays in the history.
+        """
         body = read_body(LongTermMemoryRequest, request)
         memory, action = services.create_memory(user=get_user(request), now=timezone.now(), **body)
         code = status.HTTP_200_OK if action is Action.REFRESHED else status.HTTP_201_CREATED
         return Response(LongTermMemorySerializer(memory).data, status=code)
 
-    @operation(
-        "delete_all_memories",
-        "Delete all long-term memories",
-        tag=TAG,
-        scope=Scope.ADMIN,
-        description="For good: with their history, and they are not learned again from earlier messages.",
-        parameters=[CONFIRM],
-    )
+    @operation("delete_all_memories", scope=Scope.ADMIN, parameters=[CONFIRM])
     def delete(self, request: Request) -> Response:
+        """Delete all long-term memories.
+
+        For good: with their history, and they are not learned again from earlier messages.
+        """
         check_confirmed(request)
         return Response({"deleted": forget_all(user=get_user(request), now=timezone.now())})
 
@@ -226,39 +217,36 @@ class LongTermMemoryView(APIView):
 
     serializer_class = LongTermMemorySerializer
 
-    @operation(
-        "get_memory",
-        "Get a long-term memory",
-        tag=TAG,
-        scope=Scope.READ,
-        description="Of any status. Does not count as use.",
-    )
+    @operation("get_memory", scope=Scope.READ)
     def get(self, request: Request, memory_id: str) -> Response:
+        """Get a long-term memory. Of any status. Does not count as use."""
         memory = get_memory(get_user(request), read_uuid(memory_id))
         return Response(LongTermMemorySerializer(memory).data)
 
     @operation(
         "replace_memory",
-        "Replace a long-term memory",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Fields that cannot be changed are ignored, so what GET answered can be edited and sent back.",
         body=LongTermMemoryReplaceRequest,
         problems=[KEY_TAKEN, HISTORY, VALUE_TOO_LARGE],
     )
     def put(self, request: Request, memory_id: str) -> Response:
+        """Replace a long-term memory.
+
+        Fields that cannot be changed are ignored, so what GET answered can be edited and sent back.
+        """
         return self._update(request, memory_id, LongTermMemoryReplaceRequest)
 
     @operation(
         "update_memory",
-        "Change a long-term memory",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.",
         body=LongTermMemoryChangeRequest(partial=True),
         problems=[KEY_TAKEN, HISTORY, VALUE_TOO_LARGE],
     )
     def patch(self, request: Request, memory_id: str) -> Response:
+        """Change a long-term memory.
+
+        Only the given fields. With `muted: true` it is kept and shown, but recalled in no reply.
+        """
         return self._update(request, memory_id, LongTermMemoryChangeRequest, partial=True)
 
     def _update(
@@ -277,13 +265,11 @@ class LongTermMemoryView(APIView):
 
     @operation(
         "delete_memory",
-        "Delete a long-term memory",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="For good: with its history, and it is not learned again from earlier messages.",
         parameters=[query("copies", COPIES_HELP, {"type": "boolean", "default": False})],
     )
     def delete(self, request: Request, memory_id: str) -> Response:
+        """Delete a long-term memory. For good: with its history, and it is not learned again from earlier messages."""
         user, asked = get_user(request), read_uuid(memory_id)
         copies = _read_bool(request, "copies")
         get_memory(user, asked)
@@ -294,16 +280,9 @@ class LongTermMemoryView(APIView):
 class AcceptView(APIView):
     """Accept a pending memory; 409 unless it is pending."""
 
-    @operation(
-        "accept_memory",
-        "Accept a pending memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="From now on it is recalled. Another value of its key is superseded.",
-        answers=LongTermMemorySerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("accept_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
+        """Accept a pending memory. From now on it is recalled. Another value of its key is superseded."""
         memory = services.accept_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
 
@@ -311,16 +290,9 @@ class AcceptView(APIView):
 class RejectView(APIView):
     """Reject a pending memory; it is not proposed again. 409 unless it is pending."""
 
-    @operation(
-        "reject_memory",
-        "Reject a pending memory",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="It is not proposed again.",
-        answers=LongTermMemorySerializer,
-        problems=[NOT_PENDING],
-    )
+    @operation("reject_memory", scope=Scope.WRITE, answers=LongTermMemorySerializer, problems=[NOT_PENDING])
     def post(self, request: Request, memory_id: str) -> Response:
+        """Reject a pending memory. It is not proposed again."""
         memory = services.reject_memory(user=get_user(request), memory_id=read_uuid(memory_id), now=timezone.now())
         return Response(LongTermMemorySerializer(memory).data)
 
@@ -328,16 +300,13 @@ class RejectView(APIView):
 class CopiesView(APIView):
     """Other places with the memory's text: memories, active sessions, profile, summaries, contexts (L6)."""
 
-    @operation(
-        "list_memory_copies",
-        "List other places with a memory's text",
-        tag=TAG,
-        scope=Scope.READ,
-        description="In memories of both kinds, sessions that are live, the profile, summaries and shared contexts. "
-        "Deleting the memory can delete them too.",
-        answers=MemoryCopiesSerializer,
-    )
+    @operation("list_memory_copies", scope=Scope.READ, answers=MemoryCopiesSerializer)
     def get(self, request: Request, memory_id: str) -> Response:
+        """List other places with a memory's text.
+
+        In memories of both kinds, sessions that are live, the profile, summaries and shared contexts. Deleting
+        the memory can delete them too.
+        """
         user = get_user(request)
         copies = list_copies(user, [get_memory(user, read_uuid(memory_id))])
         return Response(MemoryCopiesSerializer({"results": copies}).data)
@@ -346,15 +315,9 @@ class CopiesView(APIView):
 class BatchDeleteView(APIView):
     """Delete several memories at once."""
 
-    @operation(
-        "delete_memories",
-        "Delete several long-term memories",
-        tag=TAG,
-        scope=Scope.WRITE,
-        body=BatchDeleteRequest,
-        answers=BatchDeletedSerializer,
-    )
+    @operation("delete_memories", scope=Scope.WRITE, body=BatchDeleteRequest, answers=BatchDeletedSerializer)
     def post(self, request: Request) -> Response:
+        """Delete several long-term memories."""
         body = read_body(BatchDeleteRequest, request)
         return Response(asdict(forget_memories(user=get_user(request), now=timezone.now(), **body)))
 
@@ -364,10 +327,8 @@ class SearchView(APIView):
 
     @operation(
         "search_memories",
-        "Search long-term memories",
         tag="Search",
         scope=Scope.READ,
-        description="What a message would recall, best first, with every component of the score.",
         parameters=[
             QUERY,
             query(
@@ -385,6 +346,7 @@ class SearchView(APIView):
         problems=[NO_SESSION, Q_TOO_LONG],
     )
     def get(self, request: Request) -> Response:
+        """Search long-term memories. What a message would recall, best first, with every component of the score."""
         user, now, text = get_user(request), timezone.now(), read_query(request)
         settings = get_settings(user)
         scored = retrieve_relevant_memories(

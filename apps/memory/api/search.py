@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from rest_framework import serializers
@@ -19,10 +20,11 @@ from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
 from apps.core.fields import StrictCharField, StrictFloatField, StrictIntegerField
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.embeddings.search import search_conversations
 
+operation = partial(describe, tag="Search")
 MAX_TOP_K = 50
 
 
@@ -47,14 +49,6 @@ class ConversationSearchRequest(KnownFieldsSerializer):
 class ConversationMatchSerializer(serializers.Serializer[Any]):
     """A message or summary similar to the query; for a long message, its most similar part."""
 
-    example = {
-        "content": "How long before moving out do I have to tell my landlord?",
-        "similarity": 0.78,
-        "created_at": "2026-11-20T18:05:44.730122Z",
-        "chat_id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
-        "message_type": "user",
-    }
-
     content = serializers.CharField()
     similarity = serializers.FloatField(help_text="Cosine similarity.")
     created_at = serializers.DateTimeField()
@@ -73,10 +67,7 @@ class ConversationSearchView(APIView):
 
     @operation(
         "search_conversations",
-        "Search conversations by meaning",
-        tag="Search",
         scope=Scope.READ,
-        description="Messages and summaries whose meaning is near the query, most similar first.",
         body=ConversationSearchRequest,
         answers=ConversationSearchResultsSerializer,
         problems=[
@@ -86,6 +77,10 @@ class ConversationSearchView(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
+        """Search conversations by meaning.
+
+        Messages and summaries whose meaning is near the query, most similar first.
+        """
         user = get_user(request)
         asked = read_body(ConversationSearchRequest, request)
         matches = search_conversations(

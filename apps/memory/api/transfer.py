@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -16,7 +17,7 @@ from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
 from apps.core.errors import Conflict, InvalidInput
 from apps.core.files import answer_file
-from apps.core.operations import Problem, operation, query
+from apps.core.operations import Problem, describe, query
 from apps.core.serializers import read_body
 from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.transfer.exporting import export_memories
@@ -25,7 +26,7 @@ from apps.memory.transfer.reading import read_upload
 from apps.memory.transfer.services import import_memories
 from apps.memory.transfer.types import ImportRefused
 
-TAG = "Import and export"
+operation = partial(describe, tag="Import and export")
 
 
 class ImportRequest(serializers.Serializer[Any]):
@@ -60,16 +61,17 @@ class LongTermExportView(APIView):
 
     @operation(
         "export_memories",
-        "Export long-term memories",
-        tag=TAG,
         scope=Scope.READ,
-        description="Of every status, newest first, as an attachment. The file can be imported again without loss.",
         parameters=[
             query("format", "The format of the file.", {"type": "string", "enum": ["json"], "default": "json"})
         ],
         answers=LongTermMemorySerializer(many=True),
     )
     def get(self, request: Request) -> HttpResponseBase:
+        """Export long-term memories.
+
+        Of every status, newest first, as an attachment. The file can be imported again without loss.
+        """
         if request.query_params.get("format", "json") != "json":
             raise InvalidInput("format must be json.", fields={"format": ["Must be json."]})
         return answer_file(export_memories(get_user(request), LONG_TERM), name=LONG_TERM.name)
@@ -82,11 +84,7 @@ class LongTermImportView(APIView):
 
     @operation(
         "import_memories",
-        "Import long-term memories",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="All of a file or, with any bad row, nothing. All fields are kept. An ID of your own updates that "
-        "memory; one that somebody else has is replaced, and links follow.",
         body=ImportRequest,
         answers=ImportReportSerializer,
         problems=[
@@ -100,6 +98,11 @@ class LongTermImportView(APIView):
         ],
     )
     def post(self, request: Request) -> Response:
+        """Import long-term memories.
+
+        All of a file or, with any bad row, nothing. All fields are kept. An ID of your own updates that memory;
+        one that somebody else has is replaced, and links follow.
+        """
         items = read_upload(read_body(ImportRequest, request)["file"])
         done = import_memories(user=get_user(request), kind=LONG_TERM, items=items, now=timezone.now())
         counts = {"created": done.created, "updated": done.updated, "skipped": done.skipped}

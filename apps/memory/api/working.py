@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,13 +15,13 @@ from apps.accounts.types import Scope
 from apps.core.errors import NotFound, TooLarge
 from apps.core.fields import StrictCharField
 from apps.core.http import read_uuid
-from apps.core.operations import Problem, operation
+from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
 from apps.memory.serializers import WorkingMemorySerializer
 from apps.memory.working import services
 from apps.memory.working.selectors import get_working_memory
 
-TAG = "Working memory"
+operation = partial(describe, tag="Working memory")
 NONE = Problem(NotFound, "The session has no working memory now")
 
 
@@ -37,16 +39,13 @@ class WorkingMemoryView(APIView):
 
     serializer_class = WorkingMemorySerializer
 
-    @operation(
-        "get_working_memory",
-        "Get the working memory of a session",
-        tag=TAG,
-        scope=Scope.READ,
-        description="There is none before the first message, nor after the session has been idle for "
-        "`memory.working_ttl_minutes`.",
-        problems=[NONE],
-    )
+    @operation("get_working_memory", scope=Scope.READ, problems=[NONE])
     def get(self, request: Request, session_id: str) -> Response:
+        """Get the working memory of a session.
+
+        There is none before the first message, nor after the session has been idle for
+        `memory.working_ttl_minutes`.
+        """
         user = get_user(request)
         ttl_minutes = get_settings(user).working_ttl_minutes
         snapshot = get_working_memory(user, read_uuid(session_id), now=timezone.now(), ttl_minutes=ttl_minutes)
@@ -54,10 +53,7 @@ class WorkingMemoryView(APIView):
 
     @operation(
         "update_working_memory",
-        "Change the working memory of a session",
-        tag=TAG,
         scope=Scope.WRITE,
-        description="A null topic clears it. Variables are merged by key, and null removes one.",
         body=WorkingMemoryChangeRequest,
         problems=[
             NONE,
@@ -65,20 +61,18 @@ class WorkingMemoryView(APIView):
         ],
     )
     def patch(self, request: Request, session_id: str) -> Response:
+        """Change the working memory of a session.
+
+        A null topic clears it. Variables are merged by key, and null removes one.
+        """
         changes = read_body(WorkingMemoryChangeRequest, request)
         snapshot = services.update_working_memory(
             user=get_user(request), session_id=read_uuid(session_id), now=timezone.now(), changes=changes
         )
         return Response(WorkingMemorySerializer(snapshot).data)
 
-    @operation(
-        "delete_working_memory",
-        "Delete the working memory of a session",
-        tag=TAG,
-        scope=Scope.WRITE,
-        description="The next message starts a new one.",
-        problems=[NONE],
-    )
+    @operation("delete_working_memory", scope=Scope.WRITE, problems=[NONE])
     def delete(self, request: Request, session_id: str) -> Response:
+        """Delete the working memory of a session. The next message starts a new one."""
         deleted = services.forget_working_memory(user=get_user(request), session_id=read_uuid(session_id))
         return Response({"deleted": deleted})
