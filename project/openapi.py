@@ -1,4 +1,4 @@
-"""The OpenAPI document as a whole: its title, tags and names of enumerations. Operations: see ``apps/core/openapi``."""
+"""The OpenAPI document as a whole: its title, tags and names of enumerations. Operations stand on their views."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ ENUM_NAMES = {
     "ToolOutcome": ["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"],
     "Formality": ["casual", "formal"],
     "TurnEventName": ["start", "delta", "done", "error"],
-    "ImportFormat": "apps.gateway.imports.serializers.FORMATS",
+    "ImportFormat": "apps.gateway.imports.api.FORMATS",
     "ImportState": "apps.gateway.models.PastImport.State",
     "ImportItemKind": "apps.gateway.models.ImportItem.Kind",
     "ImportItemState": "apps.gateway.models.ImportItem.State",
-    "ImportOmission": "apps.gateway.imports.serializers.LEFT_OUT",
+    "ImportOmission": "apps.gateway.imports.api.LEFT_OUT",
     "ChangeKind": "apps.memory.models.Change.Kind",
     "ChangeAction": "apps.memory.models.Change.Action",
     "ChangeOrigin": "apps.memory.models.Change.Origin",
@@ -78,8 +78,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "apps.core.openapi.generator.finish",
-        "apps.accounts.schema.describe_scopes",
+        "apps.core.openapi.inline_null",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

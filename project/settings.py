@@ -17,7 +17,6 @@ from apps.core.secret_key import get_former_keys, get_secret_key
 from apps.embedded import layout as embedded
 from project import content_security
 from project.openapi import SPECTACULAR_SETTINGS  # noqa: F401  # read by drf-spectacular
-from project.scopes import SCOPES
 from project.unfold import UNFOLD  # noqa: F401  # read by django-unfold
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -291,7 +290,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PAGINATION_CLASS": "apps.core.http.Pagination",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
         "apps.accounts.throttling.TokenThrottle",
         "apps.accounts.throttling.UserThrottle",
@@ -300,7 +299,6 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
-API_SCOPES = SCOPES
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 # Applications that connect by themselves: MCP and OAuth

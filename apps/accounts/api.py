@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -15,39 +16,99 @@ from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.services import update_settings
 from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
-from apps.accounts.types import PREFIX, MemorySettings
+from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput
 from apps.core.fields import StrictCharField
 from apps.core.http import AsyncAPIView
-from apps.core.serializers import KnownFieldsSerializer
+from apps.core.operations import Component, describe
+from apps.core.serializers import KnownFieldsSerializer, read_body
 
-
-class SettingsView(APIView):
-    """Effective settings: the user's own settings override global ones, the environment and defaults."""
-
-    def get(self, request: Request) -> Response:
-        return Response(_to_wire(get_settings(get_user(request))))
-
-    def patch(self, request: Request) -> Response:
-        if not isinstance(request.data, dict):
-            raise InvalidInput("Settings must be a JSON object.")
-        return Response(_to_wire(update_settings(user=get_user(request), changes=request.data)))
+operation = partial(describe, tag="Account")
 
 
 def _to_wire(settings: MemorySettings) -> dict[str, Any]:
     return {f"{PREFIX}{name}": value for name, value in settings.model_dump(mode="json").items()}
 
 
+def _describe_settings(*, changes: bool) -> dict[str, object]:
+    """Return the JSON schema of the object, from the registry; in changes null restores a default."""
+    properties: dict[str, object] = {}
+    for name, schema in MemorySettings.model_json_schema()["properties"].items():
+        described = dict(schema)
+        if name == "score_weights":
+            weights = ScoreWeights.model_json_schema()["properties"]
+            described = {"type": "object", "properties": weights, "additionalProperties": False} | described
+            described.pop("$ref", None)
+        described.pop("title", None)
+        properties[f"{PREFIX}{name}"] = {"anyOf": [described, {"type": "null"}]} if changes else described
+    about = "Changes to settings; null restores the default." if changes else "The settings in effect."
+    required = {} if changes else {"required": sorted(properties)}
+    return {"type": "object", "description": about, "properties": properties, "additionalProperties": False} | required
+
+
+SETTINGS = Component("Settings", _describe_settings(changes=False), _to_wire(MemorySettings.model_validate({})))
+CHANGES = Component(
+    "SettingsChangeRequest",
+    _describe_settings(changes=True),
+    {f"{PREFIX}timezone": "Asia/Shanghai", f"{PREFIX}rag_top_n": None},
+)
+EXPORT = Component(
+    "DataExport",
+    {
+        "type": "object",
+        "description": "All data of a person.",
+        "required": ["about", "exported_at", "user", "data"],
+        "properties": {
+            "about": {"type": "string"},
+            "exported_at": {"type": "string", "format": "date-time"},
+            "user": {"type": "object", "additionalProperties": True},
+            "data": {
+                "type": "object",
+                "description": "The rows of each table.",
+                "additionalProperties": {
+                    "type": "array",
+                    "items": {"type": "object", "additionalProperties": True},
+                },
+            },
+        },
+    },
+)
+
+
+class SettingsView(APIView):
+    """Effective settings: the user's own settings override global ones, the environment and defaults."""
+
+    @operation("get_settings", scope=Scope.READ, answers=SETTINGS)
+    def get(self, request: Request) -> Response:
+        """Get the settings. What is in effect: your own settings, else global ones, the environment's, and defaults."""
+        return Response(_to_wire(get_settings(get_user(request))))
+
+    @operation("update_settings", scope=Scope.ADMIN, body=CHANGES, answers=SETTINGS)
+    def patch(self, request: Request) -> Response:
+        """Change settings. Only the given ones, from the next turn on. Null restores the default."""
+        if not isinstance(request.data, dict):
+            raise InvalidInput("Settings must be a JSON object.")
+        return Response(_to_wire(update_settings(user=get_user(request), changes=request.data)))
+
+
 class ExportView(AsyncAPIView):
     """All data of the user as one JSON document."""
 
+    @operation("export_data", scope=Scope.ADMIN, answers=EXPORT)
     async def get(self, request: Request) -> HttpResponseBase:
+        """Export all data.
+
+        Everything that is remembered about the person, of every kind and status, table by table, as an
+        attachment. Vectors and credentials are left out.
+        """
         return await in_database(answer_export, get_user(request))
 
 
 class EraseRequest(KnownFieldsSerializer):
     """A confirmation."""
+
+    example = {"confirm": "alice"}
 
     confirm = StrictCharField(
         trim_whitespace=False, help_text="The username or, for an end user of a service, the external ID."
@@ -64,11 +125,16 @@ class ErasureReceiptSerializer(serializers.Serializer[object]):
 class EraseView(APIView):
     """Permanently erase all data of the user. The account and its tokens are kept."""
 
+    @operation("erase_data", scope=Scope.ADMIN, body=EraseRequest, answers=ErasureReceiptSerializer)
     def post(self, request: Request) -> Response:
+        """Erase all data.
+
+        For good, everywhere: tables, vectors, history, cache and queued work. The account and its tokens stay.
+        Answers with a receipt of what was deleted, after looking for what is left.
+        """
         user = get_user(request)
-        body = EraseRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        if not confirms_erasure(user, body.validated_data["confirm"]):
+        body = read_body(EraseRequest, request)
+        if not confirms_erasure(user, body["confirm"]):
             reason = "Must be the end user's external ID." if user.service_id else "Must be your user name."
             raise InvalidInput(f"confirm: {reason}", fields={"confirm": [reason]})
         return Response(asdict(erase_user(user=user)))

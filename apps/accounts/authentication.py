@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import knox.auth
+from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
@@ -60,7 +63,22 @@ class RelayedAuthentication(BaseAuthentication):
         return "Bearer"
 
 
-class TokenScheme(KnoxTokenScheme):
-    """How the OpenAPI document describes it."""
+# How the OpenAPI document describes them (of applications: apps/gateway/oauth/authentication.py).
 
+
+class TokenScheme(KnoxTokenScheme):
     target_class = "apps.accounts.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        about = "An API token, from the memory panel or `manage.py create_token`."
+        return {**super().get_security_definition(auto_schema), "description": about}
+
+
+class BrowserScheme(SessionScheme):
+    name = "browser"
+    priority = 0  # before drf-spectacular's own
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        about = "The session of somebody who is logged in to this site. Changes need the CSRF token, too."
+        return {**super().get_security_definition(auto_schema), "description": about}

@@ -1,10 +1,9 @@
-"""What a request may do with its token (T4). Named in the settings, so it must not import DRF's views."""
+"""Decide what a request may do with its token (T4). Named in the settings, so it must not import DRF's views."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
@@ -13,23 +12,18 @@ from apps.core.errors import Forbidden
 
 
 class HasScope(BasePermission):
-    """The token's scopes include the one that the table in the settings asks for; a browser session has them all."""
+    """Ask for the scope that the method's operation names, and for `admin` where it has none.
+
+    A browser session has all scopes.
+    """
 
     def has_permission(self, request: Request, view: Any) -> bool:
         token: Any = request.auth
-        method = (request.method or "").lower()
-        if token is None or not hasattr(view, method):  # a method that there is not: 405, whoever asks
+        handler = getattr(view, (request.method or "").lower(), None)
+        if token is None or handler is None:  # a method that there is not: 405, whoever asks
             return True
-        route = request.resolver_match.view_name if request.resolver_match else ""
-        needed = get_needed_scope(route, method)
+        described = getattr(handler, "operation", None)
+        needed = Scope.READ if request.method == "OPTIONS" else Scope(described.scope) if described else Scope.ADMIN
         if not allows(token.scopes, needed):
             raise Forbidden(f"This needs a token with the scope {needed}.", fields={"scope": [str(needed)]})
         return True
-
-
-def get_needed_scope(route: str, method: str) -> Scope:
-    """Return what the table says of the route's method (in lower case); `admin` where it says nothing."""
-    if method == "options":
-        return Scope.READ
-    scope: Scope = settings.API_SCOPES.get(route, {}).get("get" if method == "head" else method, Scope.ADMIN)
-    return scope

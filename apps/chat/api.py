@@ -1,4 +1,4 @@
-"""REST and SSE of conversations and turns (SPEC, API: /chat)."""
+"""REST and SSE of messages and turns: send, retry, regenerate, edit, stop, record."""
 
 from __future__ import annotations
 
@@ -6,172 +6,83 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, cast, get_args
+from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import generics, status
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from apps.accounts.models import User
-from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.selectors import get_user
+from apps.accounts.types import Scope
 from apps.chat import services
-from apps.chat.filters import SessionFilter
-from apps.chat.finding import Mode, find_conversations
 from apps.chat.models import Edit, Turn
-from apps.chat.selectors import list_models, list_turn_figures
+from apps.chat.selectors import list_turn_figures
 from apps.chat.serializers import (
-    AttachmentRequest,
     EditRequest,
     EditSerializer,
+    FormReplySerializer,
     FormRequest,
-    FoundConversationsSerializer,
     MessageRequest,
-    ModelChoiceSerializer,
-    PromptSerializer,
+    RecordingReportSerializer,
     RecordingRequest,
     RestoredSerializer,
     RetryRequest,
     TurnFiguresSerializer,
+    TurnSerializer,
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
-from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
-from apps.conversations.models import Attachment, Message, Session
-from apps.conversations.selectors import (
-    get_message,
-    get_message_by_key,
-    get_session,
-    list_attachments,
-    list_messages,
-    list_sessions,
-)
-from apps.conversations.serializers import (
-    AttachmentSerializer,
-    MessageChangeRequest,
-    MessageSerializer,
-    SessionChangeRequest,
-    SessionSerializer,
-)
-from apps.conversations.services import (
-    AlreadySent,
-    create_session,
-    delete_session,
-    set_collected,
-    update_session,
-)
-from apps.conversations.services.attachments import add_attachment, remove_attachment
-from apps.conversations.services.exporting import ExportFormat, answer_export
+from apps.conversations.models import Message
+from apps.conversations.selectors import get_message, get_message_by_key, list_messages
+from apps.conversations.serializers import MessageChangeRequest, MessageSerializer
+from apps.conversations.services import AlreadySent, set_collected
 from apps.conversations.services.past_turns import record_turns
-from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
+from apps.conversations.types import RecordedMessage
 from apps.core.apart import read_apart
-from apps.core.db import in_database, release_connections
-from apps.core.errors import Conflict, InvalidInput, TooLarge
-from apps.core.http import AsyncAPIView, error_body, handle_exception, read_int, read_size, read_uuid
+from apps.core.db import in_database
+from apps.core.errors import Conflict, InvalidInput, ModelUnavailable, TooLarge
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_size, read_uuid
+from apps.core.operations import EVENTS, NOT_BLANK, Answer, Problem, describe, event
 from apps.core.parsing import refuse_forbidden
+from apps.core.serializers import read_body
 from apps.core.sse import stream_events
 
+operation = partial(describe, tag="Conversations")
 OUTCOME_POLL_SECONDS = 0.1
 MAX_KEY_CHARS = 255
+MESSAGE = {"message_id": MessageSerializer.example["id"]}
 
-
-# Sessions
-
-
-class ModelsView(APIView):
-    """The chat models that a session can be set to."""
-
-    def get(self, request: Request) -> Response:
-        return Response({"results": ModelChoiceSerializer(list_models(), many=True).data})
-
-
-class SessionsView(generics.ListCreateAPIView[Session]):
-    """The user's sessions, most recently active first."""
-
-    queryset = Session.objects.none()
-    serializer_class = SessionSerializer
-    filterset_class = SessionFilter
-
-    def get_queryset(self) -> Any:
-        return list_sessions(get_user(self.request))
-
-    def perform_create(self, serializer: BaseSerializer[Session]) -> None:
-        _check_model(serializer.validated_data.get("model", ""))
-        serializer.instance = create_session(user=get_user(self.request), **serializer.validated_data)
-
-
-class SessionView(APIView):
-    """One session."""
-
-    def get(self, request: Request, session_id: str) -> Response:
-        return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
-
-    def patch(self, request: Request, session_id: str) -> Response:
-        body = SessionChangeRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        _check_model(body.validated_data.get("model", ""))
-        session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=body.validated_data)
-        return Response(SessionSerializer(session).data)
-
-    def delete(self, request: Request, session_id: str) -> Response:
-        """Delete the session with its messages and working memory; long-term memories are kept (W4)."""
-        return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
-
-
-def _check_model(name: str) -> None:
-    if name and all(choice.name != name for choice in list_models()):
-        raise InvalidInput("This model is not connected.", fields={"model": ["This model is not connected."]})
-
-
-class SearchView(APIView):
-    """Conversations in which something was said."""
-
-    def get(self, request: Request) -> Response:
-        """By words, and by meaning where the embedder answers in time."""
-        mode = request.query_params.get("mode", "all")
-        if mode not in get_args(Mode):
-            reason = f"Must be one of {', '.join(get_args(Mode))}."
-            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
-        found = find_conversations(
-            user=get_user(request),
-            query=_read_search(request),
-            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
-            mode=cast(Mode, mode),
-        )
-        return Response(FoundConversationsSerializer({"results": found}).data)
-
-
-class SessionExportView(APIView):
-    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
-
-    def get(self, request: Request, session_id: str) -> HttpResponseBase:
-        user = get_user(request)
-        session = get_session(user, read_uuid(session_id))
-        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
-        if asked not in list(ExportFormat):
-            reason = f"Must be one of: {', '.join(ExportFormat)}."
-            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
-        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
-
-
-class ContextView(APIView):
-    """The prompt layers that a message would get now (C4); nothing is stored or counted."""
-
-    def get(self, request: Request, session_id: str) -> Response:
-        message = request.query_params.get("message", "")
-        refuse_forbidden(message)
-        if len(message) > MAX_CONTENT_CHARS:
-            raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        context = services.preview_context(
-            user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
-        )
-        return Response(PromptSerializer(context).data)
-
-
-# Messages and turns
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "pattern": NOT_BLANK, "maxLength": MAX_KEY_CHARS},
+    OpenApiParameter.HEADER,
+    description="Repeating a key in this session returns the first result; nothing is stored twice.",
+)
+TURN_ANSWERS = {
+    201: Answer(TurnSerializer, "The turn, once the reply is complete."),
+    200: Answer(
+        event(
+            "TurnEvent",
+            "`data` is JSON: of `start` it is `{user_message}`; of `delta` `{text}`, the next piece of the reply; of "
+            "`done` a `Turn`. `error` ends a stream in place of `done` and has an `Error`. Comment lines keep the "
+            "connection alive.",
+            names=["start", "delta", "done", "error"],
+        ),
+        "The turn as a stream, with `stream: true`.",
+        EVENTS,
+        'event: start\ndata: {"user_message": {…}}\n\nevent: delta\ndata: {"text": "A mushroom risotto: "}\n\n'
+        'event: done\ndata: {"user_message": {…}, "assistant_message": {…}, …}\n\n',
+    ),
+}
+MODEL_UNAVAILABLE = Problem(
+    ModelUnavailable, "The model failed; the message is kept as `failed` and can be retried", MESSAGE
+)
+TOO_LONG = Problem(TooLarge, "`content` is too long")
 
 
 class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
@@ -183,11 +94,30 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
     def get_queryset(self) -> Any:
         return list_messages(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
+    @operation("list_messages", scope=Scope.READ)
     async def get(self, request: Request, session_id: str) -> Response:  # type: ignore[override]
+        """List the messages of a session. Oldest first, summaries of the conversation included."""
         return await in_database(self.list, request, session_id)
 
+    @operation(
+        "send_message",
+        scope=Scope.WRITE,
+        parameters=[IDEMPOTENCY_KEY],
+        body=MessageRequest,
+        answers=TURN_ANSWERS,
+        problems=[
+            Problem(Conflict, "The key was used for another message", MESSAGE),
+            TOO_LONG,
+            MODEL_UNAVAILABLE,
+        ],
+    )
     async def post(self, request: Request, session_id: str) -> HttpResponseBase:
-        """Send a message. With ``stream``, the events are `start`, `delta`…, then `done` or `error`."""
+        """Send a message.
+
+        Starts a turn: the message is stored, what is remembered goes into the prompt, and the model replies.
+        With `stream: true` the reply comes as server-sent events while it is written. A client that disconnects
+        finds the complete reply in the session later.
+        """
         body = await _read_apart(MessageRequest, request)
         key = _read_idempotency_key(request)
         session, user = read_uuid(session_id), get_user(request)
@@ -213,38 +143,6 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
             return await _answer_earlier(partial(_wait_for_outcome, user, earlier.id), stream=body["stream"])
 
 
-class AttachmentsView(generics.ListAPIView[Attachment]):
-    """The files of a session, oldest first; posting one keeps its text for a message that is to come."""
-
-    parser_classes = (MultiPartParser,)
-    queryset = Attachment.objects.none()
-    serializer_class = AttachmentSerializer
-
-    def get_queryset(self) -> Any:
-        return list_attachments(get_user(self.request), read_uuid(self.kwargs["session_id"]))
-
-    def post(self, request: Request, session_id: str) -> Response:
-        """Attach a text or PDF file. Only its text is kept."""
-        file = _read(AttachmentRequest, request)["file"]
-        user, key = get_user(request), read_uuid(session_id)
-        get_session(user, key)  # before the work on the file
-        if file.size > MAX_ATTACHMENT_BYTES:
-            raise TooLarge(f"The file is larger than {MAX_ATTACHMENT_BYTES // 1024**2} MiB.")
-        data = file.read()
-        release_connections()  # reading a PDF takes a while
-        attachment = add_attachment(user=user, session_id=key, name=file.name, data=data, now=timezone.now())
-        return Response(AttachmentSerializer(attachment).data, status=status.HTTP_201_CREATED)
-
-
-class AttachmentView(APIView):
-    """One file."""
-
-    def delete(self, request: Request, attachment_id: str) -> Response:
-        """Delete the file's text: the model does not get it from the next message on."""
-        remove_attachment(user=get_user(request), attachment_id=read_uuid(attachment_id))
-        return Response({"deleted": 1})
-
-
 class TurnsView(generics.ListAPIView[Turn]):
     """The turns of a session, newest first; posting messages that were said elsewhere records them."""
 
@@ -254,9 +152,33 @@ class TurnsView(generics.ListAPIView[Turn]):
     def get_queryset(self) -> Any:
         return list_turn_figures(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
+    @operation("list_turns", scope=Scope.READ)
+    def get(self, request: Request, session_id: str) -> Response:
+        """List the turns of a session.
+
+        How much each reply recalled and remembered, newest first. The turn itself has the rest.
+        """
+        return self.list(request)
+
+    @operation(
+        "record_messages",
+        scope=Scope.WRITE,
+        parameters=[IDEMPOTENCY_KEY],
+        body=RecordingRequest,
+        status=202,
+        answers=RecordingReportSerializer,
+        problems=[
+            Problem(Conflict, "The key was used for other messages"),
+            TOO_LONG,
+        ],
+    )
     def post(self, request: Request, session_id: str) -> Response:
-        """Import messages without a reply; memories are extracted in the background (C9)."""
-        body = _read(RecordingRequest, request)
+        """Record a past conversation.
+
+        Stores up to 1,000 messages, in chronological order, without a reply. Everything that happens after a
+        turn happens with them in the background: memories are extracted, the profile and summaries follow.
+        """
+        body = read_body(RecordingRequest, request)
         stored = record_turns(
             user=get_user(request),
             session_id=read_uuid(session_id),
@@ -270,7 +192,18 @@ class TurnsView(generics.ListAPIView[Turn]):
 class RetryView(AsyncAPIView):
     """Retry a failed message."""
 
+    @operation(
+        "retry_message",
+        scope=Scope.WRITE,
+        body=RetryRequest,
+        answers=TURN_ANSWERS,
+        problems=[
+            Problem(Conflict, "The message has not failed", MESSAGE),
+            MODEL_UNAVAILABLE,
+        ],
+    )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Retry a failed message. Asks the model again; nothing is stored twice."""
         body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
@@ -281,7 +214,22 @@ class RetryView(AsyncAPIView):
 class RegenerateView(AsyncAPIView):
     """Answer the newest message again."""
 
+    @operation(
+        "regenerate_reply",
+        scope=Scope.WRITE,
+        body=RetryRequest,
+        answers=TURN_ANSWERS,
+        problems=[
+            Problem(Conflict, "The message is not the newest one, or has no reply", MESSAGE),
+            MODEL_UNAVAILABLE,
+        ],
+    )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Replace the newest reply.
+
+        Asks the model again for the newest message of a session, named by its ID or by that of its reply. The
+        present reply stands until the new one is stored; what was learned from the message stays.
+        """
         body = await _read_apart(RetryRequest, request)
         opening = partial(
             services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
@@ -292,7 +240,23 @@ class RegenerateView(AsyncAPIView):
 class EditView(AsyncAPIView):
     """Say a message differently."""
 
+    @operation(
+        "edit_message",
+        scope=Scope.WRITE,
+        body=EditRequest,
+        answers=TURN_ANSWERS,
+        problems=[
+            Problem(Conflict, "It is no message of the user, was edited already, or a reply is under way", MESSAGE),
+            TOO_LONG,
+            MODEL_UNAVAILABLE,
+        ],
+    )
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
+        """Edit a message and send it again.
+
+        The message and all that came after it give way to the new one and its reply, and what they alone taught
+        is taken back. Nothing is deleted: the edit can be undone.
+        """
         body = await _read_apart(EditRequest, request)
         opening = partial(
             services.open_edited_turn,
@@ -307,7 +271,18 @@ class EditView(AsyncAPIView):
 class UndoEditView(APIView):
     """Undo an edit."""
 
+    @operation(
+        "undo_edit",
+        scope=Scope.WRITE,
+        answers=RestoredSerializer,
+        problems=[Problem(Conflict, "A reply is under way", MESSAGE)],
+    )
     def post(self, request: Request, message_id: str) -> Response:
+        """Undo an edit.
+
+        Brings back the messages that gave way and what they had taught; what has been said since gives way
+        instead.
+        """
         restored = services.undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return Response(RestoredSerializer(restored).data)
 
@@ -321,12 +296,23 @@ class EditsView(generics.ListAPIView[Edit]):
     def get_queryset(self) -> Any:
         return services.list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
+    @operation("list_edits", scope=Scope.READ)
+    def get(self, request: Request, session_id: str) -> Response:
+        """List the edits of a session. The edited messages whose edit can be undone, newest first."""
+        return self.list(request)
+
 
 class StopView(AsyncAPIView):
     """Stop the reply to a message."""
 
+    @operation("stop_reply", scope=Scope.WRITE, answers=MessageSerializer)
     async def post(self, request: Request, message_id: str) -> Response:
-        """What has come of the reply is kept. Without a reply under way nothing happens."""
+        """Stop the reply to a message.
+
+        Ends the reply that is being written to a user's message; what has come of it is stored and marked as
+        `stopped`. Without a single word the message is `failed`, with the reason `cancelled`. Without a reply
+        under way nothing happens.
+        """
         message = await in_database(get_message, get_user(request), read_uuid(message_id))
         await services.stop_turn(message.id)
         return Response(MessageSerializer(message).data)
@@ -335,7 +321,23 @@ class StopView(AsyncAPIView):
 class FormsView(AsyncAPIView):
     """Submit a form instead of a message (H1)."""
 
+    @operation(
+        "submit_form",
+        scope=Scope.WRITE,
+        body=FormRequest,
+        status=201,
+        answers=FormReplySerializer,
+        problems=[
+            Problem(TooLarge, "The form does not fit into working memory"),
+            Problem(ModelUnavailable, "The model failed; the form is kept"),
+        ],
+    )
     async def post(self, request: Request, session_id: str) -> Response:
+        """Submit a form.
+
+        Keeps the fields in working memory as `hitl_<title>` while the session lives, and has the model
+        continue. The same title again replaces the form.
+        """
         body = await _read_apart(FormRequest, request)
         run = services.start_turn(
             partial(
@@ -360,18 +362,23 @@ class FormsView(AsyncAPIView):
 class MessageView(APIView):
     """One message."""
 
+    @operation("update_message", scope=Scope.WRITE, body=MessageChangeRequest, answers=MessageSerializer)
     def patch(self, request: Request, message_id: str) -> Response:
-        """Add the message to the favourites, or remove it (C1)."""
-        body = MessageChangeRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body.validated_data)
+        """Add a message to the favourites. Or remove it, with `is_collected: false`."""
+        body = read_body(MessageChangeRequest, request)
+        message = set_collected(user=get_user(request), message_id=read_uuid(message_id), **body)
         return Response(MessageSerializer(message).data)
 
 
 class TurnView(APIView):
     """The turn of a message (either the user's message or the reply)."""
 
+    @operation("get_turn", scope=Scope.READ, answers=TurnSerializer)
     def get(self, request: Request, message_id: str) -> Response:
+        """Get the turn of a message.
+
+        Of a user's message or of its reply: what was used and learned, as when the turn was answered.
+        """
         turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
 
@@ -379,8 +386,13 @@ class TurnView(APIView):
 class CandidateView(APIView):
     """A memory that a request to forget may have meant."""
 
+    @operation("forget_candidate", scope=Scope.WRITE, answers=TurnSerializer)
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
-        """Forget one of the memories in `commands[].unclear`; returns the turn. Undone like any change (L9)."""
+        """Forget a memory that a message may have meant.
+
+        `candidate_id` is one of the memories in `commands[].unclear` of the turn. Can be undone like any
+        change.
+        """
         user, message = get_user(request), read_uuid(message_id)
         services.forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
         return Response(services.get_stored_turn(user, message, now=timezone.now()))
@@ -389,25 +401,9 @@ class CandidateView(APIView):
 # Helpers of the above
 
 
-def _read(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
-    body = serializer(data=request.data)
-    body.is_valid(raise_exception=True)
-    return dict(body.validated_data)
-
-
 async def _read_apart(serializer: type[BaseSerializer[Any]], request: Request) -> dict[str, Any]:
-    """As `_read`, not in the event loop where there is much to be read."""
-    return await read_apart(partial(_read, serializer, request), size=read_size(request))
-
-
-def _read_search(request: Request) -> str:
-    query = request.query_params.get("q", "")
-    refuse_forbidden(query)
-    if not query.strip():
-        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
-    if len(query) > MAX_SEARCH_CHARS:
-        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
-    return query
+    """As `read_body`, not in the event loop where there is much to be read."""
+    return await read_apart(partial(read_body, serializer, request), size=read_size(request))
 
 
 def _read_idempotency_key(request: Request) -> str | None:
@@ -430,8 +426,8 @@ async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpR
 
 
 async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
-    async for event in run.events():
-        match event:
+    async for happened in run.events():
+        match happened:
             case Started(user_message):
                 yield "start", {"user_message": user_message}
             case Delta(text):

@@ -1,9 +1,9 @@
-"""Bodies and answers of the chat API, checked and documented in one place."""
+"""Messages that are sent, and turns, on the wire."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from rest_framework import serializers
@@ -11,19 +11,19 @@ from rest_framework import serializers
 from apps.chat.models import Edit, Turn
 from apps.chat.weight import list_weighty
 from apps.conversations.models import Role
-from apps.conversations.serializers import MessageSerializer, SessionSerializer
+from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
 from apps.core.errors import TooLarge
 from apps.core.fields import ShortListField, StrictBooleanField, StrictCharField, StrictDateTimeField
 from apps.core.serializers import KnownFieldsSerializer
-from apps.memory.working.serializers import WorkingMemorySerializer
+from apps.memory.serializers import WorkingMemorySerializer
 
 MAX_FORM_TITLE_CHARS = 100
 MAX_RECORDED_MESSAGES = 1000
 CONTENT_HELP = f"At most {MAX_CONTENT_CHARS:,} characters."
 STREAM_HELP = "Answer with server-sent events."
+# How far ahead of ours a client's clock may be.
 CLOCK_SKEW = timedelta(minutes=5)
-"""How far ahead of ours a client's clock may be."""
 
 
 def check_content(content: str) -> str:
@@ -35,56 +35,34 @@ def check_content(content: str) -> str:
     return content
 
 
-class MessageRequest(KnownFieldsSerializer):
-    """A new message."""
+class RetryRequest(KnownFieldsSerializer):
+    """How to answer."""
+
+    example = {"stream": False}
+
+    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
+
+
+class EditRequest(RetryRequest):
+    """What the message is to say instead."""
+
+    example = {"content": "What should I cook for Anna on Friday?", "stream": False}
 
     content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
-    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
+
+    def validate_content(self, content: str) -> str:
+        return check_content(content)
+
+
+class MessageRequest(EditRequest):
+    """A new message."""
+
     attachments = ShortListField(
         child=serializers.UUIDField(),
         required=False,
         max_length=MAX_ATTACHMENTS,
         help_text="IDs of files that are sent with the message.",
     )
-
-    def validate_content(self, content: str) -> str:
-        return check_content(content)
-
-
-class ModelChoiceSerializer(serializers.Serializer[Any]):
-    """A chat model that a session can be set to."""
-
-    name = serializers.CharField(help_text="What a session's `model` is set to.")
-    server = serializers.CharField(help_text="Where it is connected; empty for the model of the environment.")
-    default = serializers.BooleanField(help_text="Whether it answers where no model is chosen.")
-
-
-class ModelChoicesSerializer(serializers.Serializer[Any]):
-    """All models that a session can be set to."""
-
-    results = ModelChoiceSerializer(many=True)
-
-
-class RetryRequest(KnownFieldsSerializer):
-    """How to answer."""
-
-    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
-
-
-class EditRequest(KnownFieldsSerializer):
-    """What the message is to say instead."""
-
-    content = StrictCharField(trim_whitespace=False, help_text=CONTENT_HELP)
-    stream = StrictBooleanField(required=False, default=False, help_text=STREAM_HELP)
-
-    def validate_content(self, content: str) -> str:
-        return check_content(content)
-
-
-class AttachmentRequest(KnownFieldsSerializer):
-    """A text or PDF file, as `multipart/form-data`."""
-
-    file = serializers.FileField(allow_empty_file=True, help_text="At most 10 MiB.")
 
 
 class EditSerializer(serializers.ModelSerializer[Edit]):
@@ -148,6 +126,13 @@ class RecordedMessageSerializer(KnownFieldsSerializer):
 class RecordingRequest(KnownFieldsSerializer):
     """Messages to import without a reply."""
 
+    example = {
+        "messages": [
+            {"role": "user", "content": "我上周六搬到了成都。", "create_time": "2026-10-03T09:30:00+08:00"},
+            {"role": "assistant", "content": "住得习惯吗？", "create_time": "2026-10-03T09:30:04+08:00"},
+        ]
+    }
+
     messages = RecordedMessageSerializer(
         many=True,
         allow_empty=False,
@@ -164,6 +149,8 @@ class RecordingReportSerializer(serializers.Serializer[Any]):
 
 class FormRequest(KnownFieldsSerializer):
     """A filled-in form."""
+
+    example = {"title": "行程安排", "fields": {"destination": "北京", "date": "周末"}}
 
     title = StrictCharField(max_length=MAX_FORM_TITLE_CHARS, help_text="Names the form in working memory.")
     fields = serializers.DictField(help_text="What was filled in, by name.")  # type: ignore[assignment]  # the contract's name; DRF takes declared fields away
@@ -301,6 +288,54 @@ class ReplyMetadataSerializer(serializers.Serializer[Any]):
 class TurnSerializer(serializers.Serializer[Any]):
     """A message, its reply, and what was recalled and learned; also the data of a stream's `done` event."""
 
+    example: ClassVar[dict[str, Any]] = {
+        "user_message": MessageSerializer.example,
+        "assistant_message": {
+            **MessageSerializer.example,
+            "id": "c9b3d7e4-1f52-4d0c-a6a1-7e2b8f4c5d90",
+            "role": "assistant",
+            "content": "蘑菇烩饭：安娜吃素，而且里面没有花生。",
+            "emotion": None,
+        },
+        "emotion": {"primary": "curious", "category": "positive", "confidence": 0.8, "indicators": ["该给安娜做什么"]},
+        "strategy": {
+            "emotion": "neutral",
+            "tone": "professional",
+            "max_length": 300,
+            "use_memory": True,
+            "proactive_question": False,
+            "formality": "casual",
+            "emoji_allowed": False,
+        },
+        "memories_used": [
+            {
+                "id": "5e0c8a52-9d3b-4f6e-b1c7-2a4d6f8e0b13",
+                "kind": "long_term",
+                "text": "allergies: peanuts",
+                "score": 0.71,
+                "keyword_score": 0.42,
+                "semantic_score": 0.58,
+                "category_boost": 1.2,
+                "recency_score": 0.82,
+                "frequency_score": 0.5,
+                "confidence": 1.0,
+                "topic_boost": 1.3,
+            },
+        ],
+        "memory_updates": [
+            {
+                "id": "0d9f4e7b-63c2-4b18-8f2a-91c5d7e3a604",
+                "action": "created",
+                "category": "fact",
+                "key": "周五的安排",
+                "value": "给安娜做饭",
+            }
+        ],
+        "commands": [],
+        "tool_calls": [],
+        "working_memory": WorkingMemorySerializer.example,
+    }
+
     user_message = MessageSerializer(allow_null=True, help_text="Null where a form was submitted.")
     assistant_message = MessageSerializer()
     emotion = EmotionSerializer(allow_null=True)
@@ -317,83 +352,9 @@ class TurnSerializer(serializers.Serializer[Any]):
     )
 
 
-RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
-
-
-def _ranges(about: str) -> serializers.ListField:
-    pair = serializers.ListField(child=serializers.IntegerField(min_value=0), min_length=2, max_length=2)
-    return serializers.ListField(child=pair, help_text=f"{about} {RANGE_HELP}")
-
-
-class HitSerializer(serializers.Serializer[Any]):
-    """A message that a search found."""
-
-    id = serializers.UUIDField()
-    role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
-    create_time = serializers.DateTimeField()
-    excerpt = serializers.CharField(help_text="What it says around the first match, on one line.")
-    ranges = _ranges("Where the words are in the excerpt.")
-    found_by = serializers.ChoiceField(choices=["words", "meaning"])
-    similarity = serializers.FloatField(allow_null=True, help_text="The cosine; null if it was found by words.")
-
-
-class FoundConversationSerializer(serializers.Serializer[Any]):
-    """A session that a search found, with its best messages: at most three, none if only its title has the words."""
-
-    session = SessionSerializer()
-    title_ranges = _ranges("Where the words are in the title.")
-    messages = HitSerializer(many=True)
-
-
-class FoundConversationsSerializer(serializers.Serializer[Any]):
-    """What a search found, the best first."""
-
-    results = FoundConversationSerializer(many=True)
-
-
 class FormReplySerializer(serializers.Serializer[Any]):
     """The reply to a submitted form."""
 
     key = serializers.CharField(help_text="The form's key among the context variables: `hitl_<title>`.")
     working_memory = WorkingMemorySerializer()
     assistant_message = MessageSerializer()
-
-
-class PromptLayerSerializer(serializers.Serializer[Any]):
-    """A part of a prompt."""
-
-    index = serializers.IntegerField(
-        help_text="0 system and strategy, 1 profile, 2 working memory and shared context, 3 memories, 4 summaries of "
-        "other sessions, 5 this conversation, 6 the message."
-    )
-    name = serializers.CharField()
-    content = serializers.CharField()
-    tokens = serializers.IntegerField(help_text="Estimated.")
-
-
-class PromptSerializer(serializers.Serializer[Any]):
-    """What the model is given with a message."""
-
-    layers = PromptLayerSerializer(many=True)
-    total_tokens = serializers.IntegerField()
-
-
-class SessionExportSerializer(SessionSerializer):
-    """A session with everything that was said in it, as a file to keep or to import."""
-
-    session = serializers.UUIDField(read_only=True, help_text="The same as `id`.")
-    exported_at = serializers.DateTimeField(read_only=True)
-    messages = MessageSerializer(many=True, read_only=True)
-    replaced = MessageSerializer(
-        many=True, read_only=True, help_text="Messages that were edited or answered anew; not part of the conversation."
-    )
-
-    class Meta(SessionSerializer.Meta):
-        fields = (  # type: ignore[assignment]
-            *SessionSerializer.Meta.fields,
-            "session",
-            "exported_at",
-            "messages",
-            "replaced",
-        )
-        read_only_fields = fields  # type: ignore[assignment]

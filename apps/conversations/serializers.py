@@ -1,8 +1,8 @@
-"""Sessions and messages on the wire (SPEC, API: Objects)."""
+"""Sessions and messages on the wire."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
@@ -11,12 +11,27 @@ from rest_framework import serializers
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
 from apps.conversations.selectors import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
+from apps.core.errors import NotFound
 from apps.core.fields import StrictBooleanField, StrictCharField
+from apps.core.operations import Problem
 from apps.core.serializers import KnownFieldsSerializer
+
+NO_SESSION = Problem(NotFound, "There is no session with this ID")
 
 
 class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Session]):
     """A conversation with the assistant."""
+
+    example: ClassVar[Any] = {
+        "id": "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42",
+        "title": "Dinner on Friday",
+        "created_at": "2026-11-20T18:02:11.402913Z",
+        "last_active_at": "2026-11-20T18:05:47.118204Z",
+        "temporary": False,
+        "model": "",
+        "pinned": False,
+        "archived": False,
+    }
 
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS, default="")
     temporary = StrictBooleanField(
@@ -44,6 +59,8 @@ class SessionSerializer(KnownFieldsSerializer, serializers.ModelSerializer[Sessi
 class SessionChangeRequest(KnownFieldsSerializer):
     """What to change of a session; at least one field."""
 
+    example = {"title": "Dinner for Anna", "pinned": True}
+
     title = StrictCharField(required=False, allow_blank=True, max_length=MAX_TITLE_CHARS)
     pinned = StrictBooleanField(required=False, help_text="Whether it belongs at the top of lists.")
     archived = StrictBooleanField(required=False, help_text="Whether it is put away.")
@@ -64,6 +81,19 @@ class SessionChangeRequest(KnownFieldsSerializer):
 
 class MessageSerializer(serializers.ModelSerializer[Message]):
     """A message of a session. One with the role `summary` takes the place of older messages in the prompt."""
+
+    example: ClassVar[dict[str, Any]] = {
+        "id": "2f6a1f0a-7c7e-4a35-8b8e-0d5f3a9e6b11",
+        "session_id": SessionSerializer.example["id"],
+        "role": "user",
+        "content": "周五我该给安娜做什么菜？",
+        "create_time": "2026-11-20T18:05:44.730122Z",
+        "is_collected": False,
+        "emotion": "curious",
+        "status": "complete",
+        "summarized_by": None,
+        "stopped": False,
+    }
 
     session_id = serializers.UUIDField(read_only=True)
     role = serializers.ChoiceField(choices=Role.choices, read_only=True)
@@ -119,5 +149,7 @@ class AttachmentSerializer(serializers.ModelSerializer[Attachment]):
 
 class MessageChangeRequest(KnownFieldsSerializer):
     """What a person can change of a message."""
+
+    example = {"is_collected": True}
 
     is_collected = StrictBooleanField(help_text="Whether it is one of the favourites.")

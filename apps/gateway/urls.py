@@ -4,13 +4,12 @@ from django.urls import include, path
 
 from apps.gateway.imports import api as imports
 from apps.gateway.mcp.http import McpView
-from apps.gateway.openai import views as openai
-from apps.gateway.openai.embeddings_view import EmbeddingsView
+from apps.gateway.openai import api as openai
 from apps.gateway.openai.responses_view import ResponsesView, ResponseView
 
 urlpatterns = [
     path("v1/chat/completions", openai.ChatCompletionsView.as_view(), name="openai-chat-completions"),
-    path("v1/embeddings", EmbeddingsView.as_view(), name="openai-embeddings"),
+    path("v1/embeddings", openai.EmbeddingsView.as_view(), name="openai-embeddings"),
     path("v1/responses", ResponsesView.as_view(), name="openai-responses"),
     path("v1/responses/<str:response_id>", ResponseView.as_view(), name="openai-response"),
     path("v1/models", openai.ModelsView.as_view(), name="openai-models"),
@@ -20,6 +19,6 @@ urlpatterns = [
     path("memory/imports/<str:import_id>/items", imports.ImportItemsView.as_view(), name="import-items"),
     path("memory/imports/<str:import_id>/undo", imports.ImportUndoView.as_view(), name="import-undo"),
     path("mcp", McpView.as_view(), name="mcp"),
-    path("mcp/", McpView.as_view(), name="mcp"),  # the same name, as scopes are looked up by it
+    path("mcp/", McpView.as_view(), name="mcp"),
     path("", include("apps.gateway.oauth.urls")),
 ]

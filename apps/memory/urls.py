@@ -2,13 +2,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.memory.atomic import api as atomic
-from apps.memory.embeddings import api as embeddings
-from apps.memory.history import api as history
-from apps.memory.long_term import api as long_term
-from apps.memory.shared_context import api as contexts
-from apps.memory.transfer import api as transfer
-from apps.memory.working import api as working
+from apps.memory.api import atomic, changes, contexts, long_term, search, transfer, working
 
 urlpatterns = [
     path("long-term", long_term.LongTermMemoriesView.as_view(), name="memories"),
@@ -25,11 +19,11 @@ urlpatterns = [
     path("atomic/<str:atomic_id>", atomic.AtomicMemoryView.as_view(), name="atomic-memory"),
     path("atomic/<str:atomic_id>/accept", atomic.AtomicAcceptView.as_view(), name="atomic-accept"),
     path("atomic/<str:atomic_id>/reject", atomic.AtomicRejectView.as_view(), name="atomic-reject"),
-    path("conversations/search", embeddings.ConversationSearchView.as_view(), name="conversations-search"),
+    path("conversations/search", search.ConversationSearchView.as_view(), name="conversations-search"),
     path("contexts", contexts.ContextsView.as_view(), name="shared-contexts"),
     path("contexts/<str:context_id>", contexts.ContextView.as_view(), name="shared-context"),
     path("contexts/<str:context_id>/entries", contexts.ContextEntriesView.as_view(), name="shared-context-entries"),
     path("working/<str:session_id>", working.WorkingMemoryView.as_view(), name="working-memory"),
-    path("changes", history.ChangesView.as_view(), name="changes"),
-    path("changes/<str:operation>/undo", history.UndoView.as_view(), name="undo"),
+    path("changes", changes.ChangesView.as_view(), name="changes"),
+    path("changes/<str:operation>/undo", changes.UndoView.as_view(), name="undo"),
 ]

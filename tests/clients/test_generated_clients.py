@@ -1,4 +1,4 @@
-"""Clients that are generated from docs/openapi.yaml compile, and work against the running product."""
+"""Clients that are generated from the OpenAPI document compile, and work against the running product."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from django.core.management import call_command
+
 from tests.clients.conftest import PROGRAMS
-from tests.clients.environments import PROJECT, Environment, clean_environment, install_node
+from tests.clients.environments import Environment, clean_environment, install_node
 from tests.support.http_server import ApiClient
 
-DOCUMENT = PROJECT / "docs" / "openapi.yaml"
 STORED = ["Anna is vegetarian."]
 
 STRICT = ["--strict", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--types", "node"]
@@ -28,16 +30,24 @@ def run(command: list[str], *, environment: Environment, folder: Path, path: str
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """The document as a file, as `/api/schema` serves it."""
+    path = tmp_path / "openapi.yaml"
+    call_command("spectacular", file=str(path))
+    return path
+
+
 def connect(alice: ApiClient) -> dict[str, Any]:
     return {"url": str(alice.base_url), "token": alice.headers["Authorization"].split()[1]}
 
 
-def test_typescript(alice: ApiClient):
+def test_typescript(alice: ApiClient, document: Path):
     node = install_node("openapi_typescript")
     tools = node.folder / "node_modules"
     shutil.copy(PROGRAMS / "generated_client.ts", node.folder / "generated_client.mts")
     run(
-        [str(tools / "openapi-typescript" / "bin" / "cli.js"), str(DOCUMENT), "-o", "jiyi.d.mts"],
+        [str(tools / "openapi-typescript" / "bin" / "cli.js"), str(document), "-o", "jiyi.d.mts"],
         environment=node,
         folder=node.folder,
     )
@@ -58,12 +68,12 @@ def test_typescript(alice: ApiClient):
     }
 
 
-def test_python(alice: ApiClient, python_environment: Callable[[str], Environment], tmp_path: Path):
+def test_python(alice: ApiClient, document: Path, python_environment: Callable[[str], Environment], tmp_path: Path):
     environment = python_environment("openapi-python-client")
     tools = str(environment.interpreter.parent)  # it formats with ruff
     options = [
         "--path",
-        str(DOCUMENT),
+        str(document),
         "--meta",
         "none",
         "--output-path",

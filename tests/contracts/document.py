@@ -58,9 +58,24 @@ def resolve(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_examples(media: dict[str, Any]) -> list[Any]:
-    """The examples of a media type object."""
+    """The examples of a media type object, and of the component that it refers to."""
     single = [media["example"]] if "example" in media else []
-    return single + [example["value"] for example in media.get("examples", {}).values()]
+    named = [example["value"] for example in media.get("examples", {}).values()]
+    return [*single, *named, *resolve(media["schema"]).get("examples", [])]
+
+
+def list_fields(schema: dict[str, Any]) -> set[str]:
+    """The names of the fields of an object, those inside with a dot; of a list or a page, of its items."""
+    schema = resolve(schema)
+    fields: set[str] = set()
+    for part in schema.get("anyOf", schema.get("oneOf", schema.get("allOf", []))):
+        fields |= list_fields(part)
+    if "items" in schema:
+        fields |= list_fields(schema["items"])
+    for name, inside in schema.get("properties", {}).items():
+        inner = list_fields(inside)
+        fields |= inner if name == "results" else {name, *(f"{name}.{one}" for one in inner)}
+    return fields
 
 
 def list_texts(value: Any) -> Iterator[str]:

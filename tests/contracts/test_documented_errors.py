@@ -20,10 +20,11 @@ from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
-from apps.chat.openapi import MODEL_UNAVAILABLE
+from apps.chat.api import MODEL_UNAVAILABLE
+from apps.conversations import serializers as conversations
 from apps.conversations.services import open_round
-from apps.core.openapi.errors import SHARED
-from apps.gateway.openai import openapi as openai
+from apps.core.openapi import SHARED
+from apps.gateway.openai import schemas as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world
@@ -33,7 +34,7 @@ from tests.support.scripted_model import MODEL, ScriptedModel, refuse_with
 NOBODYS = str(uuid.UUID(int=0))
 LONG = "长" * 32_001
 MODEL_FAILED = MODEL_UNAVAILABLE.when
-NO_SESSION = "There is no session with this `session_id`"
+NO_SESSION = conversations.NO_SESSION.when
 
 
 def call(described: Described, body: bytes | None = b"{}", *, kind: str = "application/json", **headers: str) -> Any:
@@ -369,7 +370,7 @@ PROVOCATIONS: dict[str, dict[str, Provoke]] = {
         )
     },
     "search_conversations": {
-        "There is no session with this `chat_id`": lambda alice, world: alice.post(
+        NO_SESSION: lambda alice, world: alice.post(
             "/memory/conversations/search", json={"query": "x", "chat_id": NOBODYS}
         ),
         "`query` is too long": lambda alice, world: alice.post("/memory/conversations/search", json={"query": LONG}),
@@ -422,23 +423,27 @@ PROVOCATIONS |= {
 
 PROVOCATIONS |= {
     "create_chat_completion": {
-        openai.NO_SESSION: lambda alice, world: _chat(alice, "hello", session=NOBODYS),
-        openai.TOO_LONG: lambda alice, world: _chat(alice, LONG),
-        openai.REFUSED: lambda alice, world: _chat(alice, "hello", tools=TOOLS),
-        openai.FAILED: lambda alice, world: _chat(alice, "hello"),
+        openai.NO_SESSION.when: lambda alice, world: _chat(alice, "hello", session=NOBODYS),
+        openai.TOO_LONG.when: lambda alice, world: _chat(alice, LONG),
+        openai.REFUSED.when: lambda alice, world: _chat(alice, "hello", tools=TOOLS),
+        openai.FAILED.when: lambda alice, world: _chat(alice, "hello"),
     },
     "create_response": {
-        openai.NO_SESSION: lambda alice, world: _respond(alice, "hello", session=NOBODYS),
-        openai.NO_PREVIOUS: lambda alice, world: _respond(alice, "hello", previous_response_id="resp_1"),
-        openai.TOO_LONG: lambda alice, world: _respond(alice, LONG),
-        openai.REFUSED: lambda alice, world: _respond(alice, "hello", tools=TOOLS),
-        openai.FAILED: lambda alice, world: _respond(alice, "hello"),
+        openai.NO_SESSION.when: lambda alice, world: _respond(alice, "hello", session=NOBODYS),
+        "There is no such previous response": lambda alice, world: _respond(
+            alice, "hello", previous_response_id="resp_1"
+        ),
+        openai.TOO_LONG.when: lambda alice, world: _respond(alice, LONG),
+        openai.REFUSED.when: lambda alice, world: _respond(alice, "hello", tools=TOOLS),
+        openai.FAILED.when: lambda alice, world: _respond(alice, "hello"),
     },
     "create_embeddings": {
-        openai.NO_MODEL: lambda alice, world: alice.post("/v1/embeddings", json={"input": "x", "model": "ada"}),
-        openai.NO_EMBEDDER: lambda alice, world: alice.post("/v1/embeddings", json={"input": "x"}),
+        "There is no such embedding model": lambda alice, world: alice.post(
+            "/v1/embeddings", json={"input": "x", "model": "ada"}
+        ),
+        "The embedding model cannot be asked": lambda alice, world: alice.post("/v1/embeddings", json={"input": "x"}),
     },
-    "get_model": {openai.NO_SUCH_MODEL: lambda alice, world: alice.get("/v1/models/x")},
+    "get_model": {"There is no such model": lambda alice, world: alice.get("/v1/models/x")},
 }
 
 RACES = {("import_memories", "Some of the memories were created at the same time")}
@@ -490,7 +495,7 @@ def test_every_error_of_a_single_operation_happens(
         user = User.objects.create_user(f"person{number}")
         with subtests.test(described.id, when=when), ApiClient(http_server, user) as client:
             world = build_world(client)
-            fails = status == "503" or when == openai.REFUSED
+            fails = status == "503" or when == openai.REFUSED.when
             with refusing_model(scripted_model, 401 if status == "503" else int(status)) if fails else nullcontext():
                 response = PROVOCATIONS[described.id][when](client, world)
             responses = described.operation["responses"]
@@ -500,5 +505,5 @@ def test_every_error_of_a_single_operation_happens(
             assert set(documented["error"]) == set(error)
             assert set(documented["error"].get("fields", ())) <= set(error.get("fields", ()))
             assert documented["error"].get("param") == error.get("param")
-            if when != openai.REFUSED:  # whose words are the server's
+            if when != openai.REFUSED.when:  # whose words are the server's
                 assert error["message"].split()[0] == documented["error"]["message"].split()[0]

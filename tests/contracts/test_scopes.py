@@ -1,4 +1,4 @@
-"""What a token may do (T4): every method of every route names its scope, and a weaker token is refused there."""
+"""What a token may do (T4): the operation of every method names its scope, and a weaker token is refused there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from apps.accounts.models import User
 from apps.accounts.permissions import HasScope
 from apps.accounts.services import create_token
 from apps.accounts.types import ALL_SCOPES, Scope
-from project.scopes import SCOPES
 from tests.contracts.document import get_document
-from tests.contracts.routes import list_api_calls, name_call
+from tests.contracts.routes import Route, list_api_calls, name_call
 from tests.contracts.test_access import assert_error, call, path_of
 
 CALLS = list_api_calls()
@@ -33,8 +32,10 @@ SEARCHES = {("conversations-search", "post"), ("openai-embeddings", "post")}
 """What reads by other methods than GET."""
 
 
-NO_REST = {("mcp", "post")}
-"""What is tested with its own door."""
+def get_scope(route: Route, method: str) -> Scope:
+    """What the method's operation asks for."""
+    handler = getattr(resolve(path_of(route)).func.cls, method)  # type: ignore[attr-defined]
+    return Scope(handler.operation.scope)
 
 
 @pytest.fixture
@@ -44,18 +45,12 @@ def clients(transactional_db: None) -> dict[Scope, dict[str, str]]:
     return {scope: {"Authorization": f"Bearer {create_token(user=user, scopes=[scope])}"} for scope in ALL_SCOPES}
 
 
-def test_every_request_names_its_scope_and_nothing_else_does():
-    named = {(route, method) for route, methods in SCOPES.items() for method in methods}
-    assert named - NO_REST == {(route.name, method) for route, method in CALLS}
-    assert len({route.name for route, _method in CALLS}) == len({route.template for route, _method in CALLS})
-
-
 def test_who_reads_needs_read_who_changes_needs_write_and_the_rest_is_named_here():
     for route, method in CALLS:
         key = (route.name, method)
         reads = method == "get" or key in SEARCHES
         expected = Scope.ADMIN if key in ADMINS else Scope.READ if reads else Scope.WRITE
-        assert SCOPES[route.name][method] == expected, key
+        assert get_scope(route, method) == expected, key
 
 
 @pytest.mark.long
@@ -64,7 +59,7 @@ def test_a_weaker_token_is_refused_and_told_the_scope(
     subtests: pytest.Subtests, clients: dict[Scope, dict[str, str]]
 ) -> None:
     for route, method in CALLS:
-        needed = SCOPES[route.name][method]
+        needed = get_scope(route, method)
         for scope, headers in clients.items():
             with subtests.test(name_call(route), method=method, scope=scope):
                 response = call(Client(), method, path_of(route), **headers)
@@ -86,9 +81,9 @@ def test_no_view_leaves_the_scope_out():
         assert HasScope in view.cls.permission_classes, route.template
 
 
-def test_what_is_not_in_the_table_needs_admin(clients: dict[Scope, dict[str, str]], settings: Any):
-    settings.API_SCOPES = {}
-    statuses = [call(Client(), "get", "/memory/settings", **headers).status_code for headers in clients.values()]
+def test_a_method_without_an_operation_needs_admin(clients: dict[Scope, dict[str, str]], settings: Any):
+    settings.ROOT_URLCONF = "tests.contracts.undescribed_urls"
+    statuses = [call(Client(), "get", "/undescribed", **headers).status_code for headers in clients.values()]
     assert statuses == [403, 403, 200]
 
 
@@ -112,4 +107,4 @@ def test_a_browser_session_has_all_scopes(transactional_db: None):
 def test_the_document_names_the_scope_of_every_operation():
     for route, method in CALLS:
         requirements = get_document()["paths"][route.template][method]["security"]
-        assert {"token": [SCOPES[route.name][method]]} in requirements
+        assert {"token": [get_scope(route, method)]} in requirements

@@ -14,7 +14,7 @@ from apps.accounts.services.identity import resolve_person
 from apps.accounts.services.placement import relay_elsewhere
 from apps.chat.services import Started, TurnEvent
 from apps.core.http import AsyncAPIView
-from apps.gateway.openai.errors import handle_openai_exception
+from apps.gateway.openai.errors import OPENAI_SHAPE, handle_openai_exception
 
 FIRST_EVENT_SECONDS = 15.0
 """How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
@@ -22,6 +22,8 @@ FIRST_EVENT_SECONDS = 15.0
 
 class OpenAIView(AsyncAPIView):
     """A view whose errors have OpenAI's shape."""
+
+    error_shape = OPENAI_SHAPE
 
     def get_exception_handler(self) -> Any:
         return handle_openai_exception

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from apps.core.errors import InvalidInput, JiyiError, NotFound
 from apps.core.http import error_body, handle_exception
+from apps.core.operations import ErrorShape
 
 _TYPES = {
     401: "authentication_error",
@@ -49,6 +50,38 @@ def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
     kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     param = next(iter(fields), None) if status in _ABOUT_A_PARAMETER else None
     return {"error": {"message": error["message"], "type": kind, "param": param, "code": _CODES.get(code, code)}}
+
+
+OPENAI_SHAPE = ErrorShape(
+    "OpenAIError",
+    {
+        "type": "object",
+        "description": "Errors of the OpenAI-compatible endpoints have OpenAI's shape.",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["message", "type", "param", "code"],
+                "properties": {
+                    "message": {"type": "string", "description": "One sentence for people."},
+                    "type": {
+                        "type": "string",
+                        "description": "The kind, such as `invalid_request_error` or `server_error`.",
+                    },
+                    "param": {
+                        "type": ["string", "null"],
+                        "description": "The parameter that is wrong, if it is one.",
+                    },
+                    "code": {
+                        "type": ["string", "null"],
+                        "description": "For programs, such as `model_not_found` or `previous_response_not_found`.",
+                    },
+                },
+            }
+        },
+    },
+    encode_error,
+)
 
 
 def read_refusal(error: Exception) -> tuple[int, dict[str, Any]] | None:

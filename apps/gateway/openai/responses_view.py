@@ -11,11 +11,13 @@ from typing import Any
 
 from django.http import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
+from apps.accounts.types import Scope
 from apps.chat import services
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.conversations.models import MessageStatus
@@ -27,10 +29,12 @@ from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model, get_chat_model
 from apps.core.llm.relaying import relay
 from apps.core.llm.wire import DEFAULT_BASE_URL, name_token_limit
+from apps.core.operations import Problem
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_event, stream_frames
 from apps.core.text.tokens import estimate_tokens
 from apps.gateway.housekeeping import read_task
+from apps.gateway.openai import schemas
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import count_usage, describe_turn
 from apps.gateway.openai.errors import PreviousResponseNotFound, describe_error, refuse
@@ -47,6 +51,7 @@ from apps.gateway.openai.responses.names import (
     read_response_name,
 )
 from apps.gateway.openai.responses.request import ResponseRequest, read_response_request
+from apps.gateway.openai.schemas import operation
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
 from apps.gateway.selectors import find_earlier_response, find_response, list_chat_messages
 from apps.gateway.services.stored_responses import NewResponse, add_calls, open_response_turn
@@ -57,8 +62,22 @@ class ResponsesView(OpenAIView):
 
     parser_classes = [UncleanedJSONParser]
 
+    @operation(
+        "create_response",
+        scope=Scope.WRITE,
+        parameters=[schemas.SESSION, schemas.TASK],
+        body=schemas.RESPONSE_REQUEST,
+        answers={200: schemas.RESPONSE_ANSWERS},
+        problems=[
+            schemas.NO_SESSION,
+            Problem(PreviousResponseNotFound, "There is no such previous response", {"previous_response_id": []}),
+            schemas.TOO_LONG,
+            schemas.REFUSED,
+            schemas.FAILED,
+        ],
+    )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Answer the input. The session's ID is in the header ``X-Session-Id`` of the answer."""
+        """Make a response with memory. The same turn as a chat completion, for clients of OpenAI's newer endpoint."""
         user = await in_database(find_person, request)
         default = await in_database(get_chat_model)
         limit_name = name_token_limit(getattr(default, "server", DEFAULT_BASE_URL))
@@ -98,8 +117,14 @@ class ResponsesView(OpenAIView):
 class ResponseView(OpenAIView):
     """A stored response."""
 
+    @operation(
+        "get_response",
+        scope=Scope.READ,
+        parameters=[OpenApiParameter("response_id", str, OpenApiParameter.PATH, True, "ID of the response.")],
+        answers=schemas.RESPONSE,
+    )
     async def get(self, request: Request, response_id: str) -> Response:
-        """Return what was answered, without the figures and parameters of its time."""
+        """Get a stored response. Without the figures and most parameters of its time, which are not kept."""
         return Response(await in_database(_describe_stored, get_user(request), response_id))
 
 

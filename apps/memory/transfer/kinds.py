@@ -15,7 +15,6 @@ from apps.memory.atomic.audit import describe_change as describe_atomic
 from apps.memory.atomic.audit import snapshot as snapshot_atomic
 from apps.memory.atomic.held_verdicts import HeldVerdict
 from apps.memory.atomic.selectors import DERIVED_FIELDS
-from apps.memory.atomic.serializers import AtomicMemorySerializer
 from apps.memory.atomic.text import TEXT_FIELDS as ATOMIC_TEXT_FIELDS
 from apps.memory.atomic.text import set_content
 from apps.memory.atomic.validation import check_fields as check_atomic
@@ -28,10 +27,10 @@ from apps.memory.long_term.audit import snapshot as snapshot_long_term
 from apps.memory.long_term.learnable import digest_key, digest_values
 from apps.memory.long_term.ledger import TEXT_FIELDS as LONG_TERM_TEXT_FIELDS
 from apps.memory.long_term.ledger import set_text
-from apps.memory.long_term.serializers import LongTermMemorySerializer
 from apps.memory.long_term.types import Mode
 from apps.memory.long_term.validation import check_fields as check_long_term
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Source, Status
+from apps.memory.serializers import AtomicMemorySerializer, LongTermMemorySerializer
 from apps.memory.transfer.reading import (
     Reader,
     read_bool,

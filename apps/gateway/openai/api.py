@@ -1,7 +1,8 @@
-"""The OpenAI-compatible endpoints (T3): any OpenAI client gets memory by changing its base URL."""
+"""REST of chat completions, models and embeddings for OpenAI's clients, which only change their base URL (T3)."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 import uuid
@@ -9,29 +10,39 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
+import structlog
 from django.http import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.models import User
+from apps.accounts.types import Scope
 from apps.chat import services
 from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.core.apart import read_apart
 from apps.core.db import in_database
-from apps.core.errors import JiyiError
+from apps.core.errors import JiyiError, ModelUnavailable
 from apps.core.http import read_size
 from apps.core.llm.client import choose_chat_model
+from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.relaying import relay
+from apps.core.operations import Problem
 from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_data, stream_frames
 from apps.gateway.housekeeping import read_task
+from apps.gateway.openai import schemas
 from apps.gateway.openai.base import OpenAIView, find_person, peek
 from apps.gateway.openai.completions import Completion, count_usage, describe_turn, list_chunks
+from apps.gateway.openai.embeddings import embed_texts, read_embedding_request, render_embeddings
 from apps.gateway.openai.errors import ModelNotFound, describe_error
 from apps.gateway.openai.models import DEFAULT_MODEL, list_models
 from apps.gateway.openai.request import ChatRequest, read_chat_request
+from apps.gateway.openai.schemas import operation
 from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
+
+logger = structlog.get_logger(__name__)
 
 _END = b"data: [DONE]\n\n"
 
@@ -41,8 +52,20 @@ class ChatCompletionsView(OpenAIView):
 
     parser_classes = [UncleanedJSONParser]
 
+    @operation(
+        "create_chat_completion",
+        scope=Scope.WRITE,
+        parameters=[schemas.SESSION, schemas.TASK],
+        body=schemas.CHAT_REQUEST,
+        answers={200: schemas.CHAT_ANSWERS},
+        problems=[schemas.NO_SESSION, schemas.TOO_LONG, schemas.REFUSED, schemas.FAILED],
+    )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Answer the last message of the user. The session's ID is in the header ``X-Session-Id`` of the answer."""
+        """Answer a chat with memory.
+
+        Any client of OpenAI's chat completions. The reply takes into account what is remembered, and what the
+        person says is remembered. See `docs/openai.md`.
+        """
         user = await in_database(find_person, request)
         whole = sends_whole_chat(request.headers)
         reading = partial(read_chat_request, request.data, whole=whole)
@@ -57,14 +80,26 @@ class ChatCompletionsView(OpenAIView):
 class ModelsView(OpenAIView):
     """The models that can be asked for."""
 
+    @operation("list_models", scope=Scope.READ, answers=schemas.MODELS)
     async def get(self, request: Request) -> Response:
+        """List models."""
         return Response({"object": "list", "data": [_describe_model(name) for name in await list_models()]})
 
 
 class ModelView(OpenAIView):
     """One of them."""
 
+    @operation(
+        "get_model",
+        scope=Scope.READ,
+        parameters=[OpenApiParameter("model", str, OpenApiParameter.PATH, True, "Name of the model.")],
+        answers=schemas.MODEL,
+        problems=[
+            Problem(ModelNotFound, "There is no such model", {"model": []}),
+        ],
+    )
     async def get(self, request: Request, model: str) -> Response:
+        """Get a model."""
         if model not in await list_models():
             raise ModelNotFound(model)
         return Response(_describe_model(model))
@@ -72,6 +107,33 @@ class ModelView(OpenAIView):
 
 def _describe_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": DEFAULT_MODEL}
+
+
+class EmbeddingsView(OpenAIView):
+    """Embeddings of texts; nothing is stored, and nobody is made for a name in the body."""
+
+    @operation(
+        "create_embeddings",
+        scope=Scope.READ,
+        body=schemas.EMBEDDING_REQUEST,
+        answers=schemas.EMBEDDINGS,
+        problems=[
+            Problem(ModelNotFound, "There is no such embedding model", {"model": []}),
+            Problem(ModelUnavailable, "The embedding model cannot be asked"),
+        ],
+    )
+    async def post(self, request: Request) -> Response:
+        """Embed texts. By the model that embeds memories here. Nothing is stored."""
+        reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
+        given = await read_apart(reading, size=read_size(request))
+        try:
+            embedder = await in_database(get_embedder)
+            vectors = await asyncio.to_thread(embed_texts, given, embedder)
+        except ModelUnavailable as error:
+            # What its server said is for who runs this, as in a turn.
+            logger.warning("embeddings.model_unavailable", detail=error.message, **error.fields)
+            raise ModelUnavailable("The embedding model cannot be reached at the moment.") from None
+        return Response(render_embeddings(given, vectors, model=embedder.name))
 
 
 # A turn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -13,25 +14,25 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_user
-from apps.core.errors import InvalidInput
+from apps.accounts.types import Scope
+from apps.core.errors import Conflict, InvalidInput
 from apps.core.files import answer_file
+from apps.core.operations import Problem, describe, query
+from apps.core.serializers import read_body
+from apps.memory.serializers import LongTermMemorySerializer
 from apps.memory.transfer.exporting import export_memories
 from apps.memory.transfer.kinds import LONG_TERM
 from apps.memory.transfer.reading import read_upload
 from apps.memory.transfer.services import import_memories
+from apps.memory.transfer.types import ImportRefused
 
-
-class LongTermExportView(APIView):
-    """The user's long-term memories of every status, newest first, as an attachment."""
-
-    def get(self, request: Request) -> HttpResponseBase:
-        if request.query_params.get("format", "json") != "json":
-            raise InvalidInput("format must be json.", fields={"format": ["Must be json."]})
-        return answer_file(export_memories(get_user(request), LONG_TERM), name=LONG_TERM.name)
+operation = partial(describe, tag="Import and export")
 
 
 class ImportRequest(serializers.Serializer[Any]):
     """A file to import."""
+
+    example = {"file": "@memories.json"}
 
     file = serializers.FileField(
         allow_empty_file=True,
@@ -55,15 +56,54 @@ class ImportReportSerializer(serializers.Serializer[Any]):
     errors = ImportRowErrorSerializer(many=True, help_text="Empty: with any error, nothing is imported.")  # type: ignore[assignment]  # the name of a property there
 
 
+class LongTermExportView(APIView):
+    """The user's long-term memories of every status, newest first, as an attachment."""
+
+    @operation(
+        "export_memories",
+        scope=Scope.READ,
+        parameters=[
+            query("format", "The format of the file.", {"type": "string", "enum": ["json"], "default": "json"})
+        ],
+        answers=LongTermMemorySerializer(many=True),
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """Export long-term memories.
+
+        Of every status, newest first, as an attachment. The file can be imported again without loss.
+        """
+        if request.query_params.get("format", "json") != "json":
+            raise InvalidInput("format must be json.", fields={"format": ["Must be json."]})
+        return answer_file(export_memories(get_user(request), LONG_TERM), name=LONG_TERM.name)
+
+
 class LongTermImportView(APIView):
     """Bring memories in: all of a file or, with any bad row, nothing."""
 
     parser_classes = (MultiPartParser,)
 
+    @operation(
+        "import_memories",
+        scope=Scope.WRITE,
+        body=ImportRequest,
+        answers=ImportReportSerializer,
+        problems=[
+            Problem(Conflict, "Some of the memories were created at the same time"),
+            Problem(
+                ImportRefused,
+                "Some rows are not valid (the first is 1)",
+                {"errors": [{"row": 1, "reasons": {"category": ["This field is missing."]}}]},
+            ),
+            Problem(ImportRefused, "The file is not a JSON array", {"errors": []}),
+        ],
+    )
     def post(self, request: Request) -> Response:
-        body = ImportRequest(data=request.data)
-        body.is_valid(raise_exception=True)
-        items = read_upload(body.validated_data["file"])
+        """Import long-term memories.
+
+        All of a file or, with any bad row, nothing. All fields are kept. An ID of your own updates that memory;
+        one that somebody else has is replaced, and links follow.
+        """
+        items = read_upload(read_body(ImportRequest, request)["file"])
         done = import_memories(user=get_user(request), kind=LONG_TERM, items=items, now=timezone.now())
         counts = {"created": done.created, "updated": done.updated, "skipped": done.skipped}
         return Response({**counts, "errors": []})

@@ -1,0 +1,399 @@
+"""REST of sessions: their models, search, files and export, and a preview of the prompt."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, cast, get_args
+
+import django_filters  # type: ignore[import-untyped]
+from django.http import HttpResponseBase
+from django.utils import timezone
+from rest_framework import generics, serializers, status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from apps.accounts.selectors import get_settings, get_user
+from apps.accounts.types import Scope
+from apps.chat import services
+from apps.chat.finding import Mode, find_conversations
+from apps.chat.selectors import list_models
+from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
+from apps.conversations.models import Attachment, Role, Session
+from apps.conversations.selectors import get_session, list_attachments, list_sessions
+from apps.conversations.serializers import (
+    AttachmentSerializer,
+    MessageSerializer,
+    SessionChangeRequest,
+    SessionSerializer,
+)
+from apps.conversations.services import create_session, delete_session, update_session
+from apps.conversations.services.attachments import add_attachment, remove_attachment
+from apps.conversations.services.exporting import ExportFormat, answer_export
+from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
+from apps.core.db import release_connections
+from apps.core.errors import Conflict, InvalidInput, TooLarge
+from apps.core.http import read_int, read_uuid
+from apps.core.operations import NOT_BLANK, Answer, Problem, describe, query
+from apps.core.parsing import refuse_forbidden
+from apps.core.serializers import KnownFieldsSerializer, read_body
+
+operation = partial(describe, tag="Conversations")
+RANGE_HELP = "Pairs of start and end, counted in characters (Unicode code points), apart from each other and in order."
+
+
+class SessionFilter(django_filters.FilterSet):
+    """Narrow the list of sessions; without a filter it has all."""
+
+    pinned = django_filters.BooleanFilter(label="Only pinned sessions, or only others.")
+    archived = django_filters.BooleanFilter(label="Only archived sessions, or only others.")
+
+
+class ModelChoiceSerializer(serializers.Serializer[Any]):
+    """A chat model that a session can be set to."""
+
+    example = {"name": "deepseek-chat", "server": "DeepSeek", "default": True}
+
+    name = serializers.CharField(help_text="What a session's `model` is set to.")
+    server = serializers.CharField(help_text="Where it is connected; empty for the model of the environment.")
+    default = serializers.BooleanField(help_text="Whether it answers where no model is chosen.")
+
+
+class ModelChoicesSerializer(serializers.Serializer[Any]):
+    """All models that a session can be set to."""
+
+    results = ModelChoiceSerializer(many=True)
+
+
+class AttachmentRequest(KnownFieldsSerializer):
+    """A text or PDF file, as `multipart/form-data`."""
+
+    example = {"file": "@menu.pdf"}
+
+    file = serializers.FileField(allow_empty_file=True, help_text="At most 10 MiB.")
+
+
+def _ranges(about: str) -> serializers.ListField:
+    pair = serializers.ListField(child=serializers.IntegerField(min_value=0), min_length=2, max_length=2)
+    return serializers.ListField(child=pair, help_text=f"{about} {RANGE_HELP}")
+
+
+class HitSerializer(serializers.Serializer[Any]):
+    """A message that a search found."""
+
+    id = serializers.UUIDField()
+    role = serializers.ChoiceField(choices=[Role.USER.value, Role.ASSISTANT.value])
+    create_time = serializers.DateTimeField()
+    excerpt = serializers.CharField(help_text="What it says around the first match, on one line.")
+    ranges = _ranges("Where the words are in the excerpt.")
+    found_by = serializers.ChoiceField(choices=["words", "meaning"])
+    similarity = serializers.FloatField(allow_null=True, help_text="The cosine; null if it was found by words.")
+
+
+class FoundConversationSerializer(serializers.Serializer[Any]):
+    """A session that a search found, with its best messages: at most three, none if only its title has the words."""
+
+    session = SessionSerializer()
+    title_ranges = _ranges("Where the words are in the title.")
+    messages = HitSerializer(many=True)
+
+
+class FoundConversationsSerializer(serializers.Serializer[Any]):
+    """What a search found, the best first."""
+
+    results = FoundConversationSerializer(many=True)
+
+
+class PromptLayerSerializer(serializers.Serializer[Any]):
+    """A part of a prompt."""
+
+    index = serializers.IntegerField(
+        help_text="0 system and strategy, 1 profile, 2 working memory and shared context, 3 memories, 4 summaries of "
+        "other sessions, 5 this conversation, 6 the message."
+    )
+    name = serializers.CharField()
+    content = serializers.CharField()
+    tokens = serializers.IntegerField(help_text="Estimated.")
+
+
+class PromptSerializer(serializers.Serializer[Any]):
+    """What the model is given with a message."""
+
+    layers = PromptLayerSerializer(many=True)
+    total_tokens = serializers.IntegerField()
+
+
+class SessionExportSerializer(SessionSerializer):
+    """A session with everything that was said in it, as a file to keep or to import."""
+
+    example = None  # a session's would lack fields
+
+    session = serializers.UUIDField(read_only=True, help_text="The same as `id`.")
+    exported_at = serializers.DateTimeField(read_only=True)
+    messages = MessageSerializer(many=True, read_only=True)
+    replaced = MessageSerializer(
+        many=True, read_only=True, help_text="Messages that were edited or answered anew; not part of the conversation."
+    )
+
+    class Meta(SessionSerializer.Meta):
+        fields = (  # type: ignore[assignment]
+            *SessionSerializer.Meta.fields,
+            "session",
+            "exported_at",
+            "messages",
+            "replaced",
+        )
+        read_only_fields = fields  # type: ignore[assignment]
+
+
+class ModelsView(APIView):
+    """The chat models that a session can be set to."""
+
+    @operation("list_chat_models", scope=Scope.READ, answers=ModelChoicesSerializer)
+    def get(self, request: Request) -> Response:
+        """List the chat models.
+
+        The models that a session can be set to: what administrators connected, and the model of the
+        environment. The default one comes first; it answers in every session whose `model` is empty.
+        """
+        return Response({"results": ModelChoiceSerializer(list_models(), many=True).data})
+
+
+class SessionsView(generics.ListCreateAPIView[Session]):
+    """The user's sessions, most recently active first."""
+
+    queryset = Session.objects.none()
+    serializer_class = SessionSerializer
+    filterset_class = SessionFilter
+
+    def get_queryset(self) -> Any:
+        return list_sessions(get_user(self.request))
+
+    @operation("list_sessions", scope=Scope.READ)
+    def get(self, request: Request) -> Response:
+        """List sessions. The session that was active last comes first. `pinned` and `archived` narrow the list."""
+        return self.list(request)
+
+    @operation("create_session", scope=Scope.WRITE, body=SessionSerializer, status=201)
+    def post(self, request: Request) -> Response:
+        """Start a session. A `temporary` session reads and writes no memory, and is deleted after it has been idle."""
+        return self.create(request)
+
+    def perform_create(self, serializer: BaseSerializer[Session]) -> None:
+        _check_model(serializer.validated_data.get("model", ""))
+        serializer.instance = create_session(user=get_user(self.request), **serializer.validated_data)
+
+
+class SessionView(APIView):
+    """One session."""
+
+    serializer_class = SessionSerializer
+
+    @operation("get_session", scope=Scope.READ)
+    def get(self, request: Request, session_id: str) -> Response:
+        """Get a session."""
+        return Response(SessionSerializer(get_session(get_user(request), read_uuid(session_id))).data)
+
+    @operation("update_session", scope=Scope.WRITE, body=SessionChangeRequest)
+    def patch(self, request: Request, session_id: str) -> Response:
+        """Rename, pin or archive a session, or choose its model.
+
+        What is not named stays. An archived session is still recalled and found.
+        """
+        changes: Any = read_body(SessionChangeRequest, request)
+        _check_model(changes.get("model", ""))
+        session = update_session(user=get_user(request), session_id=read_uuid(session_id), changes=changes)
+        return Response(SessionSerializer(session).data)
+
+    @operation("delete_session", scope=Scope.WRITE)
+    def delete(self, request: Request, session_id: str) -> Response:
+        """Delete a session.
+
+        Its messages and working memory are deleted with it. Long-term and atomic memories are kept, with
+        `session_id` null.
+        """
+        return Response({"deleted": delete_session(user=get_user(request), session_id=read_uuid(session_id))})
+
+
+def _check_model(name: str) -> None:
+    if name and all(choice.name != name for choice in list_models()):
+        raise InvalidInput("This model is not connected.", fields={"model": ["This model is not connected."]})
+
+
+class SearchView(APIView):
+    """Conversations in which something was said."""
+
+    @operation(
+        "search_sessions",
+        tag="Search",
+        scope=Scope.READ,
+        parameters=[
+            query(
+                "q",
+                f"What to search for, at most {MAX_SEARCH_CHARS:,} characters.",
+                {"type": "string", "pattern": NOT_BLANK},
+                required=True,
+            ),
+            query(
+                "mode",
+                "`words` waits for no embedder. `all` adds what is similar in meaning if the query can be embedded "
+                "within 300 ms; `meaning` has nothing else.",
+                {"type": "string", "enum": ["all", "words", "meaning"], "default": "all"},
+            ),
+            query(
+                "limit",
+                "How many sessions at most.",
+                {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": 20},
+            ),
+        ],
+        answers=FoundConversationsSerializer,
+        problems=[Problem(TooLarge, "`q` is too long")],
+    )
+    def get(self, request: Request) -> Response:
+        """Search all conversations.
+
+        Searches what the person and the assistant said, and titles. English words are found by their
+        beginnings, Chinese anywhere, in simplified and traditional characters. A conversation whose title has
+        all of the words comes first, then those whose messages have them, newest first, then what is similar in
+        meaning. Archived sessions are searched too; temporary ones and replaced messages are not.
+        """
+        mode = request.query_params.get("mode", "all")
+        if mode not in get_args(Mode):
+            reason = f"Must be one of {', '.join(get_args(Mode))}."
+            raise InvalidInput(f"mode: {reason}", fields={"mode": [reason]})
+        found = find_conversations(
+            user=get_user(request),
+            query=_read_search(request),
+            limit=read_int(request, "limit", default=20, minimum=1, maximum=MAX_FOUND),
+            mode=cast(Mode, mode),
+        )
+        return Response(FoundConversationsSerializer({"results": found}).data)
+
+
+class SessionExportView(APIView):
+    """One session as a file: Markdown to read, or JSON with everything that is stored of it."""
+
+    @operation(
+        "export_session",
+        scope=Scope.READ,
+        parameters=[
+            query(
+                "format",
+                "The format of the file.",
+                {"type": "string", "enum": [form.value for form in ExportFormat], "default": "markdown"},
+            ),
+        ],
+        answers={
+            200: [
+                Answer(SessionExportSerializer, "The session as JSON."),
+                Answer({"type": "string"}, "The session as Markdown.", media_type="text/markdown"),
+            ]
+        },
+    )
+    def get(self, request: Request, session_id: str) -> HttpResponseBase:
+        """Export a session.
+
+        As an attachment. Markdown has what was said, with roles and times; JSON also has summaries, favourites
+        and what was replaced, and can be imported again. Texts are unaltered in both.
+        """
+        user = get_user(request)
+        session = get_session(user, read_uuid(session_id))
+        asked = request.query_params.get("format", ExportFormat.MARKDOWN)
+        if asked not in list(ExportFormat):
+            reason = f"Must be one of: {', '.join(ExportFormat)}."
+            raise InvalidInput(f"format: {reason}", fields={"format": [reason]})
+        return answer_export(session, ExportFormat(asked), zone=get_settings(user).zone)
+
+
+class ContextView(APIView):
+    """The prompt layers that a message would get now (C4); nothing is stored or counted."""
+
+    @operation(
+        "preview_prompt",
+        scope=Scope.READ,
+        parameters=[
+            query(
+                "message", f"The message; at most {MAX_CONTENT_CHARS:,} characters.", {"type": "string", "default": ""}
+            )
+        ],
+        answers=PromptSerializer,
+        problems=[Problem(TooLarge, "`message` is too long")],
+    )
+    def get(self, request: Request, session_id: str) -> Response:
+        """Preview the prompt of a message.
+
+        The layers that a message would get if it were sent now. Nothing is stored or counted.
+        """
+        message = request.query_params.get("message", "")
+        refuse_forbidden(message)
+        if len(message) > MAX_CONTENT_CHARS:
+            raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+        context = services.preview_context(
+            user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
+        )
+        return Response(PromptSerializer(context).data)
+
+
+class AttachmentsView(generics.ListAPIView[Attachment]):
+    """The files of a session, oldest first; posting one keeps its text for a message that is to come."""
+
+    parser_classes = (MultiPartParser,)
+    queryset = Attachment.objects.none()
+    serializer_class = AttachmentSerializer
+
+    def get_queryset(self) -> Any:
+        return list_attachments(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+
+    @operation("list_attachments", scope=Scope.READ)
+    def get(self, request: Request, session_id: str) -> Response:
+        """List the files of a session. Oldest first, those included that were not sent yet."""
+        return self.list(request)
+
+    @operation(
+        "attach_file",
+        scope=Scope.WRITE,
+        body=AttachmentRequest,
+        status=201,
+        problems=[
+            Problem(InvalidInput, "The file has no text"),
+            Problem(Conflict, "The session has too many files"),
+            Problem(TooLarge, "The file is too large"),
+        ],
+    )
+    def post(self, request: Request, session_id: str) -> Response:
+        """Attach a file.
+
+        A text file (UTF-8, UTF-16 or GB 18030) or a PDF with text. Its text is kept for a message that is sent
+        with it; the file is not. The model reads it in this session, and nothing is learned from it alone.
+        """
+        file = read_body(AttachmentRequest, request)["file"]
+        user, key = get_user(request), read_uuid(session_id)
+        get_session(user, key)  # before the work on the file
+        if file.size > MAX_ATTACHMENT_BYTES:
+            raise TooLarge(f"The file is larger than {MAX_ATTACHMENT_BYTES // 1024**2} MiB.")
+        data = file.read()
+        release_connections()  # reading a PDF takes a while
+        attachment = add_attachment(user=user, session_id=key, name=file.name, data=data, now=timezone.now())
+        return Response(AttachmentSerializer(attachment).data, status=status.HTTP_201_CREATED)
+
+
+class AttachmentView(APIView):
+    """One file."""
+
+    @operation("delete_attachment", scope=Scope.WRITE)
+    def delete(self, request: Request, attachment_id: str) -> Response:
+        """Delete a file. The model does not get it from the next message on."""
+        remove_attachment(user=get_user(request), attachment_id=read_uuid(attachment_id))
+        return Response({"deleted": 1})
+
+
+def _read_search(request: Request) -> str:
+    query = request.query_params.get("q", "")
+    refuse_forbidden(query)
+    if not query.strip():
+        raise InvalidInput("q must not be blank.", fields={"q": ["Must not be blank."]})
+    if len(query) > MAX_SEARCH_CHARS:
+        raise TooLarge(f"q has over {MAX_SEARCH_CHARS:,} characters.")
+    return query
