@@ -31,7 +31,7 @@ MADE_AT_RUN_TIME = {
     "apps.core.text.traces.Traces.__init__": "escaped words of values",
     "apps.core.text.traces._is_cjk": "a constant set, for one character",
     "apps.memory.retrieval.distinct._Said._has": "an escaped word",
-    "apps.panel.security.browsers._find": "constants, for what a browser calls itself, cut to 500 characters",
+    "apps.panel.security._find": "constants, for what a browser calls itself, cut to 500 characters",
 }
 """Calls of `re` with a pattern that is no constant, and what it is made of; those of texts are tried below."""
 

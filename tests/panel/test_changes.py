@@ -228,7 +228,7 @@ def test_everybody_searches_their_own_changes_and_nothing_that_was_deleted(clien
 def test_the_newest_changes_are_searched_and_others_where_filters_lead(
     client: Client, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.panel.changes.searching.SEARCHED", 2)
+    monkeypatch.setattr("apps.panel.changes.SEARCHED", 2)
     for value in ("first", "second", "third"):
         create_memory(user=user, category="fact", key=value, value=value, now=NOW)
     assert search(client, "second") == {"create second"}

@@ -79,17 +79,6 @@ def test_a_service_looks_after_its_end_users(
     assert LongTermMemory.objects.count() == 5
 
 
-def test_staff_see_all_services(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User, staff: User
-) -> None:
-    create_token(user=User.objects.create_user("clinic"), is_service=True)
-    page = open_panel(staff, "/admin/accounts/enduser/", **look)
-    expect(page.locator(".service")).to_have_count(2)
-    inspect(page, "services")
-    page.goto("/admin/accounts/user/")
-    inspect(page, "users")
-
-
 def test_a_token_is_revoked_once_that_was_confirmed(
     open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User
 ) -> None:

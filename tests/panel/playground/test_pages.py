@@ -14,12 +14,12 @@ from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
 from apps.chat.turn.opening import preview_context
 from apps.conversations.models import Session
+from apps.core.words import ATOMIC_PARTS
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import LongTermMemory
 from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
 from apps.memory.services import count_turn, create_memory, update_working_memory
-from apps.panel.playground.run import Outcome
-from apps.panel.scores import ATOMIC_PARTS
+from apps.panel.playground.rows import Outcome
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -61,7 +61,7 @@ def browser(mei: User, client: Client) -> Client:
 @pytest.fixture(autouse=True)
 def _keywords_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No vectors, so that no model has to be loaded; what they add is tested with `explain_recall`."""
-    monkeypatch.setattr("apps.panel.playground.run.embed_query", lambda message, **_: None)
+    monkeypatch.setattr("apps.panel.playground.rows.embed_query", lambda message, **_: None)
     monkeypatch.setattr("apps.chat.context.read.start_embedding", lambda message, **_: lambda: None)
 
 
@@ -224,7 +224,7 @@ def test_what_the_rules_for_time_saw(mei: User, browser: Client) -> None:
 @pytest.mark.spec("A4")
 def test_an_embedder_that_is_away_or_late_is_told(mei: User, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     assert try_message(browser, "颜色").context["embedding"] == "late"
-    monkeypatch.setattr("apps.panel.playground.run.find_active_model", lambda: None)
+    monkeypatch.setattr("apps.panel.playground.rows.find_active_model", lambda: None)
     assert try_message(browser, "颜色").context["embedding"] == "no_model"
 
 

@@ -119,12 +119,6 @@ def preview_import(page: Page) -> None:
     expect(page.locator(".plan__row")).to_have_count(4)
 
 
-def search_by_meaning(page: Page) -> None:
-    page.get_by_role("searchbox").first.fill("a week in Lisbon with my sister")
-    page.keyboard.press("Enter")
-    expect(page.locator(".vectors-found li").first).to_be_visible()
-
-
 def connect_models(page: Page) -> None:
     """Show two servers with their models."""
     local, hosted = "http://127.0.0.1:11434/v1", "https://api.deepseek.com/v1"
@@ -216,11 +210,10 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-memories", MEMORIES),
         Shot("panel-table", MEMORIES, act=show_table),
         Shot("panel-memory", f"{LONG_TERM}{memory.pk}/change/", height=1150),
-        Shot("panel-atomic", "/admin/memory/atomicmemory/"),
+        Shot("panel-atomic", "/admin/memories/?kind=atomic"),
         Shot("panel-review", "/admin/review/"),
         Shot("panel-playground", "/admin/playground/", act=try_message),
         Shot("panel-profile", "/admin/profile/"),
-        Shot("panel-proposals", "/admin/profile/profileproposal/", height=440),
         Shot("panel-working", "/admin/memory/workingmemory/"),
         Shot("panel-forms", f"/admin/memory/workingmemory/{trip.pk}/change/", height=700),
         Shot("panel-contexts", "/admin/memory/sharedcontext/", height=440),
@@ -228,14 +221,12 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
         Shot("panel-summaries", "/admin/summaries/sessionsummary/"),
         Shot("panel-changes", "/admin/memory/change/", height=900),
         Shot("panel-transfer", "/admin/transfer/", act=preview_import, height=900),
-        Shot("panel-forgotten", "/admin/memory/forgottenkey/", height=600),
         Shot("panel-conversations", "/admin/conversations/session/"),
         Shot("panel-conversation", f"/admin/conversations/session/{talk.pk}/change/"),
         Shot("panel-messages", "/admin/conversations/message/?q=Berlin", height=440),
         Shot("panel-turns", "/admin/chat/turn/"),
         Shot("panel-turn", f"/admin/chat/turn/{turn.pk}/change/", height=1900),
-        Shot("panel-embeddings", "/admin/memory/conversationembedding/", act=search_by_meaning),
-        Shot("panel-models", "/admin/memory/embeddingmodel/", "tang", height=600),
+        Shot("panel-embeddings", "/admin/embeddings/"),
         Shot("panel-work", "/admin/conversations/work/", "tang"),
         Shot("panel-settings", "/admin/settings/"),
         Shot("panel-connect", "/admin/models/", "tang", act=connect_models, height=1000),
