@@ -33,7 +33,7 @@ class Editor(forms.Form):
         return {name: self.cleaned_data[name] for name in self.changed_data if name not in ("version", "owner")}
 
     @staticmethod
-    def read(row: Any) -> Mapping[str, Any]:
+    def read(row: Any) -> dict[str, Any]:
         """Return what the form begins with for a row."""
         raise NotImplementedError
 
@@ -97,7 +97,7 @@ class LongTermEditor(Editor):
             raise ValidationError(text % place) from error
 
     @staticmethod
-    def read(row: Any) -> Mapping[str, Any]:
+    def read(row: Any) -> dict[str, Any]:
         return {
             "version": row.updated_at.isoformat(),
             "category": row.category,
@@ -112,7 +112,7 @@ class AtomicEditor(Editor):
     tags = TagsField(label=_("Tags"), required=False, help_text=_("Separate tags with commas."))
 
     @staticmethod
-    def read(row: Any) -> Mapping[str, Any]:
+    def read(row: Any) -> dict[str, Any]:
         return {"version": row.updated_at.isoformat(), "content": row.content, "tags": list(row.tags)}
 
 
@@ -122,7 +122,7 @@ class ProposalEditor(Editor):
     text = LinesField(label=_("Content"), widget=forms.Textarea({"rows": 3, "dir": "auto"}))
 
     @staticmethod
-    def read(row: Any) -> Mapping[str, Any]:
+    def read(row: Any) -> dict[str, Any]:
         return {"text": row.text}
 
 

@@ -144,7 +144,6 @@ class ShownMemory:
 
     memory: KnownMemory
     kind_name: Any
-    kind: str
     link: str
     source: str
     became: str

@@ -46,7 +46,8 @@ class EditingPages(OwnedAdmin):
     def make_part(self, address: str, view: Any) -> URLPattern:
         """Return one of these addresses."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_{address}"
-        return path(f"<uuid:memory_id>/{address}/", self.admin_site.admin_view(view), name=name)
+        pattern: URLPattern = path(f"<uuid:memory_id>/{address}/", self.admin_site.admin_view(view), name=name)
+        return pattern
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset: QuerySet[Any] = super().get_queryset(request).defer(*self.kind.derived)

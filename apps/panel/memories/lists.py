@@ -165,7 +165,7 @@ def list_view(request: HttpRequest) -> HttpResponse:
     }  # fmt: skip
     if is_partial(request):
         return TemplateResponse(request, "panel/memories/page.html", context)
-    request.current_app = admin.site.name  # type: ignore[attr-defined]  # as Django's own pages do
+    request.current_app = admin.site.name
     frame = {**admin.site.each_context(request), "title": _("Memories")}
     return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
 
