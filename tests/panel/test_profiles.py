@@ -159,23 +159,6 @@ def test_an_edit_is_one_by_hand_and_can_be_undone(own: Client, profile: UserProf
     assert "background" not in read(profile)
 
 
-@pytest.mark.parametrize("end", ["\r\n", "\r"])
-def test_lines_that_came_with_other_ends_can_be_edited(own: Client, profile: UserProfile, end: str) -> None:
-    """A browser sends back every end of a line as CR LF, so that others could not be what stood there."""
-    name = f"喜欢的{end}花"
-    update_profile(user=profile.user, changes={"background": f"律师{end}猫", "sections": {name: "兰"}}, now=NOW)
-    assert read(profile)["background"] == "律师\n猫"
-    post(own, "profile_section", name="background", text="律师\r\n狗", before="律师\r\n猫")
-    post(own, "profile_section", name="喜欢的\r\n花", text="菊", before="兰")
-    assert (read(profile)["background"], read(profile)["喜欢的\n花"]) == ("律师\n狗", "菊")
-
-
-def test_what_is_accepted_in_other_words_ends_its_lines_as_sections_do(own: Client, profile: UserProfile) -> None:
-    proposal = list_pending_proposals(profile.user).get()
-    post(own, "profile_proposal", proposal=proposal.id, decision="accept", text="不用表情\r\n简短")
-    assert read(profile)["reply_style"] == "不用表情\n简短"
-
-
 def test_a_section_without_a_text_goes_and_a_new_one_comes(own: Client, profile: UserProfile) -> None:
     post(own, "profile_section", name="宠物", text="  ", before="猫")
     assert read(profile) == {"reply_style": "像朋友一样"}
@@ -236,16 +219,6 @@ def test_an_earlier_version_is_restored_from_the_timeline(own: Client, profile: 
     assert read(profile)["reply_style"] == "像朋友一样"
     for odd in ("99", "x", "", "9" * 40):
         assert toast(post(own, "profile_restore", version=odd))["error"] is True
-
-
-def test_without_a_script_the_page_leads_back_to_itself(own: Client, staff: Client, profile: UserProfile) -> None:
-    url = reverse("admin:profile_section")
-    answer = own.post(url, {"name": "background", "text": "律师", "before": ""})
-    assert (answer.status_code, answer["Location"]) == (302, reverse("admin:profile"))
-    of = {"user": profile.user.pk}
-    answer = staff.post(url, {"name": "background", "text": "医生", "before": "律师", **of})
-    assert answer["Location"] == f"{reverse('admin:profile')}?user={profile.user.pk}"
-    assert read(profile)["background"] == "医生"
 
 
 @pytest.mark.spec("M7")

@@ -11,7 +11,6 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.services import create_memory, forget_memories
 
 LIST = "/admin/memories/"
@@ -178,28 +177,6 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     page.go_back()
     expect(page.locator("tbody .memory")).to_have_count(6)
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
-
-
-@pytest.mark.parametrize(
-    ("language", "kind", "everything"), [("zh-CN", "原子记忆", "全部"), ("en-US", "atomic memories", "all")]
-)
-def test_the_menu_leads_to_both_and_the_kinds_are_a_filter(
-    open_panel: Callable[..., Page], mei: User, language: str, kind: str, everything: str
-) -> None:
-    fill(mei)
-    create_atomic_memory(user=mei, content="The user adopted a cat called Mochi.", tags=["pets"], now=timezone.now())
-    page = open_panel(mei, language=language)
-    page.locator("#nav-sidebar a[href='/admin/memories/']").click()
-    expect(page.locator("tbody .memory")).to_have_count(7)
-    kinds = page.locator(".filter-group").first
-    kinds.get_by_role("link", name=re.compile(kind)).click()
-    expect(page).to_have_url(re.compile("kind=atomic$"))
-    expect(page.locator("tbody .memory")).to_have_count(1)
-    kinds.get_by_role("link", name=re.compile(f"^{everything}")).click()
-    expect(page.locator("tbody .memory")).to_have_count(7)
-    page.keyboard.press("/")
-    page.keyboard.type("Mochi")
-    expect(page.locator("tbody mark")).to_have_text(["Mochi"])
 
 
 def test_each_kind_is_added_edited_and_deleted_with_the_keyboard(open_panel: Callable[..., Page], mei: User) -> None:

@@ -16,7 +16,7 @@ from apps.conversations.services import create_session
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory
 from apps.memory.services import append_entry, create_context, record_form, update_working_memory
-from apps.profile.models import ProfileProposal, UserProfile
+from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
 
@@ -98,39 +98,6 @@ def test_the_profile_is_read_edited_and_decided(
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name=re.compile("^恢复.*2$")).click()
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
-
-
-def test_of_many_proposals_the_next_comes_where_one_was_decided(
-    open_panel: Callable[..., Page], mei: User, profile: UserProfile
-) -> None:
-    names = [f"第{number}座城市" for number in range(2, 12)]
-    ProfileProposal.objects.bulk_create(
-        ProfileProposal(user=mei, section="background", text=f"去过{name}", created_at=timezone.now()) for name in names
-    )
-    page = open_panel(mei, "/admin/profile/")
-    proposals = page.get_by_role("group", name="提议")
-    expect(proposals).to_have_count(10)
-    expect(proposals.filter(has_text="苏州")).to_have_count(1)
-    expect(proposals.filter(has_text="第11座")).to_have_count(0)
-    page.get_by_role("button", name="拒绝", exact=True).first.click()
-    expect(proposals.filter(has_text="苏州")).to_have_count(0)
-    expect(proposals.filter(has_text="第11座")).to_have_count(1)
-    expect(proposals).to_have_count(10)
-    page.get_by_role("button", name="撤销").click()
-    expect(proposals.filter(has_text="苏州")).to_have_count(1)
-    expect(proposals.filter(has_text="第11座")).to_have_count(0)
-
-
-def test_the_profile_in_the_dark_on_a_phone_and_among_others(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, profile: UserProfile
-) -> None:
-    inspect(open_panel(mei, "/admin/profile/?add=1", language="en-US", size=(390, 844)), "phone")
-    page = open_panel(staff, "/admin/profile/userprofile/", language="en-US", dark=True)
-    inspect(page, "cards")
-    page.get_by_role("link", name="mei").click()
-    inspect(page, "dark")
-    page.get_by_text("Whole text").first.click()
-    inspect(page, "version")
 
 
 def test_working_memory_is_a_tree_and_forms(

@@ -245,10 +245,3 @@ def test_tool_calls_are_shown_with_what_they_found(
     uses = browser.get(f"/admin/memory/longtermmemory/{found.id}/change/").content.decode()
     assert "found by a search" in uses
     assert url(turn["assistant_message"]["id"]) in uses
-
-
-def test_a_turn_without_tools_has_no_word_of_them(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
-    turn = alice.say(alice.new_session(), "Hello").raise_for_status().json()
-    assert "calls-title" not in browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()

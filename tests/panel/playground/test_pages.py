@@ -221,13 +221,6 @@ def test_what_the_rules_for_time_saw(mei: User, browser: Client) -> None:
     assert try_message(browser, "颜色").context["times"] == []
 
 
-@pytest.mark.spec("A4")
-def test_an_embedder_that_is_away_or_late_is_told(mei: User, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert try_message(browser, "颜色").context["embedding"] == "late"
-    monkeypatch.setattr("apps.panel.playground.rows.find_active_model", lambda: None)
-    assert try_message(browser, "颜色").context["embedding"] == "no_model"
-
-
 @pytest.mark.long
 @pytest.mark.spec("M7")
 def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client) -> None:
@@ -250,17 +243,6 @@ def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client
     assert "secret session" in staff.get(reverse("admin:playground"), {"user": str(ouyang.pk)}).text
     page = try_message(staff, "颜色", user=str(ouyang.pk))
     assert [row.text for row in page.context["columns"][0].long_term] == ["颜色: 向日葵色"]
-
-
-@pytest.mark.long
-def test_hostile_text_is_text(mei: User, browser: Client) -> None:
-    hostile = "<script>alert(1)</script> {{ 7|add:7 }} ]]> \u202e"
-    create_memory(user=mei, category="fact", key=f"note {hostile}", value="x" * 20_000, now=NOW)
-    create_atomic_memory(user=mei, content=f"note {hostile}", now=NOW)
-    page = try_message(browser, f"note {hostile} \x00 " + "y" * 40_000, topic=hostile)
-    assert "<script>alert(1)" not in page.text
-    assert "&lt;script&gt;alert" in page.text
-    assert try_message(browser, "   ").context.get("columns") is None
 
 
 @pytest.mark.long

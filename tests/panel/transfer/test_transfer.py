@@ -183,11 +183,6 @@ def test_what_changed_meanwhile_is_shown_anew(client: Client, user: User) -> Non
     assert memory.value == "北京"
 
 
-def test_another_file_than_the_one_shown_is_not_imported(client: Client) -> None:
-    shown = send(client, "preview", [row()])
-    assert send(client, "confirm", [row(value="伦敦")], plan=digest(shown)).context["has_changed"]
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -234,20 +229,3 @@ def test_nobody_else_imports_for_another(client: Client, user: User, staff: User
     memory = LongTermMemory.objects.get()
     assert (memory.user, memory.session) == (user, None)
     assert 'name="name"' not in client.get(reverse("admin:transfer")).content.decode()
-
-
-def test_long_files_are_shown_in_pages(client: Client, django_assert_max_num_queries: Any) -> None:
-    content = [row(id=str(uuid4()), key=f"key {number}") for number in range(250)]
-    with django_assert_max_num_queries(20):
-        shown = send(client, "preview", content, page=3)
-    assert (shown.context["pages"], shown.context["rows"][0].number) == (3, 201)
-    assert len(send(client, "preview", content, page="9").context["rows"]) == 50
-
-
-def test_the_page_is_there_without_scripts(client: Client) -> None:
-    page = client.get(reverse("admin:transfer")).content.decode()
-    assert f'action="{reverse("admin:transfer_preview")}"' in page
-    file = SimpleUploadedFile("memories.json", json.dumps([row()]).encode())
-    whole = client.post(reverse("admin:transfer_preview"), {"kind": "long-term", "file": file}).content.decode()
-    assert "<html" in whole
-    assert "Import into the memories of li" in whole
