@@ -1,4 +1,4 @@
-"""How the panel looks: the colours of the chat page. Its menu is `apps.panel.navigation`."""
+"""How the panel looks: the colours of the chat page. Its menu is `apps.panel.menu`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNFOLD = {
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("chat/mark.svg")}],
     "SHOW_HISTORY": True,
     "SHOW_LANGUAGES": True,
-    "SIDEBAR": {"show_search": False, "navigation": "apps.panel.navigation.list_navigation"},
+    "SIDEBAR": {"show_search": False, "navigation": "apps.panel.menu.list_navigation"},
     "DASHBOARD_CALLBACK": "apps.panel.dashboard.page.add_dashboard",
     "STYLES": [
         lambda request: static("panel/panel.css"),

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from apps.chat.page_modules import list_modules
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
+from apps.core.words import list_words
 
 
 @require_safe
@@ -39,6 +40,7 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
             "models": [asdict(choice) for choice in models],
             "timezoneIsSet": user.settings.filter(key="memory.timezone").exists(),  # type: ignore[union-attr]
         },
+        "words": list_words(),
         "modules": list_modules("chat/main.js"),
         "model": model,
         "offline": name == OFFLINE,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from apps.panel import (  # noqa: F401
+    changes,
     contexts,
+    conversations,
+    jobs,
+    messages,
+    security,
     strategies,
     summaries,
     turns,
+    working_memory,
 )
-from apps.panel.accounts import attempts, connections, end_users, tokens, users  # noqa: F401
-from apps.panel.changes import pages  # noqa: F401
-from apps.panel.conversations import messages as message_tables  # noqa: F401
-from apps.panel.conversations import sessions as conversation_tables  # noqa: F401
-from apps.panel.embeddings import tables as embedding_tables  # noqa: F401
-from apps.panel.memories import atomic, long_term  # noqa: F401
-from apps.panel.profiles import tables as profile_tables  # noqa: F401
-from apps.panel.work import queue  # noqa: F401
-from apps.panel.working import do_not_relearn, sessions  # noqa: F401
+from apps.panel.accounts import services, tokens, users  # noqa: F401
+from apps.panel.memories import detail  # noqa: F401
+from apps.panel.profiles import pages  # noqa: F401

@@ -25,14 +25,14 @@ from apps.core.text.clean import find_forbidden
 from apps.memory.models import ContextEntry, SharedContext
 from apps.memory.services import append_entry, create_context, forget_context
 from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS, MAX_CONTEXT_BYTES
-from apps.panel.answers import is_partial, tell
-from apps.panel.cards import CardList, ReadingPage
 from apps.panel.owned import OwnedAdmin, sees_everybody
-from apps.panel.reasons import translate_reason
+from apps.panel.pages import CardList, ReadingPage, is_partial, with_toast
+from apps.panel.refusals import translate_reason
 
 START_CHARACTERS = 240
+
+# On the page of a context, the newest.
 ENTRIES = 100
-"""On the page of a context, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,6 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
 
     card_template = "panel/contexts/card.html"
     empty_template = "panel/contexts/empty.html"
-    change_form_template = "panel/contexts/context.html"
-    add_form_template = "admin/change_form.html"
     form = SharedContextForm
     list_display = ("title", "user", "session", "created_at", "updated_at")
     list_select_related = ("user",)
@@ -106,9 +104,6 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
             return queryset
         return queryset.defer("content").annotate(start=Left("content", START_CHARACTERS))
 
-    def get_readonly_fields(self, request: HttpRequest, obj: SharedContext | None = None) -> tuple[str, ...]:
-        return self.get_fields(request, obj) if obj else ()
-
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
@@ -131,7 +126,11 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
             for row in rows
         ]
 
+    def show(self, request: HttpRequest, row: SharedContext) -> tuple[str, dict[str, Any]]:
+        return "panel/contexts/context.html", {"title": row.title, **self.describe(request, row)}
+
     def describe(self, request: HttpRequest, row: SharedContext) -> dict[str, Any]:
+        """Return what the entries of a context, and the form below them, need."""
         entries = ContextEntry.objects.filter(context=row, withdrawn=False)
         told = entries.aggregate(count=Count("id"), size=Sum(_byte_length("text")))
         newest = list(entries.order_by("-position")[:ENTRIES])
@@ -168,7 +167,7 @@ class SharedContextAdmin(CardList, ReadingPage, OwnedAdmin):
         if is_partial(request):
             told = self.describe(request, context) | ({"problem": problem, "typed": typed} if problem else {})
             response = TemplateResponse(request, "panel/contexts/entries.html", told)
-            return response if problem else tell(response, _("Added."))
+            return response if problem else with_toast(response, _("Added."))
         messages.add_message(request, messages.ERROR if problem else messages.SUCCESS, problem or _("Added."))
         return redirect("admin:memory_sharedcontext_change", context.pk)
 

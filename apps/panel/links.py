@@ -1,4 +1,4 @@
-"""Addresses of lists, narrowed to what a figure counts."""
+"""Addresses of the panel's pages, narrowed to what a figure counts or a text names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ def link_list(model: type[Model], *, user: User | None = None, **filters: Any) -
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     chosen = {**filters, **({"user__id__exact": user.pk} if user else {})}
     return f"{address}?{urlencode(chosen)}" if chosen else address
+
+
+def link_memory(kind: str, memory_id: Any) -> str:
+    """Return the page of a memory; `kind`: "long_term" or "atomic"."""
+    model = {"long_term": "longtermmemory", "atomic": "atomicmemory"}[kind]
+    return reverse(f"admin:memory_{model}_change", args=[memory_id])
+
+
+def link_message(session_id: Any, message_id: Any) -> str:
+    """Return the conversation, at the message; empty for what came from none, or one that is gone."""
+    if session_id is None or message_id is None:
+        return ""
+    address = reverse("admin:conversations_session_change", args=[session_id])
+    return f"{address}?at={message_id}#message-{message_id}"
 
 
 def link_page(name: str, *, user: User | None = None, **parameters: Any) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
+from django.contrib.auth.models import Permission
 from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -20,7 +21,7 @@ def sees_everybody(request: HttpRequest) -> bool:
     return bool(request.user.is_active and getattr(request.user, "is_staff", False))
 
 
-class KeysFirst(Paginator):  # type: ignore[type-arg]  # not subscriptable when it runs
+class KeysetFirstPaginator(Paginator):  # type: ignore[type-arg]  # not subscriptable when it runs
     """Finds which rows a page has by their keys alone, and reads only those; all in one statement.
 
     An index may answer the first, so that pages far back cost little, and no wide column or figure of a row is read
@@ -52,7 +53,7 @@ class OwnedAdmin(RefusalsShown, ModelAdmin):
 
     owner: ClassVar[str] = "user"
     show_full_result_count = False
-    paginator = KeysFirst
+    paginator = KeysetFirstPaginator
     list_filter_submit = True
     list_per_page = 50
     compressed_fields = True
@@ -114,7 +115,7 @@ class StaffAdmin(ModelAdmin):
     """A page for staff: all of them may look; adding, changing and deleting take Django's permissions for it."""
 
     show_full_result_count = False
-    paginator = KeysFirst
+    paginator = KeysetFirstPaginator
     list_per_page = 50
     list_filter_submit = True
     compressed_fields = True
@@ -174,14 +175,14 @@ class PartInline:
         return False
 
 
-def choose_owner(request: HttpRequest, *, or_end_user: bool = False) -> User:
-    """The person whose data a page that is not a list shows: who asks, or for staff whom ``?user=`` (an ID) names.
+def choose_owner(request: HttpRequest, *, or_end_user: bool = False, name: str = "user") -> User:
+    """Return the person whose data a page shows: who asks, or for staff whom the parameter `name` (an ID) names.
 
     With `or_end_user` a service names its end users, too. An unknown or malformed ID, and any that who asks may not
     name, is who asks: nobody learns who exists. Only what one changes for somebody else is not to become one's own
     because that one is gone: then it is 404.
     """
-    named = request.GET.get("user", "") or request.POST.get("user", "")
+    named = request.GET.get(name, "") or request.POST.get(name, "")
     people = User.objects.all() if sees_everybody(request) else User.objects.filter(service=request.user.pk)
     may_name = sees_everybody(request) or or_end_user
     if may_name and named.isdecimal() and len(named) <= 18:
@@ -191,3 +192,25 @@ def choose_owner(request: HttpRequest, *, or_end_user: bool = False) -> User:
     if may_name and named and request.method == "POST":
         raise Http404
     return request.user  # type: ignore[return-value]  # the site lets nobody in who is not logged in
+
+
+def may_erase(request: HttpRequest, user: User) -> bool:
+    """Whether who asks may erase and export everything of `user`: their own, their service's, or with a permission."""
+    if request.user.pk in (user.pk, user.service_id):
+        return True
+    # The permission to delete the account: what is left of one that was erased is its name.
+    allowed = request.user.is_active and request.user.has_perm("accounts.delete_user")
+    return allowed and getattr(request.user, "is_staff", False) and not has_more_privileges(user, request)
+
+
+def has_more_privileges(user: User, request: HttpRequest) -> bool:
+    """Whether somebody may more than who asks, counting what a deactivated account could again."""
+    if getattr(request.user, "is_superuser", False) or user.pk == request.user.pk:
+        return False
+    if user.is_superuser:
+        return True
+    if not user.is_staff:
+        return False
+    granted = Permission.objects.filter(Q(user=user) | Q(group__user=user)).select_related("content_type")
+    own = request.user.get_all_permissions()
+    return any(f"{one.content_type.app_label}.{one.codename}" not in own for one in granted)

@@ -1,17 +1,59 @@
-"""What the panel's pages that are not about one table have in common."""
+"""What the panel's pages have in common: frame, links, toasts, lists of cards and rows to read."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.generic import View
 
 from apps.accounts.models import User
 from apps.panel.owned import choose_owner, sees_everybody
+
+# The status of a form that is shown again with what is wrong.
+UNPROCESSABLE = 422
+
+
+def with_toast(
+    response: HttpResponse,
+    text: Any,
+    *,
+    operations: Iterable[UUID] = (),
+    together: bool = False,
+    is_error: bool = False,
+    reload: bool = False,
+    close: bool = False,
+) -> HttpResponse:
+    """Let the page show a toast; with ``operations`` it offers to undo them. ``reload``: the list is to be read again.
+
+    ``together``: each covers all that was done in its request. This is sent in a header, and proxies refuse long
+    ones: thousands of IDs do not belong there. ``close``: the dialog is done with.
+    """
+    events: dict[str, Any] = {
+        "panel:toast": {
+            "text": str(text),
+            "operations": ",".join(map(str, operations)),
+            **({"together": True} if together else {}),
+            "error": is_error,
+        }
+    }
+    if reload:
+        events["panel:reload"] = True
+    if close:
+        events["panel:close"] = True
+    response.headers["HX-Trigger"] = json.dumps(events)
+    return response
+
+
+def is_partial(request: Any) -> bool:
+    """Whether htmx asks, for a part of a page."""
+    return bool(request.headers.get("HX-Request") == "true")
 
 
 class PanelPage(View):
@@ -42,3 +84,73 @@ class PanelPage(View):
             **context,
         }
         return TemplateResponse(request, template or self.template_name, everything, status=status)
+
+
+class CardList:
+    """Mixed into a page before its base: the list shows cards.
+
+    ``card_template`` gets each of what `describe_cards` returns as ``card``; ``empty_template`` says what to do while
+    there is nothing.
+    """
+
+    change_list_template = "panel/cards/list.html"
+    card_template: ClassVar[str]
+    empty_template: ClassVar[str]
+
+    def describe_cards(self, request: HttpRequest, rows: Sequence[Any]) -> Sequence[Any]:
+        """What the cards of a page of rows need, in their order; each has the row as ``row``."""
+        raise NotImplementedError
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        response: HttpResponse = super().changelist_view(request, extra_context)  # type: ignore[misc]
+        if isinstance(response, TemplateResponse) and response.context_data and "cl" in response.context_data:
+            rows = list(response.context_data["cl"].result_list)
+            response.context_data |= {
+                "cards": self.describe_cards(request, rows),
+                "card_template": self.card_template,
+                "empty_template": self.empty_template,
+                "sees_everybody": sees_everybody(request),
+            }
+        return response
+
+
+class ReadingPage:
+    """Mixed into a page before its base: a row is read on a page of its own, which is no form (`show`).
+
+    What is sent to it, and adding, stay Django's.
+    """
+
+    def find(self, request: HttpRequest, key: UUID) -> Any:
+        """Return the row, if who asks may see it."""
+        return self.get_queryset(request).select_related("user").filter(pk=key).first()  # type: ignore[attr-defined]
+
+    def show(self, request: HttpRequest, row: Any) -> tuple[str, dict[str, Any]]:
+        """Return the template and what it needs beside the site's context."""
+        raise NotImplementedError
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        page: Any = super()
+        if object_id is None or request.method != "GET":
+            response: HttpResponse = page.changeform_view(request, object_id, form_url, extra_context)
+            return response
+        try:
+            row = self.find(request, UUID(object_id))
+        except ValueError:
+            row = None
+        if row is None:
+            raise Http404
+        template, needed = self.show(request, row)
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]  # the base's
+            "opts": self.opts,  # type: ignore[attr-defined]  # the base's
+            "sees_everybody": sees_everybody(request),
+            **needed,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, template, context)

@@ -1,10 +1,12 @@
-"""The panel's admin site: for everybody who has an account, staff or not (M7)."""
+"""The panel's admin site, for everybody who has an account, and in whose time zone it shows times (M7)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 from django import get_version
 from django.contrib.auth import REDIRECT_FIELD_NAME
@@ -22,10 +24,27 @@ from django.views.decorators.http import condition
 from django.views.i18n import JavaScriptCatalog
 from unfold.sites import UnfoldAdminSite
 
-from apps.panel.zone import read_zone
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.accounts.types import list_timezones
 
+# Set by static/chat/zone.js to a name of the IANA database, percent-encoded.
+COOKIE = "zone"
+
+
+def read_zone(request: HttpRequest) -> ZoneInfo | None:
+    """The browser's zone; for somebody whose browser has not told one yet the zone of their settings (C8).
+
+    None without either. A name that no zone has is none.
+    """
+    named = unquote(request.COOKIES.get(COOKIE, ""))
+    if named in list_timezones():
+        return ZoneInfo(named)
+    return get_settings(request.user).zone if isinstance(request.user, User) else None
+
+
+# In a browser, before it asks whether they are still the same.
 SECONDS_TEXTS_ARE_KEPT = 3600
-"""In a browser, before it asks whether they are still the same."""
 
 
 class PanelSite(UnfoldAdminSite):
@@ -67,13 +86,13 @@ class PanelSite(UnfoldAdminSite):
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """With the pages that belong to this one, which are only looked for where they are shown."""
-        from apps.panel.place_tabs import list_more, list_tabs
+        from apps.panel.menu import list_more, list_tabs
 
         context: dict[str, Any] = super().each_context(request)
         return {**context, "list_tabs": partial(list_tabs, request), "list_more": partial(list_more, request)}
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
-        """Made where it is read: every page has it in its context, and none shows it (`apps.panel.navigation`)."""
+        """Made where it is read: every page has it in its context, and none shows it (`apps.panel.menu`)."""
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def extra_urls(self) -> list[URLPattern | URLResolver]:

@@ -7,15 +7,15 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.chat.models import Strategy
 from apps.chat.types import NEUTRAL
-from apps.panel.labels import label_emotion, label_formality, label_tone, tone_of_category
+from apps.core.words import word
 from apps.panel.owned import StaffAdmin
+from apps.panel.templatetags.panel import emotion_chip
 
 
 class RowForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable when it runs
@@ -24,7 +24,7 @@ class RowForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable w
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.widget.attrs["aria-label"] = f"{label_emotion(self.instance.emotion)}: {field.label}"
+            field.widget.attrs["aria-label"] = f"{word('emotion', self.instance.emotion)}: {field.label}"
 
 
 @admin.register(Strategy)
@@ -45,7 +45,7 @@ class StrategyAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("emotion"), ordering="emotion")
     def shown_emotion(self, strategy: Strategy) -> SafeString:
-        return _show_chip(strategy)
+        return emotion_chip(strategy.emotion, strategy.category)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Strategy | None = None) -> tuple[str, ...]:
         return ("emotion",) if obj else ()
@@ -57,7 +57,10 @@ class StrategyAdmin(StaffAdmin):
         return super().get_changelist_form(request, **{**kwargs, "form": RowForm})  # type: ignore[no-any-return]
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        preview = [(_show_chip(strategy), describe_strategy(strategy)) for strategy in Strategy.objects.all()]
+        preview = [
+            (emotion_chip(strategy.emotion, strategy.category), describe_strategy(strategy))
+            for strategy in Strategy.objects.all()
+        ]
         page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "preview": preview})
         return page
 
@@ -66,8 +69,8 @@ def describe_strategy(strategy: Strategy) -> str:
     """What a row comes to, as one reads it: "Warm, casual, about 250 characters, with memories, …"."""
     length = ngettext("about %(count)s character", "about %(count)s characters", strategy.max_length)
     parts = [
-        label_tone(strategy.tone),
-        label_formality(strategy.formality).lower(),
+        word("tone", strategy.tone),
+        word("formality", strategy.formality).lower(),
         length % {"count": strategy.max_length},
         _("with memories") if strategy.use_memory else _("without memories"),
     ]
@@ -76,8 +79,3 @@ def describe_strategy(strategy: Strategy) -> str:
     if strategy.emoji_allowed:
         parts.append(_("uses emoji"))
     return _(", ").join(parts)
-
-
-def _show_chip(strategy: Strategy) -> SafeString:
-    tone = tone_of_category(strategy.category)
-    return format_html('<span class="chip chip--{}">{}</span>', tone, label_emotion(strategy.emotion))

@@ -18,13 +18,13 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Role
 from apps.core.text.citations import find_citation_spans
-from apps.panel.cards import CardList
 from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.pages import CardList
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import delete_session_summary, update_session_summary
 
+# Of one session on its page, the newest.
 MAX_CONVERSATION_SUMMARIES = 50
-"""Of one session on its page, the newest."""
 
 
 @dataclass(frozen=True, slots=True)

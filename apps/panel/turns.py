@@ -16,16 +16,16 @@ from django.utils.translation import gettext_lazy as _
 from apps.chat.models import Turn
 from apps.chat.selectors import list_weighty
 from apps.conversations.models import Message
-from apps.panel.cards import ShownPage
-from apps.panel.inspector.describe import describe_turn
-from apps.panel.labels import label_emotion, tone_of_emotion
+from apps.panel.inspector import describe_turn
 from apps.panel.owned import PartAdmin
+from apps.panel.pages import ReadingPage
+from apps.panel.templatetags.panel import emotion_chip
 
 LIST_CHARACTERS = 80
 
 
 @admin.register(Turn)
-class TurnAdmin(ShownPage, PartAdmin):
+class TurnAdmin(ReadingPage, PartAdmin):
     """Every turn, newest first; its page is the context inspector. A turn goes with its session only."""
 
     list_display = (
@@ -75,7 +75,7 @@ class TurnAdmin(ShownPage, PartAdmin):
         name = (turn.emotion or {}).get("primary", "")
         if not name:
             return "–"
-        return format_html('<span class="chip chip--{}">{}</span>', tone_of_emotion(turn.emotion), label_emotion(name))
+        return emotion_chip(name, (turn.emotion or {}).get("category", ""))
 
     @admin.display(description=_("recalled"))
     def used_count(self, turn: Turn) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.contrib.admin import AdminSite
 from django.urls import URLPattern, URLResolver, path
 
-from apps.panel.conversations.downloads import SessionDownload
-from apps.panel.embeddings.pages import SearchPage, VectorsPage
-from apps.panel.erasure.pages import ErasurePage, ExportPage
-from apps.panel.memories.together import include_memories
-from apps.panel.model_servers.pages import (
+from apps.panel.accounts.erasure import ErasurePage, ExportPage
+from apps.panel.changes import UndoOperations
+from apps.panel.conversations import SessionDownload
+from apps.panel.embeddings import EmbeddingsPage
+from apps.panel.jobs import ProgressPage, ReplayPage
+from apps.panel.memories.lists import include_memories
+from apps.panel.model_servers import (
     DefaultPage,
     ModelsPage,
     RemovePage,
@@ -21,7 +23,7 @@ from apps.panel.pages import PanelPage
 from apps.panel.playground.pages import PlaygroundPage, SavePage, TryPage
 from apps.panel.profiles.pages import ProfilePage, ProposalPage, RestorePage, SectionPage
 from apps.panel.review.pages import ConsequencePage, DecidePage, EditorPage, ReviewPage, UndoPage
-from apps.panel.security.pages import (
+from apps.panel.security import (
     ConnectPage,
     DisconnectPage,
     EndSessionPage,
@@ -31,13 +33,12 @@ from apps.panel.security.pages import (
     TwoFactorOffPage,
     TwoFactorPage,
 )
-from apps.panel.settings.pages import SettingsPage
-from apps.panel.sources.pages import SourcePage
-from apps.panel.timeline.pages import TimelinePage
-from apps.panel.transfer.pages import ConfirmPage, DownloadPage, PreviewPage, TransferPage
-from apps.panel.undoing import UndoOperations
-from apps.panel.work.queue import ProgressPage, ReplayPage
+from apps.panel.settings import SettingsPage
+from apps.panel.sources import SourcePage
+from apps.panel.timeline import TimelinePage
+from apps.panel.transfer import ConfirmPage, DownloadPage, PreviewPage, TransferPage
 
+# Address below the site's, page, name.
 PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("undo/", UndoOperations, "undo"),
     ("timeline/", TimelinePage, "timeline"),
@@ -47,8 +48,7 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("transfer/download/", DownloadPage, "transfer_download"),
     ("transfer/preview/", PreviewPage, "transfer_preview"),
     ("transfer/confirm/", ConfirmPage, "transfer_confirm"),
-    ("embeddings/", VectorsPage, "embeddings"),
-    ("embeddings/search/", SearchPage, "embeddings_search"),
+    ("embeddings/", EmbeddingsPage, "embeddings"),
     ("profile/", ProfilePage, "profile"),
     ("profile/section/", SectionPage, "profile_section"),
     ("profile/proposal/", ProposalPage, "profile_proposal"),
@@ -81,7 +81,6 @@ PAGES: tuple[tuple[str, type[PanelPage], str], ...] = (
     ("work/progress/", ProgressPage, "work_progress"),
     ("work/replay/", ReplayPage, "work_replay"),
 )
-"""Address below the site's, page, name."""
 
 
 def list_pages(site: AdminSite) -> list[URLPattern | URLResolver]:

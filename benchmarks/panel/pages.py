@@ -28,16 +28,12 @@ from apps.gateway.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,
-    ConversationEmbedding,
-    EmbeddingModel,
-    ForgottenKey,
     LongTermMemory,
     SharedContext,
     WorkingMemory,
 )
-from apps.panel.memories.lists import ListPages
+from apps.panel.memories.editing import EditingPages
 from apps.panel.owned import OwnedAdmin, sees_everybody
-from apps.profile.models import ProfileProposal, ProfileVersion
 from apps.summaries.models import SessionSummary
 
 NOTHING = "quantum"
@@ -56,10 +52,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "conversations.Message": ("我喜欢的咖啡是什么",),
     "conversations.Session": ("咖啡", NOTHING),
     "profile.UserProfile": ("person 1", NOTHING),
-    "profile.ProfileVersion": ("owner", NOTHING),
-    "profile.ProfileProposal": ("咖啡", NOTHING),
     "conversations.Work": ("timeout", NOTHING),
-    "memory.ForgottenKey": ("owner", NOTHING),
     "memory.WorkingMemory": ("咖啡", NOTHING),
 }
 """What is looked for in each list that has a search box; one that is not here fails."""
@@ -126,10 +119,9 @@ OTHERS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("timeline: last page", "timeline", {"page": 9_999}),
     ("timeline: as of a date", "timeline", {"as_of": "2026-06-01"}),
     ("timeline: as of a date, search", "timeline", {"as_of": "2026-06-01", "q": "咖啡"}),
-    ("everything from one hour: nothing", "sources", {"hour": "2001-01-01T12:00"}),
+    ("everything from one hour: nothing", "memory_change_changelist", {"source": "hour:2001-01-01T12:00"}),
     ("import and export", "transfer", {}),
     ("embeddings: figures", "embeddings", {}),
-    ("embeddings: search", "embeddings_search", {"q": "我喜欢的咖啡是什么"}),
     ("work: progress", "work_progress", {}),
     ("erase everything", "erasure", {}),
 )
@@ -178,15 +170,15 @@ def _list_memory_lists() -> Iterator[Page]:
     yield _page("memories, news", "memories_news", {"after": 0})
     for model, queries in MEMORY_LISTS.items():
         for name, query in queries.items():
-            yield _page(_title(model, name), f"{_name(model)}_changelist", query)
-        yield _page(_title(model, "news"), f"{_name(model)}_news", {"after": 0})
+            kind = "long_term" if model is LongTermMemory else "atomic"
+            yield _page(_title(model, name), "memories_changelist", {"kind": kind, **query})
 
 
 def _list_tables(request: Any, *, brief: bool) -> Iterator[Page]:
     """Django's own lists: the last page, searches, a choice of each filter, each order."""
     page: Any
     for model, page in admin.site._registry.items():
-        if isinstance(page, ListPages) or not page.has_view_permission(request):
+        if isinstance(page, EditingPages) or not page.has_view_permission(request):
             continue
         queries: dict[str, Mapping[str, Any]] = {"": {}}
         shown = page.get_changelist_instance(request)
@@ -197,6 +189,8 @@ def _list_tables(request: Any, *, brief: bool) -> Iterator[Page]:
             queries |= {f"search “{word}”": {"q": word} for word in words}
         for narrowing in page.list_filter or ():
             if isinstance(narrowing, type) and issubclass(narrowing, SimpleListFilter):
+                if narrowing.parameter_name == "source":
+                    continue  # only links choose it
                 choices = narrowing(request, {}, model, page).lookup_choices
                 queries[f"by {narrowing.parameter_name}"] = {str(narrowing.parameter_name): choices[0][0]}
                 continue
@@ -264,10 +258,6 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
         SharedContext.objects.order_by("created_at"),
         SessionSummary.objects.filter(session=session),
         WorkingMemory.objects.all(),
-        ProfileVersion.objects.order_by("-version"),
-        ProfileProposal.objects.all(),
-        ForgottenKey.objects.all(),
-        ConversationEmbedding.objects.all(),
         Message.objects.all(),
         Change.objects.all(),
         Work.objects.all(),
@@ -278,7 +268,7 @@ def _list_single(owner: User, request: Any) -> Iterator[Page]:
     served = EndUser.objects.filter(service=owner)[:1].get()
     yield _page(_title(served, "one"), f"{_name(served)}_change", {}, served.pk)
     if sees_everybody(request):
-        for row in (owner, Strategy.objects.order_by("pk")[0], EmbeddingModel.objects.order_by("pk")[0]):
+        for row in (owner, Strategy.objects.order_by("pk")[0]):
             yield _page(_title(row, "one"), f"{_name(row)}_change", {}, row.pk)
 
 

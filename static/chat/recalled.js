@@ -1,136 +1,12 @@
-// One recalled memory and why it was recalled: the components of its score (SPEC, K5, A4) as bars with plain words.
+// One recalled memory and why it was recalled: the components of its score (K5, A4) as bars with plain words.
 
 import { button, el, freeText } from "./dom.js";
 import { formatDate, formatScore, gettext } from "./i18n.js";
-import { DELETED, label } from "./labels.js";
+import { DELETED, label, WORDS } from "./labels.js";
 import { forgetButton } from "./remembered.js";
 
-// `full`: the value at which a bar is full: the highest a component reaches under the default table.
-const COMPONENTS = [
-  {
-    name: "keyword_score",
-    full: 1,
-    title: gettext("Keyword match"),
-    about: gettext("How many of your message's keywords it contains. Rare words count more than common ones."),
-  },
-  {
-    name: "semantic_score",
-    full: 1,
-    title: gettext("Meaning match"),
-    about: gettext("How similar it is in meaning, even without shared words. The better of the two matches counts."),
-  },
-  {
-    name: "category_boost",
-    full: 1.5,
-    title: gettext("Category boost"),
-    about: gettext("Preferences weigh 1.5, facts 1.2, habits 1."),
-  },
-  {
-    name: "recency_score",
-    full: 1,
-    title: gettext("Recency"),
-    about: gettext("1 for a memory that was just used; halved for every week without use."),
-  },
-  {
-    name: "frequency_score",
-    full: 1,
-    title: gettext("Frequency"),
-    about: gettext("How often it was used, compared with the most used candidate."),
-  },
-  {
-    name: "confidence",
-    full: 1,
-    title: gettext("Confidence"),
-    about: gettext("How certain it is. Your own statements count more than inferences."),
-  },
-  {
-    name: "topic_boost",
-    full: 1.3,
-    title: gettext("Topic boost"),
-    about: gettext("The weighted sum of the above is multiplied by this: 1.3 if it fits the current topic, otherwise 1."),
-  },
-];
 const FULL_SCORE = 1.3 * (0.4 + 0.2 * 1.5 + 0.15 + 0.1 + 0.15);
 
-// Of an atomic memory: the points that add up to its score. Few parts reach a full bar, and few scores.
-const PARTS = [
-  {
-    name: "meaning",
-    title: gettext("Meaning"),
-    about: gettext("How close it is to your message in meaning, compared with your other memories."),
-  },
-  {
-    name: "meaning_of_last_line",
-    title: gettext("Last line"),
-    about: gettext("How close it is in meaning to the last line of your message, compared with your other memories."),
-  },
-  {
-    name: "words",
-    title: gettext("Words"),
-    about: gettext("How well its words match your message, compared with your other memories. Rare words count more."),
-  },
-  {
-    name: "words_in_session",
-    title: gettext("Session words"),
-    about: gettext("How well the best-matching memories of its session match the words of your message."),
-  },
-  {
-    name: "words_near",
-    title: gettext("Nearby words"),
-    about: gettext("How many words of your message occur in it or in the two memories before and after it."),
-  },
-  {
-    name: "words_around",
-    title: gettext("Context words"),
-    about: gettext("How many words of your message occur in it or in the four memories before and after it."),
-  },
-  {
-    name: "words_with_turn_before",
-    title: gettext("Memory before"),
-    about: gettext("How many words of your message occur in it or in the memory before it."),
-  },
-  {
-    name: "length",
-    title: gettext("Length"),
-    about: gettext("Longer memories contain more information and get points; shorter ones lose some."),
-  },
-  {
-    name: "question",
-    title: gettext("Question"),
-    about: gettext("It asks something. Questions rarely contain an answer, so they lose points."),
-  },
-  {
-    name: "answer",
-    title: gettext("Answer"),
-    about: gettext("It follows a question that contains words of your message."),
-  },
-  {
-    name: "speaker",
-    title: gettext("Speaker"),
-    about: gettext("Your message names the person who said it."),
-  },
-  {
-    name: "time",
-    title: gettext("Time"),
-    about: gettext("It is from a time that your message mentions."),
-  },
-  {
-    name: "earlier_meaning",
-    title: gettext("Earlier meaning"),
-    about: gettext("Your message is short, so the messages before it count too: how close it is to them in meaning."),
-  },
-  {
-    name: "earlier_words",
-    title: gettext("Earlier words"),
-    about: gettext("Your message is short, so the messages before it count too: how well its words match theirs."),
-  },
-  {
-    name: "said_before",
-    title: gettext("Said before"),
-    about: gettext("The messages before yours contain part of it already, so it loses points."),
-  },
-];
-const FULL_PART = 5;
 const FULL_ATOMIC_SCORE = 10;
 // Of a past message: standard deviations that few are above the others.
 const FULL_MESSAGE_SCORE = 8;
@@ -180,7 +56,7 @@ function components(memory) {
     const explain = () => (about.textContent = component.about);
     const on = { mouseenter: explain, focus: explain, click: explain };
     return button(
-      { class: "component", "aria-description": component.about, "data-component": component.name, on },
+      { class: "component", "aria-description": component.about, "data-component": component.field, on },
       el("span", {}, component.title),
       bar({ value: Math.max(0, component.value), full: component.full, title: component.title }),
       el("b", {}, formatScore(component.value)),
@@ -192,12 +68,11 @@ function components(memory) {
 // An atomic memory of a turn that kept no parts has the two measures that its score was made of then.
 function listComponents(memory) {
   if (memory.parts) {
-    return PARTS.map((part) => ({ ...part, full: FULL_PART, value: memory.parts[part.name] ?? 0 })).filter(
-      ({ value }) => Math.abs(value) >= LEAST_SHOWN,
-    );
+    return WORDS.parts
+      .map((part) => ({ ...part, value: memory.parts[part.field] ?? 0 }))
+      .filter(({ value }) => Math.abs(value) >= LEAST_SHOWN);
   }
-  return COMPONENTS.filter(({ name }) => typeof memory[name] === "number").map((component) => ({
-    ...component,
-    value: memory[component.name],
-  }));
+  return WORDS.components
+    .filter(({ field }) => typeof memory[field] === "number")
+    .map((component) => ({ ...component, value: memory[component.field] }));
 }

@@ -1,5 +1,6 @@
 // The page of one memory: keys, editors, and the toast that says what was done.
 
+import { firstField, showFields } from "./editor.js";
 import { showToast } from "./toasts.js";
 
 const page = document.getElementById("detail");
@@ -39,40 +40,11 @@ function close(form) {
 
 for (const details of page.querySelectorAll("details")) {
   details.addEventListener("toggle", () => {
-    if (details.open) details.querySelector("textarea, input:not([type=hidden]), select")?.focus();
+    if (details.open) firstField(details)?.focus();
   });
 }
 
-// Editors
-
-for (const range of page.querySelectorAll("[data-share]")) {
-  const output = range.closest(".editor__field").querySelector("[data-share-text]");
-  const show = () => (output.textContent = `${Math.round(range.value * 100)}%`);
-  range.addEventListener("input", show);
-  show();
-}
-
-for (const area of page.querySelectorAll("[data-value]")) {
-  const chip = area.closest(".editor__field").querySelector("[data-shape]");
-  const show = () => {
-    const shape = tellShape(area.value.trim());
-    chip.textContent = chip.dataset[shape];
-    chip.classList.toggle("chip--red", shape === "broken");
-  };
-  area.addEventListener("input", show);
-  show();
-}
-
-/** Whether a typed value is text, a list or JSON, as the server reads it (apps/panel/value_text.py). */
-function tellShape(text) {
-  try {
-    JSON.parse(text);
-    return "json";
-  } catch {
-    if (/^- /.test(text) && text.split("\n").every((line) => !line.trim() || /^\s*- /.test(line))) return "list";
-    return /^["[{]/.test(text) ? "broken" : "text";
-  }
-}
+showFields(page);
 
 page.addEventListener("click", (event) => {
   const fill = event.target.closest("[data-fill]");

@@ -1,5 +1,6 @@
 // The lists of memories: layout, selection, editors, dialogs, and what is new while one looks.
 
+import { firstField, showFields } from "./editor.js";
 import { watchNews } from "./memories_news.js";
 
 const LOOK_SECONDS = 365 * 24 * 3600;
@@ -79,50 +80,19 @@ root.addEventListener("click", (event) => {
 
 const isEditing = () => find("[data-editor]") !== null;
 
-/** What a typed value will be stored as, as `apps.panel.value_text` reads it. */
-function nameShape(text) {
-  let value;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    if (/^\s*- /.test(text) && text.split("\n").every((line) => !line.trim() || /^\s*- /.test(line))) return "shapeList";
-    return /^\s*["[{]/.test(text) ? "shapeBroken" : "shapeText";
-  }
-  if (value === null) return "shapeNull";
-  if (Array.isArray(value)) return "shapeList";
-  return { string: "shapeText", number: "shapeNumber", boolean: "shapeTruth", object: "shapeObject" }[typeof value];
-}
-
-function showShape(field) {
-  const chip = field.closest(".editor__field").querySelector("[data-shape]");
-  const shape = nameShape(field.value);
-  chip.textContent = root.dataset[shape];
-  chip.classList.toggle("chip--red", shape === "shapeBroken");
-  chip.classList.toggle("chip--amber", shape === "shapeNull");
-}
-
-function showShare(field) {
-  field.closest(".editor__field").querySelector("[data-share-text]").textContent = `${Math.round(field.value * 100)}%`;
-}
-
 root.addEventListener("input", (event) => {
-  if (event.target.matches("[data-value]")) showShape(event.target);
-  if (event.target.matches("[data-share]")) showShare(event.target);
   if (event.target.matches("[data-must-be]")) armByName(event.target);
 });
 
 const opened = new WeakSet();
 
 function openEditor(editor) {
-  editor.querySelectorAll("[data-value]").forEach(showShape);
-  editor.querySelectorAll("[data-share]").forEach(showShare);
+  showFields(editor);
   // An editor is focused once, and not where one is typing already: what settles later must not move the cursor.
   if (opened.has(editor)) return;
   opened.add(editor);
   if (editor.contains(document.activeElement)) return;
-  const wrong = editor.querySelector(".editor__field:has(.editor__error) :is(input, textarea, select)");
-  const usual = editor.querySelector("textarea, input:not([type=hidden])");
-  (wrong ?? usual)?.focus();
+  firstField(editor)?.focus();
 }
 
 root.addEventListener("keydown", (event) => {

@@ -1,5 +1,7 @@
 // The review queue by keyboard, and what is selected. What is decided, htmx sends; the queue comes back as a whole.
 
+import { firstField, showFields } from "./editor.js";
+
 const review = document.getElementById("review");
 const help = document.getElementById("review-help");
 const TOAST_MS = 8_000;
@@ -113,8 +115,8 @@ document.addEventListener("htmx:afterSwap", (event) => {
 
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.matches("[data-editor]")) {
-    const first = event.detail.target.querySelector("[aria-invalid], [data-first]");
-    first?.focus();
+    showFields(event.detail.target);
+    firstField(event.detail.target)?.focus();
     return;
   }
   if (event.detail.target !== review) return;

@@ -18,7 +18,7 @@ from tests.support.scripted_model import ScriptedModel
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 HOST = {"Host": "localhost"}
-LIST = "/admin/memory/longtermmemory/"
+LIST = "/admin/memories/"
 PASSWORD = "a long passphrase"
 
 

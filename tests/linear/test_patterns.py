@@ -38,7 +38,7 @@ MADE_AT_RUN_TIME = {
     "apps.memory.former.asks_about_past": "words of a data file",
     "apps.memory.retrieval.distinct._Said._has": "an escaped word",
     "apps.offline.attributes._compile": "constants, which are tried where they are kept",
-    "apps.panel.security.browsers._find": "constants, for what a browser calls itself, cut to 500 characters",
+    "apps.panel.security._find": "constants, for what a browser calls itself, cut to 500 characters",
 }
 """Calls of `re` with a pattern that is no constant, and what it is made of; those of texts are tried below."""
 

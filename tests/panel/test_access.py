@@ -85,7 +85,7 @@ class Person:
         """What an address that shows one thing is asked for, so that its owner is served."""
         atomic = f"atomic:{self.world.pending_atomic}"
         of = {"review_consequence": ("reference", atomic), "review_editor": ("reference", atomic)}
-        of |= {"transfer_download": ("what", "long-term"), "sources": ("session", self.world.ids["session_id"])}
+        of |= {"transfer_download": ("what", "long-term")}
         return dict([of[address.name]]) if address.name in of else {}
 
     def _find(self, name: str, address: Address) -> str:
@@ -156,14 +156,14 @@ def test_every_list_has_exactly_the_rows_of_who_looks(mei: Person, lin: Person, 
             url += "?status=all"
         if isinstance(page, StaffAdmin):
             assert mei.browser.get(url).status_code == 403, url
-            shown = staff.get(url)
+            shown = staff.get(url, follow=True)
             assert shown.status_code == 200, url
             assert list_faults(shown) == [], url
             continue
         assert isinstance(page, OwnedAdmin), f"{page} is neither one's own nor for staff"
         listed = {}
         for name, browser, other in (("mei", mei.browser, lin), ("lin", lin.browser, mei), ("staff", staff, None)):
-            shown = browser.get(url)
+            shown = browser.get(url, follow=True)
             assert shown.status_code == 200, url
             assert list_faults(shown) == [], url
             listed[name] = list_owners(shown, page)

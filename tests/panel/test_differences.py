@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 from django.template import Context, Template
 
-from apps.panel.differences import shorten_same, word_difference
-from apps.panel.values import show_value
+from apps.panel.texts import shorten_same, word_difference
+from apps.panel.words import show_value
 
 
 @pytest.mark.parametrize(

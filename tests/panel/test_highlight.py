@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.panel.highlight import list_needles, split_found
+from apps.panel.texts import list_needles, split_found
 
 pytestmark = pytest.mark.spec("M1")
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.core.errors import InvalidInput, NotFound
+from apps.panel import conversations as sessions
 from apps.panel import summaries
-from apps.panel.conversations import sessions
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory, UserFactory

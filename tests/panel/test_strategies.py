@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.services import record_assistant_message
-from apps.panel.labels import tone_of_emotion
+from apps.core.words import CATEGORY_TONES
 from tests.support.factories import SessionFactory
 
 pytestmark = pytest.mark.long_except("test_who_has_no_permission_reads_the_table_only")
@@ -56,7 +56,7 @@ def test_the_neutral_strategy_stays(client: Client) -> None:
 @pytest.mark.spec("M5")
 @pytest.mark.parametrize("emotion", ["happy", "sad", "curious", "frustrated", "neutral"])
 def test_an_emotion_has_one_colour_everywhere(client: Client, emotion: str) -> None:
-    tone = tone_of_emotion({"category": Strategy.objects.get(emotion=emotion).category})
+    tone = CATEGORY_TONES.get(Strategy.objects.get(emotion=emotion).category, "grey")
     page = client.get(reverse(f"{STRATEGIES}_changelist")).text
     assert f'<span class="chip chip--{tone}">{emotion.capitalize()}</span>' in page
 

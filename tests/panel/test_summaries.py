@@ -46,12 +46,6 @@ def test_editing_a_summary_marks_it_and_logs_no_text(client: Client, summary: Se
     assert "退租" not in str(LogEntry.objects.values().get())
 
 
-def test_saving_without_a_change_is_no_edit(client: Client, summary: SessionSummary) -> None:
-    url = reverse("admin:summaries_sessionsummary_change", args=[summary.id])
-    assert client.post(url, {"title": "退租", "snippet": "用户想退租。"}).status_code == 302
-    assert not SessionSummary.objects.get().edited
-
-
 @pytest.mark.parametrize("selected", [False, True], ids=["one", "selected"])
 def test_a_deleted_summary_is_not_written_again_and_not_shown(
     client: Client, summary: SessionSummary, selected: bool

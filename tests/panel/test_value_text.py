@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.panel.value_text import NotJson, read_tags, read_value, write_tags, write_value
+from apps.panel.texts import NotJson, read_tags, read_value, write_tags, write_value
 
 pytestmark = pytest.mark.spec("M3")
 

@@ -1,4 +1,4 @@
-"""Working memory and forgotten keys in the panel."""
+"""Working memory in the panel."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.services import create_session
-from apps.memory.do_not_relearn import digest_text, record_forgotten
-from apps.memory.models import ForgottenKey, WorkingMemory
+from apps.memory.models import WorkingMemory
 from apps.memory.services import record_form, update_working_memory
-from apps.panel.working.tree import MAX_CHILDREN, Node, grow_tree
+from apps.panel.working_memory import MAX_CHILDREN, Node, grow_tree
 from tests.support.factories import UserFactory
 
 MEMORY = "admin:memory_workingmemory"
@@ -135,15 +134,6 @@ def test_it_is_deleted_after_asking(client: Client) -> None:
     assert WorkingMemory.objects.count() == 0
 
 
-def test_harmful_text_is_text(client: Client) -> None:
-    harm = "<script>alert(1)</script>{{ 7|add:7 }}"
-    memory = make_memory(**{harm: harm, "deep": [[[[[[harm]]]]]], "long": "长" * 10_000})
-    for url in (reverse(f"{MEMORY}_changelist"), reverse(f"{MEMORY}_change", args=[memory.pk])):
-        page = client.get(url).text
-        assert "<script>alert(1)" not in page
-        assert "{{ 7|add:7 }}" in page or url.endswith("/workingmemory/")
-
-
 def test_trees_end_somewhere() -> None:
     (wide,) = grow_tree({"list": list(range(300))})
     assert (len(wide.children), wide.left_out, wide.count) == (MAX_CHILDREN, 100, 300)
@@ -158,22 +148,3 @@ def test_trees_end_somewhere() -> None:
         Node("no", "nothing"),
         Node("list", "nothing"),
     ]
-
-
-@pytest.mark.spec("L6")
-def test_forgotten_keys_are_told_in_words_and_can_be_learned_again(
-    client: Client, django_assert_max_num_queries: Any
-) -> None:
-    user = UserFactory()
-    digests = [digest_text(user, kind="key", text=f"猫{number}") for number in range(5)]
-    record_forgotten(user=user, digests=digests, now=timezone.now())
-    with django_assert_max_num_queries(12):
-        page = client.get(reverse("admin:memory_forgottenkey_changelist"))
-    assert "Deleted memories are not learned again" in page.text
-    for digest in digests:
-        assert digest[:12] in page.text
-        assert digest not in page.text
-    key = ForgottenKey.objects.get(digest=digests[0])
-    assert digests[0] not in client.get(reverse("admin:memory_forgottenkey_change", args=[key.pk])).text
-    browse(user).post(reverse("admin:memory_forgottenkey_delete", args=[key.pk]), {"post": "yes"})
-    assert not ForgottenKey.objects.filter(digest=digests[0]).exists()

@@ -1,77 +1,157 @@
-"""API tokens in the panel: made by their owner, shown once with how to use them, revoked with a click (M7)."""
+"""API tokens and connected apps: made by their owner, shown once, revoked with a click (M7)."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from oauth2_provider.models import (
+    get_access_token_model,
+    get_application_model,
+    get_grant_model,
+    get_id_token_model,
+    get_refresh_token_model,
+)
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
-from apps.panel.accounts.end_users import may_make_service_tokens
-from apps.panel.accounts.snippets import list_snippets
+from apps.gateway.models import ConnectedApp
+from apps.gateway.oauth.selectors import list_targets
+from apps.gateway.oauth.services import disconnect_apps
+from apps.panel.accounts.services import may_make_service_tokens
 from apps.panel.links import link_page
-from apps.panel.owned import ReadOnlyAdmin, choose_owner
-from apps.panel.privileges import has_more_power
+from apps.panel.owned import ReadOnlyAdmin, choose_owner, has_more_privileges
 from apps.panel.refusals import add_refusal
-from apps.panel.templatetags.ages import age
+from apps.panel.templatetags.panel import age
+
+# Whom the examples of a service name.
+END_USER = "mei"
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A text to copy, with a heading and a sentence. `id` is unique on the page."""
+
+    id: str
+    title: str
+    note: str
+    text: str
+
+
+def list_snippets(*, server: str, token: str, is_service: bool) -> Iterator[Snippet]:
+    """Yield what to copy for REST, OpenAI's clients, agents and Open WebUI. `server`: its address without a slash."""
+    headers = {"Authorization": f"Bearer {token}"} | ({"X-End-User": END_USER} if is_service else {})
+    lines = [f"curl {server}/memory/long-term", *(f'-H "{name}: {value}"' for name, value in headers.items())]
+    yield Snippet("curl", "REST", _("From the command line:"), " \\\n  ".join(lines))
+    if _is_served("/v1/chat/completions"):
+        note = _("With any OpenAI client, which then has a memory:")
+        yield Snippet("openai", "OpenAI", note, _write_python(server, token, is_service=is_service))
+    if _is_served("/mcp"):
+        entry = {"type": "http", "url": f"{server}/mcp", "headers": headers}
+        config = json.dumps({"mcpServers": {"jiyi": entry}}, indent=2)
+        yield Snippet("mcp", "MCP", _("In the configuration of an MCP client:"), config)
+    if is_service and _is_served("/v1/chat/completions"):
+        note = _("Add a connection with this base URL and key, and set the variable so that it names its users:")
+        lines = [f"OPENAI_API_BASE_URL={server}/v1", f"OPENAI_API_KEY={token}", "ENABLE_FORWARD_USER_INFO_HEADERS=true"]
+        yield Snippet("open-webui", "Open WebUI", note, "\n".join(lines))
+
+
+def _write_python(server: str, token: str, *, is_service: bool) -> str:
+    question = _("What do you know about me?")
+    named = f'user="{END_USER}", ' if is_service else ""
+    return "\n".join(
+        [
+            "from openai import OpenAI",
+            "",
+            f'client = OpenAI(base_url="{server}/v1", api_key="{token}")',
+            "model = client.models.list().data[0].id",
+            "reply = client.chat.completions.create(",
+            f'    model=model, {named}messages=[{{"role": "user", "content": "{question}"}}]',
+            ")",
+            "print(reply.choices[0].message.content)",
+        ]
+    )
+
+
+def _is_served(address: str) -> bool:
+    """Whether this installation has such an address."""
+    try:
+        resolve(address)
+    except Resolver404:
+        return False
+    return True
 
 
 class TokenForm(forms.Form):
     """What a new token is for, what it may do, and how long it works."""
 
-    LIFETIMES = (("", _("Never")), ("30", _("in 30 days")), ("90", _("in 90 days")), ("365", _("in a year")))
+    LIFETIMES = (
+        ("", gettext_lazy("Never")),
+        ("30", gettext_lazy("in 30 days")),
+        ("90", gettext_lazy("in 90 days")),
+        ("365", gettext_lazy("in a year")),
+    )
     KINDS = (
-        ("personal", _("Personal: for one user’s own applications")),
-        ("service", _("Service: for an application with many end users")),
+        ("personal", gettext_lazy("Personal: for one user’s own applications")),
+        ("service", gettext_lazy("Service: for an application with many end users")),
     )
     SCOPES = (
-        (Scope.ADMIN, _("Everything, including settings, export and erasure")),
-        (Scope.WRITE, _("Read and write")),
-        (Scope.READ, _("Read only")),
+        (Scope.ADMIN, gettext_lazy("Everything, including settings, export and erasure")),
+        (Scope.WRITE, gettext_lazy("Read and write")),
+        (Scope.READ, gettext_lazy("Read only")),
     )
 
     name = forms.CharField(
-        label=_("Purpose"),
+        label=gettext_lazy("Purpose"),
         max_length=100,
         widget=forms.TextInput(attrs={"class": "token-entry", "autocomplete": "off", "autofocus": True}),
     )
-    kind = forms.ChoiceField(label=_("Kind"), choices=KINDS, initial="personal", widget=forms.RadioSelect)
+    kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=KINDS, initial="personal", widget=forms.RadioSelect)
     scope = forms.ChoiceField(
-        label=_("May do"),
+        label=gettext_lazy("May do"),
         choices=SCOPES,
         initial=Scope.ADMIN,
         widget=forms.Select(attrs={"class": "token-entry"}),
     )
     days = forms.ChoiceField(
-        label=_("Expires"),
+        label=gettext_lazy("Expires"),
         choices=LIFETIMES,
         required=False,
         widget=forms.Select(attrs={"class": "token-entry"}),
     )
     throttle = forms.CharField(
-        label=_("Request limit"),
+        label=gettext_lazy("Request limit"),
         required=False,
-        help_text=_("Requests per sec, min, hour or day, such as 60/min. Empty: no limit."),
+        help_text=gettext_lazy("Requests per sec, min, hour or day, such as 60/min. Empty: no limit."),
         widget=forms.TextInput(attrs={"class": "token-entry", "autocomplete": "off", "placeholder": "60/min"}),
     )
     jwt_secret = forms.CharField(
-        label=_("JWT secret (optional)"),
+        label=gettext_lazy("JWT secret (optional)"),
         required=False,
         strip=False,
-        help_text=_("FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI, at least 32 characters. Stored encrypted."),
+        help_text=gettext_lazy(
+            "FORWARD_USER_INFO_HEADER_JWT_SECRET of Open WebUI, at least 32 characters. Stored encrypted."
+        ),
         widget=forms.PasswordInput(attrs={"class": "token-entry", "autocomplete": "off"}),
     )
 
@@ -120,40 +200,40 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     class Media:
         css = {"all": ("panel/accounts.css",)}
 
-    @admin.display(description=_("name"), ordering="name")
+    @admin.display(description=gettext_lazy("name"), ordering="name")
     def shown_name(self, token: ApiToken) -> str:
-        return token.name or str(_("(without a name)"))
+        return token.name or _("(without a name)")
 
-    @admin.display(description=_("kind"), ordering="is_service")
+    @admin.display(description=gettext_lazy("kind"), ordering="is_service")
     def kind(self, token: ApiToken) -> SafeString:
         tone, word = ("violet", _("service token")) if token.is_service else ("grey", _("personal token"))
         return format_html('<span class="chip chip--{}">{}</span>', tone, word)
 
-    @admin.display(description=_("scopes"))
+    @admin.display(description=gettext_lazy("scopes"))
     def shown_scopes(self, token: ApiToken) -> SafeString:
         return format_html_join(" ", "<code>{}</code>", ((scope,) for scope in token.scopes))
 
-    @admin.display(description=_("request limit"))
+    @admin.display(description=gettext_lazy("request limit"))
     def throttled(self, token: ApiToken) -> str:
-        return token.throttle or str(_("none"))
+        return token.throttle or _("none")
 
-    @admin.display(description=_("JWT secret"))
+    @admin.display(description=gettext_lazy("JWT secret"))
     def verifies(self, token: ApiToken) -> str:
         return str(_("set") if token.encrypted_jwt_secret else _("none"))
 
-    @admin.display(description=_("last used"), ordering="last_used_at")
+    @admin.display(description=gettext_lazy("last used"), ordering="last_used_at")
     def used(self, token: ApiToken) -> SafeString | str:
-        return age(token.last_used_at) if token.last_used_at else str(_("never"))
+        return age(token.last_used_at) if token.last_used_at else _("never")
 
-    @admin.display(description=_("prefix"), ordering="token_key")
+    @admin.display(description=gettext_lazy("prefix"), ordering="token_key")
     def shown_key(self, token: ApiToken) -> SafeString:
         return format_html("<code>{}…</code>", token.token_key)
 
-    @admin.display(description=_("created at"), ordering="created")
+    @admin.display(description=gettext_lazy("created at"), ordering="created")
     def made(self, token: ApiToken) -> SafeString | str:
         return age(token.created)
 
-    @admin.display(description=_("expires"), ordering="expiry")
+    @admin.display(description=gettext_lazy("expires"), ordering="expiry")
     def state(self, token: ApiToken) -> SafeString:
         if token.expiry is None:
             return format_html('<span class="chip chip--teal">{}</span>', _("Never"))
@@ -162,7 +242,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         day = timezone.localtime(token.expiry).date().isoformat()
         return format_html('<span class="chip chip--amber">{}</span>', _("on %(day)s") % {"day": day})
 
-    @admin.display(description=_("access"))
+    @admin.display(description=gettext_lazy("access"))
     def revoke(self, token: ApiToken) -> SafeString:
         address = reverse("admin:accounts_apitoken_delete", args=[token.pk])
         return format_html('<a class="row-link" href="{}">{}</a>', address, _("Revoke…"))
@@ -206,6 +286,58 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         owner = choose_owner(request)
         if owner != request.user and not request.user.has_perm("accounts.add_apitoken"):
             raise PermissionDenied
-        if has_more_power(owner, request):
+        if has_more_privileges(owner, request):
             raise PermissionDenied
         return owner
+
+
+for _model in (
+    get_application_model(), get_access_token_model(), get_refresh_token_model(), get_grant_model(),
+    get_id_token_model(),
+    EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator,
+):  # fmt: skip
+    admin.site.unregister(_model)  # the libraries' own pages know no owners
+
+
+@admin.register(ConnectedApp)
+class ConnectedAppAdmin(ReadOnlyAdmin):
+    """Everybody sees and disconnects their own; staff all. They come about on the page that asks for consent."""
+
+    list_display = ("shown_name", "user", "returns_to", "access", "since", "last_use")
+    list_select_related = ("user", "application")
+    search_fields = ("application__name", "user__username")
+    fields = readonly_fields = ("shown_name", "user", "returns_to", "access", "since", "last_use")
+    ordering = ("-created_at",)
+
+    class Media:
+        css = {"all": ("panel/accounts.css",)}
+
+    @admin.display(description=gettext_lazy("application"), ordering="application__name")
+    def shown_name(self, connection: ConnectedApp) -> str:
+        return str(connection.application)
+
+    @admin.display(description=gettext_lazy("returns to"))
+    def returns_to(self, connection: ConnectedApp) -> str:
+        return ", ".join(list_targets(connection))
+
+    @admin.display(description=gettext_lazy("access"))
+    def access(self, connection: ConnectedApp) -> SafeString:
+        if "write" in connection.scopes:
+            return format_html('<span class="chip chip--amber">{}</span>', _("Read and change"))
+        return format_html('<span class="chip chip--teal">{}</span>', _("Read only"))
+
+    @admin.display(description=gettext_lazy("connected"), ordering="created_at")
+    def since(self, connection: ConnectedApp) -> SafeString | str:
+        return age(connection.created_at)
+
+    @admin.display(description=gettext_lazy("last use"), ordering="last_used_at")
+    def last_use(self, connection: ConnectedApp) -> SafeString | str:
+        return age(connection.last_used_at)
+
+    def delete_model(self, request: HttpRequest, obj: ConnectedApp) -> None:
+        """Disconnect it: its tokens and codes count no more."""
+        disconnect_apps(ConnectedApp.objects.filter(pk=obj.pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        """Disconnect several."""
+        disconnect_apps(queryset)

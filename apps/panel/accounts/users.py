@@ -1,7 +1,9 @@
-"""Accounts in the panel: who there is, how much is remembered of them, and links to all their data (M7)."""
+"""Accounts: who there is, how much is remembered of them, and links to all their data (M7)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib import admin, messages
@@ -10,14 +12,15 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -30,34 +33,85 @@ from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
 from apps.gateway.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
-from apps.panel.accounts.belongings import list_belongings
-from apps.panel.accounts.counting import count_per
-from apps.panel.accounts.names import shorten_name
-from apps.panel.holdings import show_held, show_receipt
-from apps.panel.links import link_list
-from apps.panel.owned import StaffAdmin
-from apps.panel.privileges import has_more_power, may_erase
-from apps.panel.reasons import translate_reason
-from apps.panel.templatetags.ages import age
+from apps.panel.accounts.erasure import show_data_counts, show_receipt
+from apps.panel.links import link_list, link_page
+from apps.panel.owned import StaffAdmin, has_more_privileges, may_erase
+from apps.panel.refusals import translate_reason
+from apps.panel.templatetags.panel import age
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 
+
+def count_per(rows: QuerySet[Any], *, by: str = "user") -> Coalesce:
+    """An expression: how many of the rows there are that a condition of theirs, on the field `by`, ties to the outer
+    row.
+    """
+    return Coalesce(Subquery(rows.order_by().values(by).annotate(n=Count("*")).values("n")), 0)
+
+
+def shorten_name(name: str) -> SafeString:
+    """The name on one line, as far as there is room for it; whole where the pointer rests on it."""
+    return format_html('<bdi class="account-name" title="{}">{}</bdi>', name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class UserLink:
+    """One list of a person's, with the number of rows."""
+
+    title: str
+    link: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UserLinks:
+    """All of a person's lists, and the pages about them: title, address, symbol."""
+
+    lists: list[UserLink]
+    pages: list[tuple[str, str, str]]
+
+
+def list_user_links(user: User, tables: Sequence[type[Model]], *, erases: bool) -> UserLinks:
+    """Where everything of `user` is, as staff get there. `erases`: whether they may erase it."""
+    kept = (ApiToken, ConnectedApp)
+    counts = count_rows(user) | {table._meta.db_table: table.objects.filter(user=user).count() for table in kept}
+    pages = [
+        (_("Overview"), link_page("index", user=user), "dashboard"),
+        (_("Review queue"), link_page("review", user=user), "inbox"),
+        (_("Settings"), link_page("settings", user=user), "tune"),
+        (_("Create token"), link_page("accounts_apitoken_add", user=user), "key"),
+    ]
+    if erases:
+        pages.append((_("Erase all data"), link_page("erasure", user=user), "delete_forever"))
+    return UserLinks(
+        lists=[
+            UserLink(
+                title=str(table._meta.verbose_name_plural),
+                link=link_list(table, user=user),
+                count=counts[table._meta.db_table],
+            )
+            for table in tables
+        ],
+        pages=pages,
+    )
+
+
 admin.site.unregister(Group)
 
+# The tables whose lists a person's page leads to.
 LISTS = (
     LongTermMemory, AtomicMemory, UserProfile, SessionSummary, WorkingMemory, SharedContext, Session, Message, Change,
     Work, ApiToken, ConnectedApp,
 )  # fmt: skip
-"""The tables whose lists a person's page leads to."""
 
-POWERS = ("is_staff", "is_superuser", "user_permissions")
-"""What only superusers give and take: with them one could give oneself everything."""
+# What only superusers give and take: with them one could give oneself everything.
+PRIVILEGES = ("is_staff", "is_superuser", "user_permissions")
 
+# What staff need a permission for; all else they may, or nobody may.
 PERMISSIONS = (
     "change_setting", "add_apitoken", "add_user", "change_user", "delete_user", "add_strategy", "change_strategy",
     "delete_strategy",
 )  # fmt: skip
-"""What staff need a permission for; all else they may, or nobody may."""
 
 
 class PersonForm(UserChangeForm):
@@ -75,7 +129,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     form = PersonForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    change_form_outer_before_template = "panel/accounts/belongings.html"
+    change_form_outer_before_template = "panel/accounts/user_links.html"
     list_display = ("shown_username", "standing", "memories", "last_active", "origin", "end_users_count", "date_joined")
     list_select_related = ("service",)
     list_filter = ("is_active", "is_staff", ("service", admin.RelatedOnlyFieldListFilter))
@@ -83,8 +137,8 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "email", "password_state")}),
-        (_("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
-        (_("Account origin"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
+        (gettext_lazy("Permissions"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
+        (gettext_lazy("Account origin"), {"fields": ("service", "external_id", "last_login", "date_joined")}),
     )
     readonly_fields = (
         "password_state", "password_link", "service", "external_id", "data_epoch", "last_login", "date_joined",
@@ -106,11 +160,11 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             served=count_per(User.objects.filter(service=OuterRef("pk")), by="service"),
         )
 
-    @admin.display(description=_("username"), ordering="username")
+    @admin.display(description=gettext_lazy("username"), ordering="username")
     def shown_username(self, user: User) -> SafeString:
         return shorten_name(user.username)
 
-    @admin.display(description=_("account"), ordering="is_active")
+    @admin.display(description=gettext_lazy("account"), ordering="is_active")
     def standing(self, user: User) -> SafeString:
         if not user.is_active:
             return format_html('<span class="chip chip--red">{}</span>', _("deactivated"))
@@ -122,43 +176,43 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
             return format_html('<span class="chip">{}</span>', _("end user"))
         return format_html('<span class="chip chip--teal">{}</span>', _("active"))
 
-    @admin.display(description=_("memories"), ordering="remembered")
+    @admin.display(description=gettext_lazy("memories"), ordering="remembered")
     def memories(self, user: Any) -> SafeString:
         return format_html('<a href="{}">{}</a>', link_list(LongTermMemory, user=user), user.remembered)
 
-    @admin.display(description=_("last active"), ordering="seen")
+    @admin.display(description=gettext_lazy("last active"), ordering="seen")
     def last_active(self, user: Any) -> SafeString | str:
         return age(user.seen)
 
-    @admin.display(description=_("service and external ID"), ordering="external_id")
+    @admin.display(description=gettext_lazy("service and external ID"), ordering="external_id")
     def origin(self, user: User) -> SafeString | str:
         if user.service is None:
             return "–"
         name = shorten_name(user.external_id)
         return format_html('<span class="muted">{}</span> {}', user.service.username, name)
 
-    @admin.display(description=_("end users"), ordering="served")
+    @admin.display(description=gettext_lazy("end users"), ordering="served")
     def end_users_count(self, user: Any) -> SafeString | str:
         if not user.served:
             return "–"
         return format_html('<a href="{}">{}</a>', link_list(EndUser, service__id__exact=user.pk), user.served)
 
-    @admin.display(description=_("password"))
+    @admin.display(description=gettext_lazy("password"))
     def password_state(self, user: User) -> str:
         return str(_("Set") if user.has_usable_password() else _("No password"))
 
-    @admin.display(description=_("password"))
+    @admin.display(description=gettext_lazy("password"))
     def password_link(self, user: User) -> SafeString:
         """The state, with the way to another one: for who may change the account."""
         link = reverse("admin:auth_user_password_change", args=[user.pk])
         words = _("Set a new password") if user.has_usable_password() else _("Set a password")
         return format_html('{} · <a class="row-link" href="{}">{}</a>', self.password_state(user), link, words)
 
-    @admin.action(description=_("Activate"), permissions=["change"])
+    @admin.action(description=gettext_lazy("Activate"), permissions=["change"])
     def activate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset, is_active=True)
 
-    @admin.action(description=_("Deactivate (blocks login and tokens)"), permissions=["change"])
+    @admin.action(description=gettext_lazy("Deactivate (blocks login and tokens)"), permissions=["change"])
     def deactivate(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         self._set_active(request, queryset, is_active=False)
 
@@ -191,7 +245,7 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
         fields = tuple(super().get_readonly_fields(request, obj))
         if not request.user.is_superuser:
-            fields = (*fields, *POWERS)
+            fields = (*fields, *PRIVILEGES)
         if obj and obj.pk == request.user.pk:  # the last superuser is always who asks
             fields = (*fields, "is_active", "is_staff", "is_superuser")
         return fields
@@ -219,10 +273,10 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         ]
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return not (obj and has_more_power(obj, request)) and super().has_change_permission(request, obj)
+        return not (obj and has_more_privileges(obj, request)) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        if obj and (obj.pk == request.user.pk or has_more_power(obj, request) or is_last_superuser(obj)):
+        if obj and (obj.pk == request.user.pk or has_more_privileges(obj, request) or is_last_superuser(obj)):
             return False
         return super().has_delete_permission(request, obj)
 
@@ -285,19 +339,19 @@ class UserAdmin(DjangoUserAdmin, StaffAdmin):  # type: ignore[misc, type-arg]  #
         else:
             refused = request.method == "POST"
             status = 400 if refused else 200
-            context |= {**show_held(count_rows(user)), "refused": refused}
+            context |= {**show_data_counts(count_rows(user)), "refused": refused}
         return TemplateResponse(request, "panel/accounts/delete.html", context, status=status)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         user = self.get_object(request, object_id)
-        belongings = None
+        user_links = None
         if user and self.has_view_permission(request, user):
-            belongings = list_belongings(user, LISTS, erases=may_erase(request, user))
+            user_links = list_user_links(user, LISTS, erases=may_erase(request, user))
         context = {
             **(extra_context or {}),
-            "belongings": belongings,
+            "user_links": user_links,
             "person": user,
             "may_deactivate": user and user.pk != request.user.pk and self.has_change_permission(request, user),
             "may_remove_two_factor": bool(user and request.user.is_superuser and find_two_factor(user)),

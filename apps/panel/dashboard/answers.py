@@ -13,33 +13,32 @@ from uuid import UUID
 
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Left
-from django.urls import reverse
 
 from apps.chat.models import Turn
 from apps.chat.selectors import list_weighty
 from apps.conversations.models import Message, Work
 from apps.core.text.sentences import cut_at_sentence
+from apps.core.words import word
 from apps.memory.models import Change, Status
-from apps.panel.changes.entries import Entry, name_author, read_entry
-from apps.panel.dashboard.figures import SHOWN_CHARACTERS, Named
-from apps.panel.dashboard.scope import Scope
+from apps.panel.changes import Entry, name_author, read_entry
+from apps.panel.dashboard.figures import SHOWN_CHARACTERS, Named, Scope
+from apps.panel.jobs import LABELS, Explanation, explain_error
+from apps.panel.links import link_memory
 from apps.panel.memories.kinds import BOTH
-from apps.panel.profiles.document import title_section
-from apps.panel.values import show_value
-from apps.panel.work.errors import Explanation, explain_error
-from apps.panel.work.progress import LABELS
+from apps.panel.words import show_value
 from apps.profile.models import ProfileProposal
 
+# How many of each are shown.
 NEW, WAITING, CHANGED, USED = 6, 3, 5, 4
-"""How many of each are shown."""
 
 MEMORIES_OF_A_REPLY = 3
 QUOTED = 90
-SEARCHED_CHANGES = 2_000
-"""Of the newest: what was changed before is found in the list of changes."""
 
+# Of the newest: what was changed before is found in the list of changes.
+SEARCHED_CHANGES = 2_000
+
+# What is new, or says nothing else than before.
 _NEITHER = (Change.Action.CREATE, Change.Action.REFRESH, Change.Action.IMPORT, Change.Action.ACCEPT, Change.Action.MUTE)
-"""What is new, or says nothing else than before."""
 
 _TEXTS = ("value", "content", "text", "snippet")
 
@@ -78,7 +77,7 @@ def find_latest(scope: Scope) -> Latest:
     for key, status, at, section, words in parts[0].union(*parts[1:], all=True).order_by("-at", "-pk"):
         (new if status == Status.ACTIVE else waiting).append((key, at))
         if section:
-            proposals[key] = f"{title_section(section)}: {words}"
+            proposals[key] = f"{word('section', section)}: {words}"
     return Latest(new=new[:NEW], waiting=waiting[:WAITING], proposals=proposals)
 
 
@@ -91,7 +90,7 @@ def _pick(rows: QuerySet[Any], *, made_at: str, limit: int, **words: Any) -> Que
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Mention:
     """A memory in words. ``link``: its page."""
 
     text: str
@@ -99,19 +98,19 @@ class Told:
     at: datetime | None = None
 
 
-def tell_new(latest: Latest, texts: Mapping[UUID, Named]) -> list[Told]:
+def tell_new(latest: Latest, texts: Mapping[UUID, Named]) -> list[Mention]:
     """What was learned lately."""
     return [_tell(key, texts[key], at) for key, at in latest.new if key in texts]
 
 
-def tell_waiting(latest: Latest, texts: Mapping[UUID, Named], *, link: str) -> list[Told]:
+def tell_waiting(latest: Latest, texts: Mapping[UUID, Named], *, link: str) -> list[Mention]:
     """The newest of what waits; all of it leads to the queue."""
     words = {key: texts[key].text for key, _at in latest.waiting if key in texts} | dict(latest.proposals)
-    return [Told(text=words[key], link=link, at=at) for key, at in latest.waiting if key in words]
+    return [Mention(text=words[key], link=link, at=at) for key, at in latest.waiting if key in words]
 
 
-def _tell(key: UUID, named: Named, at: datetime | None = None) -> Told:
-    return Told(text=named.text, link=reverse(f"admin:memory_{named.model._meta.model_name}_change", args=[key]), at=at)
+def _tell(key: UUID, named: Named, at: datetime | None = None) -> Mention:
+    return Mention(text=named.text, link=link_memory(named.kind, key), at=at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class UsedReply:
     id: UUID
     said: str
     at: datetime
-    memories: Sequence[Told]
+    memories: Sequence[Mention]
     more: int
 
 

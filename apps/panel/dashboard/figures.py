@@ -4,27 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Aggregate, Count, F, FloatField, Func, IntegerField, JSONField, Model, QuerySet, Sum, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Left, TruncDate
 
-from apps.accounts.services.personal_data import list_tables
+from apps.accounts.models import User
 from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.panel.dashboard.scope import Scope
-from apps.panel.values import show_value
+from apps.panel.words import show_value
+
+# Days that the charts over time can show.
+PERIODS = (30, 90)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One person's figures, or everybody's where `user` is None; the last `days` days as `zone` counts them."""
+
+    user: User | None
+    zone: tzinfo
+    today: date
+    days: int
+
+    def rows(self, model: type[Model]) -> QuerySet[Any]:
+        """The rows of a table that count, in no order."""
+        rows = model._default_manager.order_by()
+        return rows if self.user is None else rows.filter(user=self.user)
+
+    @property
+    def since(self) -> datetime:
+        """The beginning of the first day."""
+        return datetime.combine(self.list_days()[0], time.min, tzinfo=self.zone)
+
+    def list_days(self) -> list[date]:
+        """Every day of the period, today last."""
+        return [self.today - timedelta(days=ago) for ago in range(self.days - 1, -1, -1)]
+
 
 MOST_USED = 6
 _MEMORIES = Value('$[*] ? (@.kind != "message")')
 SHOWN_CHARACTERS = 120
 
+# Numbers of memories: by category, then by status. Atomic memories have one category, ``atomic``.
 Counts = dict[str, dict[str, int]]
-"""Numbers of memories: by category, then by status. Atomic memories have one category, ``atomic``."""
 
 ATOMIC = "atomic"
 
@@ -64,20 +90,10 @@ class UsedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A memory by its words. ``model``: its table."""
+    """A memory by its words."""
 
-    model: type[Model]
+    kind: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """Bytes of a table of personal data, its indexes and long values included. `rows` is PostgreSQL's estimate."""
-
-    name: str
-    title: str
-    bytes: int
-    rows: int
 
 
 class _Percentile(Aggregate):
@@ -158,19 +174,6 @@ def list_most_used(scope: Scope) -> list[UsedMemory]:
     return [UsedMemory(id=UUID(found), uses=number) for found, number in rows.order_by("-n")[:MOST_USED]]
 
 
-def measure_tables() -> list[TableSize]:
-    """How much room each table of personal data takes, the largest first."""
-    titles = {table.name: str(table.model._meta.verbose_name_plural) for table in list_tables()}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname, pg_total_relation_size(oid), GREATEST(reltuples, 0)::bigint FROM pg_class"
-            " WHERE relname = ANY(%s) AND relkind = 'r' AND relnamespace = current_schema()::regnamespace"
-            " ORDER BY 2 DESC, 1",
-            [list(titles)],
-        )
-        return [TableSize(name=name, title=titles[name], bytes=size, rows=rows) for name, size, rows in cursor]
-
-
 def _turns(scope: Scope) -> Any:
     return scope.rows(Turn).filter(created_at__gte=scope.since)
 
@@ -190,7 +193,6 @@ def read_texts(scope: Scope, ids: Collection[UUID]) -> dict[UUID, Named]:
     long_term = scope.rows(LongTermMemory).filter(id__in=ids).values_list("id", "key", "value")
     atomic = scope.rows(AtomicMemory).filter(id__in=ids).values_list("id", Left("content", SHOWN_CHARACTERS))
     named = {
-        memory: Named(LongTermMemory, f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS])
-        for memory, key, value in long_term
+        memory: Named("long_term", f"{key}: {show_value(value)}"[:SHOWN_CHARACTERS]) for memory, key, value in long_term
     }
-    return named | {memory: Named(AtomicMemory, content) for memory, content in atomic}
+    return named | {memory: Named(ATOMIC, content) for memory, content in atomic}

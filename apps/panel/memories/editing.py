@@ -6,82 +6,88 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.core.errors import JiyiError, Outdated
 from apps.memory.long_term.types import Action
 from apps.memory.services import collect_operations
-from apps.panel.answers import UNPROCESSABLE, is_partial, tell
-from apps.panel.memories.forms import MemoryEditor, OwnerField
-from apps.panel.memories.kinds import MemoryKind
-from apps.panel.memories.lists import ListPages
-from apps.panel.memories.query import ListQuery
+from apps.panel.editors import EDITORS, Editor, OwnerField
+from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
+from apps.panel.memories.lists import find_owner, read_list, row_context
+from apps.panel.memories.query import read_query
 from apps.panel.memories.rows import read_rows
 from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.pages import UNPROCESSABLE, is_partial, with_toast
 from apps.panel.refusals import add_refusal
 
 
-class EditingPages(ListPages, OwnedAdmin):
-    """The list of one kind, the editor of a row, and that of a new memory."""
+class EditingPages(OwnedAdmin):
+    """A row of one kind, its editor, and that of a new memory. Only active and pending memories can be changed."""
 
     kind: ClassVar[MemoryKind]
-    editor: ClassVar[type[Any]]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.kinds = (self.kind,)
-        self.list_name = self.kind.list_name
 
     @property
-    def list_title(self) -> str:
-        title = str(self.opts.verbose_name_plural)
-        return title[:1].upper() + title[1:]
+    def editor(self) -> type[Editor]:
+        return EDITORS[self.kind.name]
 
-    def _row_context(self, request: HttpRequest, query: ListQuery) -> dict[str, Any]:
-        return {"opts": self.opts, "kind": self.kind, **super()._row_context(request, query)}
+    def get_urls(self) -> list[Any]:
+        return [*self.list_parts(), *super().get_urls()]
 
     def list_parts(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        return [
-            *super().list_parts(),
-            path("<uuid:memory_id>/row/", view(self.row_view), name=f"{self.list_name}_row"),
-            path("<uuid:memory_id>/edit/", view(self.edit_view), name=f"{self.list_name}_edit"),
-        ]
+        """Return the addresses below a memory's own."""
+        return [self.make_part("row", self.row_view), self.make_part("edit", self.edit_view)]
+
+    def make_part(self, address: str, view: Any) -> URLPattern:
+        """Return one of these addresses."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_{address}"
+        pattern: URLPattern = path(f"<uuid:memory_id>/{address}/", self.admin_site.admin_view(view), name=name)
+        return pattern
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset(request).defer(*self.kind.derived)
+        return queryset
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return (obj is None or obj.status in CHANGEABLE) and super().has_change_permission(request, obj)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, of this kind alone."""
-        return self.list_view(request, {"media": self.media, "opts": self.opts, **(extra_context or {})})
-
-    def row_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
-        """One row as it is, as when an editor is left."""
-        return self.render_row(request, memory_id)
-
-    def render_row(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
-        """Answer with the row of a memory; `fresh` shows that it has just changed. 404 for none and another's."""
-        query = self.read_query(request)
-        memory = self.find(request, memory_id)
-        (row,) = read_rows(self.kind, [memory.pk], query) or self._missing()
-        context = {**self._row_context(request, query), "row": row, "fresh": fresh}
-        return TemplateResponse(request, "panel/memories/row.html", context)
+        """Lead to the list of memories, narrowed to this kind."""
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        query = read_query({**request.GET.dict(), "kind": self.kind.name}, staff=sees_everybody(request))
+        return redirect(reverse("admin:memories_changelist") + query.encode())
 
     def find(self, request: HttpRequest, memory_id: UUID) -> Any:
         """Return a memory that who asks may see, else 404."""
         memory = self.get_queryset(request).select_related("user").filter(pk=memory_id).first()
-        return memory or self._missing()
+        if memory is None:
+            raise Http404(_("This memory does not exist."))
+        return memory
 
-    def _missing(self) -> Any:
-        raise Http404(_("This memory does not exist."))
+    def row_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what the templates of a row need."""
+        return {"opts": self.opts, "kind": self.kind, **row_context(request, read_list(request))}
+
+    def row_view(self, request: HttpRequest, memory_id: UUID, *, fresh: bool = False) -> HttpResponse:
+        """Answer with the row of a memory, as when an editor is left; `fresh` shows that it has just changed."""
+        memory = self.find(request, memory_id)
+        (row,) = read_rows(self.kind, [memory.pk], read_list(request))
+        context = {**self.row_context(request), "row": row, "fresh": fresh}
+        return TemplateResponse(request, "panel/memories/row.html", context)
 
     def edit_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """GET: the editor in place of the row. POST: the row as it is now, or the editor with what is wrong (422)."""
         memory = self.find(request, memory_id)
         if not self.has_change_permission(request, memory):
-            return tell(HttpResponse(status=204), _("This memory was superseded and cannot be changed."), is_error=True)
+            return with_toast(
+                HttpResponse(status=204), _("This memory was superseded and cannot be changed."), is_error=True
+            )
         initial = self.editor.read(memory)
         if request.method != "POST":
             return self._render_editor(request, self.editor(initial=initial), memory=memory)
@@ -89,8 +95,8 @@ class EditingPages(ListPages, OwnedAdmin):
         operations = self.save(memory, form)
         if operations is None:
             return self._render_editor(request, form, memory=memory, status=UNPROCESSABLE)
-        row = self.render_row(request, memory.pk, fresh=bool(operations))
-        return tell(row, _("Saved."), operations=operations) if operations else row
+        row = self.row_view(request, memory.pk, fresh=bool(operations))
+        return with_toast(row, _("Saved."), operations=operations) if operations else row
 
     def save(self, memory: Any, form: Any) -> list[UUID] | None:
         """Write what was typed and return the operations; None where that is refused, and the form says why."""
@@ -117,10 +123,9 @@ class EditingPages(ListPages, OwnedAdmin):
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """GET: the editor of a new memory. POST: its row, or the list when the editor had a page to itself."""
-        query = self.read_query(request)
         form = self.editor(request.POST if request.method == "POST" else None)
         if sees_everybody(request):
-            owner = self._find_owner(query) or request.user
+            owner = find_owner(read_list(request)) or request.user
             form.fields["owner"] = OwnerField()
             form.fields["owner"].initial = owner.get_username()
             form.order_fields(["owner"])
@@ -134,17 +139,14 @@ class EditingPages(ListPages, OwnedAdmin):
                 add_refusal(form, error)
             else:
                 if is_partial(request):
-                    row = self.render_row(request, memory.pk, fresh=True)
-                    return tell(row, _tell_outcome(outcome), operations=operations)
+                    row = self.row_view(request, memory.pk, fresh=True)
+                    return with_toast(row, _tell_outcome(outcome), operations=operations)
                 messages.success(request, _tell_outcome(outcome))
-                return redirect(f"{self.base}_changelist")
+                return redirect("admin:memories_changelist")
         return self._render_editor(request, form, memory=None, status=UNPROCESSABLE if form.is_bound else 200)
 
-    def _render_editor(
-        self, request: HttpRequest, form: MemoryEditor, *, memory: Any, status: int = 200
-    ) -> HttpResponse:
-        query = self.read_query(request)
-        context = {**self._row_context(request, query), "form": form, "memory": memory}
+    def _render_editor(self, request: HttpRequest, form: Editor, *, memory: Any, status: int = 200) -> HttpResponse:
+        context = {**self.row_context(request), "form": form, "memory": memory}
         if is_partial(request):
             return TemplateResponse(request, "panel/memories/editor.html", context, status=status)
         request.current_app = self.admin_site.name

@@ -5,59 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from apps.accounts.models import User
+from apps.core.text.json_text import json_text
+from apps.memory import services
 from apps.memory.atomic import services as atomic
 from apps.memory.atomic.selectors import DERIVED_FIELDS, search_content
 from apps.memory.long_term import services as long_term
 from apps.memory.long_term.selectors import search_text
+from apps.memory.long_term.types import Action
 from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Change, LongTermMemory, Status
-from apps.memory.services import accept_atomic_memory, forget_all, forget_memories, reject_atomic_memory
+from apps.memory.selectors import (
+    combine_contents,
+    combine_values,
+    retrieve_atomic_memories,
+    retrieve_relevant_memories,
+)
 
+# The other statuses are history: readable, not editable.
 CHANGEABLE = (Status.ACTIVE, Status.PENDING)
-"""The other statuses are history: readable, not editable."""
-
-
-class Decide(Protocol):
-    """Accept or reject a pending memory."""
-
-    def __call__(self, *, user: User, memory_id: UUID, now: datetime) -> Any: ...
-
-
-class Search(Protocol):
-    """Narrow memories to those that hold what is looked for."""
-
-    def __call__(self, memories: Any, text: str, *, by_index: bool | None = None) -> QuerySet[Any]: ...
-
-
-class Update(Protocol):
-    """Change fields of a memory."""
-
-    def __call__(
-        self, *, user: User, memory_id: UUID, changes: Mapping[str, Any], now: datetime, seen: datetime | None = None
-    ) -> Any: ...
-
-
-class Forget(Protocol):
-    """Delete memories for good; returns how many of those asked for are gone."""
-
-    def __call__(self, *, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int: ...
-
-
-class ForgetAll(Protocol):
-    """Delete every memory of a person for good; returns how many."""
-
-    def __call__(self, *, user: User, now: datetime) -> int: ...
-
-
-class Mute(Protocol):
-    """Mute memories, or no longer; returns how many were otherwise."""
-
-    def __call__(self, *, user: User, ids: Collection[UUID], muted: bool, now: datetime) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +35,9 @@ class MemoryKind:
     ``text``: the field with what is remembered. ``derived``: what only search and comparison read of a row.
     ``made_at``: the field with the time it was stored. ``choices``: the fields with few values that lists are narrowed
     and counted by. ``sorts``: what a list can be sorted by, and the field for it. ``tagged``: whether there are tags.
+    ``tell``: a memory in one line, as it is searched for.
+
+    The services take the user, the memory's ID or IDs, and ``now``.
     """
 
     change_kind: Change.Kind
@@ -78,14 +49,20 @@ class MemoryKind:
     choices: tuple[str, ...]
     sorts: Mapping[str, str]
     tagged: bool
-    search: Search
+    tell: Callable[[Any], str]
+    search: Callable[..., Any]
+    suggest: Callable[..., Sequence[Any]]
+    combine: Callable[[Any, Any], Any]
     create: Callable[..., tuple[Any, Any]]
-    update: Update
-    accept: Decide
-    reject: Decide
-    mute: Mute
-    forget: Forget
-    forget_all: ForgetAll
+    update: Callable[..., Any]
+    supersede: Callable[..., Any]
+    merge: Callable[..., Any]
+    restore: Callable[..., Any]
+    accept: Callable[..., Any]
+    reject: Callable[..., Any]
+    mute: Callable[..., int]
+    forget: Callable[..., int]
+    forget_all: Callable[..., int]
 
     @property
     def name(self) -> str:
@@ -93,13 +70,24 @@ class MemoryKind:
         return str(self.change_kind.value)
 
     @property
-    def list_name(self) -> str:
-        """What the names of its pages' addresses begin with."""
-        return f"{self.model._meta.app_label}_{self.model._meta.model_name}"
+    def base(self) -> str:
+        """What the names of its pages' addresses begin with, in their namespace."""
+        return f"admin:{self.model._meta.app_label}_{self.model._meta.model_name}"
+
+
+def _supersede_long_term(*, user: User, memory: LongTermMemory, text: Any, now: datetime) -> LongTermMemory:
+    successor, action = long_term.create_memory(
+        user=user, category=memory.category, key=memory.key, value=text, now=now
+    )
+    return memory if action is Action.REFRESHED else successor
+
+
+def _supersede_atomic(*, user: User, memory: AtomicMemory, text: str, now: datetime) -> AtomicMemory:
+    return services.supersede_atomic_memory(user=user, memory_id=memory.pk, content=text, now=now)
 
 
 def _forget_long_term(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
-    return forget_memories(user=user, ids=ids, copies=copies, now=now).deleted
+    return services.forget_memories(user=user, ids=ids, copies=copies, now=now).deleted
 
 
 def _forget_atomic(*, user: User, ids: Iterable[UUID], copies: bool, now: datetime) -> int:
@@ -123,14 +111,20 @@ LONG_TERM = MemoryKind(
         "key": "normalized_key",
     },
     tagged=False,
+    tell=lambda memory: f"{memory.key} {json_text(memory.value)}",
     search=search_text,
+    suggest=lambda text, **how: retrieve_relevant_memories(message=text, **how),
+    combine=combine_values,
     create=long_term.create_memory,
     update=long_term.update_memory,
+    supersede=_supersede_long_term,
+    merge=lambda text, **how: services.merge_memories(value=text, **how),
+    restore=services.bring_back_memory,
     accept=long_term.accept_memory,
     reject=long_term.reject_memory,
     mute=long_term.mute_memories,
     forget=_forget_long_term,
-    forget_all=forget_all,
+    forget_all=services.forget_all,
 )
 
 ATOMIC = MemoryKind(
@@ -143,24 +137,31 @@ ATOMIC = MemoryKind(
     choices=("status",),
     sorts={"created": "create_time", "updated": "updated_at", "said": "timestamp", "happened": "event_start"},
     tagged=True,
+    tell=lambda memory: str(memory.content),
     search=search_content,
+    suggest=lambda text, **how: retrieve_atomic_memories(query=text, **how),
+    combine=combine_contents,
     create=atomic.create_atomic_memory,
     update=atomic.update_atomic_memory,
-    accept=accept_atomic_memory,
-    reject=reject_atomic_memory,
+    supersede=_supersede_atomic,
+    merge=lambda text, **how: services.merge_atomic_memories(content=text, **how),
+    restore=services.bring_back_atomic_memory,
+    accept=services.accept_atomic_memory,
+    reject=services.reject_atomic_memory,
     mute=atomic.mute_atomic_memories,
     forget=_forget_atomic,
     forget_all=atomic.forget_all_atomic_memories,
 )
 
 BOTH = (LONG_TERM, ATOMIC)
+KINDS = {kind.name: kind for kind in BOTH}
 
 
 def list_choices(kinds: Collection[MemoryKind]) -> list[str]:
-    """The fields that a list of these kinds is narrowed by; only memories that have a field have a value of it."""
+    """Return the fields that a list of these kinds is narrowed by; only memories that have a field have a value."""
     return list(dict.fromkeys(name for kind in kinds for name in kind.choices))
 
 
 def list_sorts(kinds: Sequence[MemoryKind]) -> list[str]:
-    """What a list of these kinds can be sorted by: what they all have."""
+    """Return what a list of these kinds can be sorted by: what they all have."""
     return [name for name in kinds[0].sorts if all(name in kind.sorts for kind in kinds)]

@@ -1,208 +1,244 @@
-"""The list of memories, of one kind or of both: cards or a table, filters as chips, search, and what is new while one
-looks."""
+"""The list of memories: cards or a table, filters as chips, search, what is new while one looks, and actions on many.
+
+Actions work in portions, so that a hundred thousand memories are no different from ten (M3).
+"""
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.contrib import admin
+from django.contrib.admin import AdminSite
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBadRequest,
+    HttpResponseBase,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLResolver, include, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
+from apps.core.errors import JiyiError
+from apps.memory.long_term.services import set_category
 from apps.memory.models import Category, Change, Status
-from apps.panel.answers import is_partial
-from apps.panel.memories.kinds import BOTH, LONG_TERM, MemoryKind, list_choices, list_sorts
-from apps.panel.memories.query import AGES, ALL, CHOICES, ListQuery, knows_words, narrow, narrow_owner, read_query
+from apps.memory.selectors import list_copies
+from apps.memory.services import collect_operations
+from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind, list_choices, list_sorts
+from apps.panel.memories.query import (
+    AGES,
+    ALL,
+    CHOICES,
+    ListQuery,
+    Selection,
+    knows_words,
+    narrow,
+    narrow_owner,
+    read_query,
+    read_selection,
+)
 from apps.panel.memories.rows import Page, Part, Row, count_choices, read_first, read_page, sum_choices
 from apps.panel.owned import sees_everybody
-
-BOTH_NAME = "memories"
-"""What the names of the addresses begin with where both kinds are in one list."""
+from apps.panel.pages import UNPROCESSABLE, is_partial, with_toast
+from apps.panel.refusals import translate_reason
+from apps.panel.transfer import download_memories
 
 LOOK_COOKIE = "panel_look"
+
+# The ID of no account.
 NOBODY = "0"
-"""The ID of no account."""
 
+# Changes reported one by one; with more, the page says that there are many.
 MAX_NEWS = 100
-"""Changes reported one by one; with more, the page says that there are many."""
+
+PORTION = 200
+
+# How long a request processes portions before it reports progress.
+SECONDS = 2.0
+
+# Memories for which a toast offers to undo it all; the list of changes has every one.
+MAX_UNDOABLE = 2_000
+
+# For how many memories copies are looked for: each value is compared with every text there is.
+COPIES_OF = 50
+
+ACTIONS = ("category", "accept", "reject", "mute", "unmute", "delete", "export")
 
 
-class ListPages:
-    """`list_view` and its parts, each also an address of its own for htmx.
+def include_memories(site: AdminSite) -> URLResolver:
+    """Return the addresses below ``memories/``: the list, and its parts for htmx."""
 
-    `kinds`: what the list is of; `list_name`: what the names of its addresses begin with; `title`: its heading.
-    """
+    def page(address: str, view: Any, name: str) -> Any:
+        return path(address, site.admin_view(view), name=f"memories_{name}")
 
-    kinds: tuple[MemoryKind, ...]
-    list_name: str
-    admin_site: Any
+    return path(
+        "memories/",
+        include(
+            [
+                page("", list_view, "changelist"),
+                page("news/", news_view, "news"),
+                page("bulk/", require_POST(bulk_view), "bulk"),
+                page("clear/", clear_view, "clear"),
+            ]
+        ),
+    )
 
-    @property
-    def base(self) -> str:
-        """What the names of the list's addresses begin with, in their namespace."""
-        return f"admin:{self.list_name}"
 
-    @property
-    def list_title(self) -> str:
-        """The heading."""
-        raise NotImplementedError
-
-    def list_parts(self) -> list[URLPattern]:
-        """The addresses of the list's parts, below its own."""
-        return [path("news/", self.admin_site.admin_view(self.news_view), name=f"{self.list_name}_news")]
-
-    def list_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The whole page, or for htmx all of it that a filter changes."""
-        if request.method not in ("GET", "HEAD"):
-            return HttpResponseNotAllowed(["GET", "HEAD"])
-        query = replace(self.read_query(request), both="")
-        if sees_everybody(request) and (name := request.GET.get("person", "").strip()):
-            person = User.objects.filter(username=name).first()
-            there = reverse(f"{self.base}_changelist")
-            return HttpResponseRedirect(there + query.encode(user=str(person.pk) if person else NOBODY))
-        # First: what comes after it is reported as news.
-        cursor = self._get_cursor(request, query)
-        counts = count_choices([(kind, narrow_owner(list_owned(request, kind), query)) for kind in BOTH])
-        own = [row for row in counts if any(row["kind"] == kind.name for kind in self.kinds)]
-        total = sum(sum_choices(own, query).values()) if query.counts_everything else None
-        page = read_page(self._narrow(request, query), query, total=total)
-        owner = self._find_owner(query)
-        context = {
-            **self._row_context(request, query),
-            "page": page,
-            "cursor": cursor,
-            "groups": [list_kinds(query, self.kinds, counts), *list_groups(query, self.kinds, own)],
-            "active": list_active(query, owner),
-            "orders": list_orders(query, self.kinds),
-            "links": list_page_links(query, page),
-            "anything": any(row["count"] for row in own),
-            "owner_for_clearing": owner if sees_everybody(request) else request.user,
-            "category_choices": Category.choices,
-            "look": "table" if request.COOKIES.get(LOOK_COOKIE) == "table" else "cards",
-            "hidden": {name: value for name, value in query_fields(query).items() if name != "q"},
-            **(extra_context or {}),
-        }
-        if is_partial(request):
-            return TemplateResponse(request, "panel/memories/page.html", context)
-        request.current_app = self.admin_site.name
-        frame = {**self.admin_site.each_context(request), "title": self.list_title}
-        return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
-
-    def news_view(self, request: HttpRequest) -> HttpResponse:
-        """What has changed since the page was made (`after`, the ID of a change): rows, and marks of those gone.
-
-        Writers of one person's memories take turns, so their changes are visible in the order of their IDs.
-        """
-        query = self.read_query(request)
-        after = request.GET.get("after", "")
-        since = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else 0
-        kinds = [kind.change_kind for kind in self.kinds]
-        changes = self._list_changes(request, query).filter(id__gt=since, kind__in=kinds)
-        found = list(changes.order_by("id").values_list("id", "object_id")[: MAX_NEWS + 1])
-        ids = list(dict.fromkeys(object_id for _id, object_id in found))
-        rows: list[Row] = []
-        if ids:
-            rows = read_first(self._narrow(request, query, ids=ids), query, until=len(ids))
-        there = {row.memory.pk for row in rows}
-        context = {
-            **self._row_context(request, query),
-            "rows": rows,
-            "gone": [memory_id for memory_id in ids if memory_id not in there],
-            "cursor": found[-1][0] if found else since,
-            "many": len(found) > MAX_NEWS,
-        }
-        return TemplateResponse(request, "panel/memories/news.html", context)
-
-    def _narrow(self, request: HttpRequest, query: ListQuery, *, ids: Sequence[UUID] | None = None) -> list[Part]:
-        """What the list shows of each kind; of certain memories with `ids`."""
-        parts = [(kind, list_owned(request, kind)) for kind in self.kinds]
-        if ids is not None:
-            parts = [(kind, memories.filter(pk__in=ids)) for kind, memories in parts]
-        now = timezone.now()
-        by_index = knows_words(parts, query, now=now)
-        return [(kind, narrow(memories, query, kind, now=now, by_index=by_index)) for kind, memories in parts]
-
-    def read_query(self, request: HttpRequest) -> ListQuery:
-        """What the list is to show."""
-        return read_query(request.GET, self.kinds, staff=sees_everybody(request))
-
-    def _row_context(self, request: HttpRequest, query: ListQuery) -> dict[str, Any]:
-        staff = sees_everybody(request)
-        is_both = len(self.kinds) > 1 or bool(query.both)
-        template = "both" if is_both else self.kinds[0].name
-        return {
-            "base": self.base,
-            "list_title": self.list_title,
-            "row_template": f"panel/memories/{template}_row.html",
-            "is_both": is_both,
-            "is_long_term": self.kinds == (LONG_TERM,),
-            "has_long_term": LONG_TERM in self.kinds,
-            "query": query,
-            "here": query.encode(page=query.page),
-            "row_here": query.encode(page=query.page, both="yes" if is_both else ""),
-            "now": timezone.now(),
-            "show_owner": staff and not query.user,
-            "sees_everybody": staff,
-            "shows_status": query.status != Status.ACTIVE,
-        }
-
-    def _find_owner(self, query: ListQuery) -> User | None:
-        return User.objects.filter(pk=int(query.user)).first() if query.user else None
-
-    def _get_cursor(self, request: HttpRequest, query: ListQuery) -> int:
-        newest = self._list_changes(request, query).order_by("-id").values_list("id", flat=True).first()
-        return newest or 0
-
-    def _list_changes(self, request: HttpRequest, query: ListQuery) -> QuerySet[Change]:
-        if not sees_everybody(request):
-            return Change.objects.filter(user=request.user.pk)
-        return Change.objects.filter(user=int(query.user)) if query.user else Change.objects.all()
+def read_list(request: HttpRequest) -> ListQuery:
+    """Return what the list is to show to who asks."""
+    return read_query(request.GET, staff=sees_everybody(request))
 
 
 def list_owned(request: HttpRequest, kind: MemoryKind) -> QuerySet[Any]:
-    """The memories of a kind that who asks may see, without what only search reads."""
+    """Return the memories of a kind that who asks may see, without what only search reads."""
     memories: QuerySet[Any] = kind.model.objects.defer(*kind.derived)
     return memories if sees_everybody(request) else memories.filter(user=request.user.pk)
 
 
-def query_fields(query: ListQuery) -> dict[str, str]:
-    """What of a list is not as lists are by themselves, by name."""
-    plain = ListQuery()
-    names = (name for name in ListQuery.__dataclass_fields__ if name not in ("page", "both"))
-    return {name: getattr(query, name) for name in names if getattr(query, name) != getattr(plain, name)}
+def row_context(request: HttpRequest, query: ListQuery) -> dict[str, Any]:
+    """Return what the templates of the list and its rows need."""
+    staff = sees_everybody(request)
+    return {
+        "has_long_term": LONG_TERM in query.kinds,
+        "query": query,
+        "here": query.encode(page=query.page),
+        "now": timezone.now(),
+        "show_owner": staff and not query.user,
+        "sees_everybody": staff,
+        "shows_status": query.status != Status.ACTIVE,
+    }
 
 
-def list_kinds(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict[str, Any]]) -> dict[str, Any]:
-    """The lists of each kind and of both, with as much of the filters as their memories have."""
-    names = [((kind,), kind.list_name, kind.model._meta.verbose_name_plural) for kind in BOTH]
+def find_owner(query: ListQuery) -> User | None:
+    """Return the person whom the list is narrowed to."""
+    return User.objects.filter(pk=int(query.user)).first() if query.user else None
+
+
+def list_view(request: HttpRequest) -> HttpResponse:
+    """Answer with the whole page, or for htmx all of it that a filter changes."""
+    if request.method not in ("GET", "HEAD"):
+        return HttpResponseNotAllowed(["GET", "HEAD"])
+    query = read_list(request)
+    if sees_everybody(request) and (name := request.GET.get("person", "").strip()):
+        person = User.objects.filter(username=name).first()
+        there = reverse("admin:memories_changelist")
+        return HttpResponseRedirect(there + query.encode(user=str(person.pk) if person else NOBODY))
+    # First: what comes after it is reported as news.
+    cursor = _list_changes(request, query).order_by("-id").values_list("id", flat=True).first() or 0
+    counts = count_choices([(kind, narrow_owner(list_owned(request, kind), query)) for kind in BOTH])
+    own = [row for row in counts if any(row["kind"] == kind.name for kind in query.kinds)]
+    total = sum(sum_choices(own, query).values()) if query.counts_everything else None
+    page = read_page(_narrow(request, query), query, total=total)
+    owner = find_owner(query)
+    plain = asdict(ListQuery())
+    context = {
+        **row_context(request, query),
+        "page": page,
+        "cursor": cursor,
+        "groups": [list_kinds(query, counts), *list_groups(query, own)],
+        "active": list_active(query, owner),
+        "orders": list_orders(query),
+        "links": list_page_links(query, page),
+        "anything": any(row["count"] for row in own),
+        "owner_for_clearing": owner if sees_everybody(request) else request.user,
+        "category_choices": Category.choices,
+        "look": "table" if request.COOKIES.get(LOOK_COOKIE) == "table" else "cards",
+        # Non-default fields of the query, by name, which the search keeps.
+        "hidden": {
+            name: value
+            for name, value in asdict(query).items()
+            if value != plain[name] and name not in ("q", "page")
+        },
+    }  # fmt: skip
+    if is_partial(request):
+        return TemplateResponse(request, "panel/memories/page.html", context)
+    request.current_app = admin.site.name
+    frame = {**admin.site.each_context(request), "title": _("Memories")}
+    return TemplateResponse(request, "panel/memories/list.html", {**frame, **context})
+
+
+def news_view(request: HttpRequest) -> HttpResponse:
+    """Answer with what has changed since the page was made (`after`, the ID of a change): rows, marks of those gone.
+
+    Writers of one person's memories take turns, so their changes are visible in the order of their IDs.
+    """
+    query = read_list(request)
+    after = request.GET.get("after", "")
+    since = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else 0
+    kinds = [kind.change_kind for kind in query.kinds]
+    changes = _list_changes(request, query).filter(id__gt=since, kind__in=kinds)
+    found = list(changes.order_by("id").values_list("id", "object_id")[: MAX_NEWS + 1])
+    ids = list(dict.fromkeys(object_id for _id, object_id in found))
+    rows: list[Row] = []
+    if ids:
+        rows = read_first(_narrow(request, query, ids=ids), query, until=len(ids))
+    there = {row.memory.pk for row in rows}
+    context = {
+        **row_context(request, query),
+        "rows": rows,
+        "gone": [memory_id for memory_id in ids if memory_id not in there],
+        "cursor": found[-1][0] if found else since,
+        "many": len(found) > MAX_NEWS,
+    }
+    return TemplateResponse(request, "panel/memories/news.html", context)
+
+
+def _narrow(request: HttpRequest, query: ListQuery, *, ids: Sequence[UUID] | None = None) -> list[Part]:
+    """Return what the list shows of each kind; of certain memories with `ids`."""
+    parts = [(kind, list_owned(request, kind)) for kind in query.kinds]
+    if ids is not None:
+        parts = [(kind, memories.filter(pk__in=ids)) for kind, memories in parts]
+    now = timezone.now()
+    by_index = knows_words(parts, query, now=now)
+    return [(kind, narrow(memories, query, kind, now=now, by_index=by_index)) for kind, memories in parts]
+
+
+def _list_changes(request: HttpRequest, query: ListQuery) -> QuerySet[Change]:
+    if not sees_everybody(request):
+        return Change.objects.filter(user=request.user.pk)
+    return Change.objects.filter(user=int(query.user)) if query.user else Change.objects.all()
+
+
+# The filters
+
+
+def list_kinds(query: ListQuery, counts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the chips of the kinds, each with as much of the other filters as its memories have."""
+    names = [*((kind.name, kind.model._meta.verbose_name_plural) for kind in BOTH), ("", _("all"))]
     choices = []
-    for of, list_name, label in [*names, (BOTH, BOTH_NAME, _("all"))]:
-        there = read_query(asdict(query), of, staff=True)
-        sums = sum_choices([row for row in counts if any(row["kind"] == kind.name for kind in of)], there)
+    for name, label in names:
+        there = read_query({**asdict(query), "kind": name}, staff=True)
+        own = [row for row in counts if name in (row["kind"], "")]
         choices.append(
             {
                 "label": label,
-                "name": ALL if of is BOTH else of[0].name,
-                "url": reverse(f"admin:{list_name}_changelist") + there.encode(),
-                "on": tuple(kinds) == of,
-                "count": sum(sums.values()) if query.counts_everything else None,
+                "name": name or ALL,
+                "url": there.encode(),
+                "on": query.kind == name,
+                "count": sum(sum_choices(own, there).values()) if query.counts_everything else None,
             }
         )
     return {"title": _("Kind"), "name": "kind", "choices": choices}
 
 
-def list_groups(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The chips to filter by, in groups; with counts where these are those of the list."""
+def list_groups(query: ListQuery, counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the other chips to filter by, in groups; with counts where these are those of the list."""
     titles = {"status": _("Status"), "category": _("Category"), "source": _("Source")}
     groups = []
-    for name in list_choices(kinds):
+    for name in list_choices(query.kinds):
         sums = sum_choices(counts, query, of=name)
         wanted = getattr(query, name)
         everything = ALL if name == "status" else ""
@@ -222,30 +258,25 @@ def list_groups(query: ListQuery, kinds: Sequence[MemoryKind], counts: list[dict
                 {"label": _("all"), "name": ALL, "url": query.encode(status=ALL), "on": wanted == ALL, "count": total}
             )
         groups.append({"title": titles[name], "name": name, "choices": choices})
-    ages = [
-        {"label": label, "name": days, "url": query.encode(days="" if query.days == days else days),
-         "on": query.days == days, "count": None}
-        for days, label in list_ages().items()
-    ]  # fmt: skip
+
+    def toggle(name: str, value: str, label: str) -> dict[str, Any]:
+        on = getattr(query, name) == value
+        return {"label": label, "name": value if name == "days" else name, "on": on, "count": None,
+                "url": query.encode(**{name: "" if on else value})}  # fmt: skip
+
+    ages = [toggle("days", days, label) for days, label in list_ages().items()]
     groups.append({"title": _("Added"), "name": "days", "choices": ages})
-    muted = {
-        "label": _("muted"),
-        "name": "muted",
-        "url": query.encode(muted="" if query.muted == "yes" else "yes"),
-        "on": query.muted == "yes",
-        "count": None,
-    }
-    groups.append({"title": _("Recall"), "name": "muted", "choices": [muted]})
+    groups.append({"title": _("Recall"), "name": "muted", "choices": [toggle("muted", "yes", _("muted"))]})
     return groups
 
 
 def list_ages() -> dict[str, str]:
-    """The names of `AGES`."""
+    """Return the names of `AGES`."""
     return dict(zip(AGES, (_("last 24 hours"), _("last 7 days"), _("last 30 days"), _("last 12 months")), strict=True))
 
 
 def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
-    """What narrows the list now, each with the address of the list without it."""
+    """Return what narrows the list now, each with the address of the list without it."""
     found = [("q", f"“{query.q}”"), ("tag", f"#{query.tag}")] if query.q or query.tag else []
     labels = {name: dict(choices.choices) for name, choices in CHOICES.items()} | {"days": list_ages()}
     found += [(name, str(labels[name][getattr(query, name)])) for name in ("category", "source", "days")
@@ -264,8 +295,8 @@ def list_active(query: ListQuery, owner: User | None) -> list[dict[str, str]]:
     ]
 
 
-def list_orders(query: ListQuery, kinds: Sequence[MemoryKind]) -> list[dict[str, Any]]:
-    """What the list can be sorted by; choosing what it is sorted by turns it round."""
+def list_orders(query: ListQuery) -> list[dict[str, Any]]:
+    """Return what the list can be sorted by; choosing what it is sorted by turns it round."""
     titles = {
         "created": _("added"),
         "updated": _("changed"),
@@ -277,7 +308,7 @@ def list_orders(query: ListQuery, kinds: Sequence[MemoryKind]) -> list[dict[str,
         "happened": _("happened"),
     }
     orders = []
-    for name in list_sorts(kinds):
+    for name in list_sorts(query.kinds):
         on = query.sort.removeprefix("-") == name
         usual, turned = (name, f"-{name}") if name == "key" else (f"-{name}", name)
         following = turned if on and query.sort == usual else usual
@@ -294,8 +325,229 @@ def list_orders(query: ListQuery, kinds: Sequence[MemoryKind]) -> list[dict[str,
 
 
 def list_page_links(query: ListQuery, page: Page) -> list[dict[str, Any]]:
-    """The pages to go to; without an address for what is left out between them."""
+    """Return the pages to go to; without an address for what is left out between them."""
     return [
         {"number": number, "url": query.encode(page=number) if number else "", "on": number == page.number}
         for number in page.list_numbers()
     ]
+
+
+# What is done with many at once
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an action is. ``after``: the last ID that was dealt with, of the kind numbered ``stage`` in the list.
+
+    ``operations``: the first of each request.
+    """
+
+    done: int = 0
+    failed: int = 0
+    stage: int = 0
+    after: str = ""
+    operations: list[UUID] = field(default_factory=list)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """An action on a selection of a list, as a form asks for it. ``value``: the category to set."""
+
+    request: HttpRequest
+    query: ListQuery
+    selection: Selection
+    action: str
+    value: str
+    copies: bool
+
+    def pick(self, kind: MemoryKind) -> QuerySet[Any]:
+        """Return the selected memories of a kind."""
+        return self.selection.pick(list_owned(self.request, kind), self.query, kind, now=timezone.now())
+
+    def pick_concerned(self, kind: MemoryKind) -> QuerySet[Any]:
+        """Return those selected with which something is to be done."""
+        memories = self.pick(kind)
+        if self.action in ("accept", "reject"):
+            return memories.filter(status=Status.PENDING)
+        if self.action == "category":
+            changeable = memories.filter(status__in=CHANGEABLE)
+            return changeable.exclude(category=self.value) if kind is LONG_TERM else memories.none()
+        if self.action in ("mute", "unmute"):
+            return memories.filter(status__in=CHANGEABLE, muted=self.action == "unmute")
+        return memories
+
+    def go_on(self, progress: Progress) -> bool:
+        """Deal with portions, in the order of their IDs, until all are done or the time is up; return whether all."""
+        kinds = self.query.kinds
+        kind = kinds[progress.stage]
+        memories = self.pick_concerned(kind)
+        deadline = time.monotonic() + SECONDS
+        now = timezone.now()  # one for all: by it they are found again when they are to be undone together
+        first: list[UUID] = []
+        while True:
+            rest = memories.filter(pk__gt=progress.after) if progress.after else memories
+            portion = list(rest.order_by("pk").values_list("pk", "user")[:PORTION])
+            by_user: defaultdict[int, list[UUID]] = defaultdict(list)
+            for memory_id, user_id in portion:
+                by_user[user_id].append(memory_id)
+            users = User.objects.in_bulk(by_user.keys())
+            with collect_operations() as operations:
+                for user_id, ids in by_user.items():
+                    self._deal_with(users[user_id], ids, kind, progress, now=now)
+            if not first:
+                first = operations[:1]
+                progress.operations += first
+            if len(portion) == PORTION:
+                progress.after = str(portion[-1][0])
+            elif kind is kinds[-1]:
+                return True
+            else:
+                progress.stage, progress.after = progress.stage + 1, ""
+                kind = kinds[progress.stage]
+                memories = self.pick_concerned(kind)
+            if time.monotonic() > deadline:
+                return False
+
+    def _deal_with(self, user: User, ids: list[UUID], kind: MemoryKind, progress: Progress, *, now: datetime) -> None:
+        if self.action == "delete":
+            progress.done += kind.forget(user=user, ids=ids, copies=self.copies, now=now)
+        elif self.action == "category":
+            progress.done += set_category(user=user, ids=ids, category=self.value, now=now)
+        elif self.action in ("mute", "unmute"):
+            progress.done += kind.mute(user=user, ids=ids, muted=self.action == "mute", now=now)
+        else:
+            decide = kind.accept if self.action == "accept" else kind.reject
+            for memory_id in ids:
+                try:
+                    decide(user=user, memory_id=memory_id, now=now)
+                    progress.done += 1
+                except JiyiError as error:  # decided by somebody else meanwhile, or gone
+                    progress.failed += 1
+                    progress.reason = error.message
+
+
+def bulk_view(request: HttpRequest) -> HttpResponseBase:
+    """Do ``action`` with the selection; a deletion asks first. Long ones answer with how far they are and go on."""
+    query, action, value = read_list(request), request.POST.get("action", ""), request.POST.get("value", "")
+    if action not in ACTIONS or (action == "category" and (LONG_TERM not in query.kinds or value not in Category)):
+        return HttpResponseBadRequest(_("Choose an action."))
+    now = timezone.now()
+    there = [(kind, list_owned(request, kind)) for kind in query.kinds]
+    selection = read_selection(request, now=now).settle(there, query, now=now)
+    bulk = Bulk(request, query, selection, action, value, copies=request.POST.get("copies") == "yes")
+    if action == "export":
+        return download_memories([bulk.pick(kind) for kind in query.kinds])
+    if action == "delete" and request.POST.get("confirmed") != "yes":
+        return _ask(bulk)
+    progress = _read_progress(request, stages=len(query.kinds))
+    if bulk.go_on(progress):
+        return _tell_end(action, progress)
+    context = {
+        **row_context(request, query),
+        "selection": selection.fields,
+        "action": action,
+        "value": value,
+        "copies_too": bulk.copies,
+        "progress": progress,
+        "operations": ",".join(map(str, progress.operations)),
+        "total": max(_read_number(request, "total"), progress.done),
+    }
+    return TemplateResponse(request, "panel/memories/progress.html", context)
+
+
+def _ask(bulk: Bulk) -> HttpResponse:
+    total = sum(bulk.pick(kind).order_by().count() for kind in bulk.query.kinds)
+    if not total:
+        return with_toast(HttpResponse(status=204), _("Select at least one item."), is_error=True)
+    copies: list[Any] | None = None
+    if LONG_TERM in bulk.query.kinds and total <= COPIES_OF:
+        by_user = defaultdict(list)
+        for memory in bulk.pick(LONG_TERM).select_related("user"):
+            by_user[memory.user].append(memory)
+        doomed = {memory.pk for found in by_user.values() for memory in found}
+        found_copies = [copy for user, found in by_user.items() for copy in list_copies(user, found)]
+        copies = [copy for copy in found_copies if copy.id not in doomed]
+    context = {
+        **row_context(bulk.request, bulk.query),
+        "selection": bulk.selection.fields,
+        "total": total,
+        "copies": copies,
+        "copies_of": COPIES_OF,
+    }
+    return TemplateResponse(bulk.request, "panel/memories/delete_dialog.html", context)
+
+
+def _tell_end(action: str, progress: Progress) -> HttpResponse:
+    texts = {
+        "delete": ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", progress.done),
+        "category": ngettext(
+            "Category changed for %(count)s memory.", "Category changed for %(count)s memories.", progress.done
+        ),
+        "mute": ngettext("%(count)s memory was muted.", "%(count)s memories were muted.", progress.done),
+        "unmute": ngettext("%(count)s memory was unmuted.", "%(count)s memories were unmuted.", progress.done),
+        "accept": ngettext("%(count)s memory was accepted.", "%(count)s memories were accepted.", progress.done),
+        "reject": ngettext("%(count)s memory was rejected.", "%(count)s memories were rejected.", progress.done),
+    }
+    text = texts[action] % {"count": progress.done}
+    if not progress.done and action in ("accept", "reject"):
+        text = _("None of these memories is waiting for review.")
+    if progress.failed:
+        text += " " + _("Failed: %(count)s (%(reason)s)") % {
+            "count": progress.failed,
+            "reason": translate_reason(progress.reason),
+        }
+    is_undoable = action != "delete" and progress.done <= MAX_UNDOABLE
+    return with_toast(
+        HttpResponse(status=204),
+        text,
+        operations=progress.operations if is_undoable else [],
+        together=is_undoable,
+        is_error=bool(progress.failed),
+        reload=True,
+        close=True,
+    )
+
+
+def clear_view(request: HttpRequest) -> HttpResponse:
+    """Delete everything in the list of one person, who asks or whom staff look at, once their name is typed."""
+    query = read_list(request)
+    owner: Any = find_owner(query) if sees_everybody(request) and query.user else request.user
+    if owner is None:
+        return HttpResponseBadRequest(_("Choose a user first."))
+    typed = request.POST.get("name", "").strip()
+    if request.method == "POST" and typed == owner.get_username():
+        now = timezone.now()
+        count = sum(kind.forget_all(user=owner, now=now) for kind in query.kinds)
+        text = ngettext("%(count)s memory was deleted.", "%(count)s memories were deleted.", count)
+        return with_toast(HttpResponse(status=204), text % {"count": count}, reload=True, close=True)
+    context = {
+        **row_context(request, query),
+        "owner": owner,
+        "total": sum(kind.model.objects.filter(user=owner).count() for kind in query.kinds),
+        "typed": typed,
+        "is_wrong": request.method == "POST",
+    }
+    status = UNPROCESSABLE if request.method == "POST" else 200
+    return TemplateResponse(request, "panel/memories/clear_dialog.html", context, status=status)
+
+
+def _read_progress(request: HttpRequest, *, stages: int) -> Progress:
+    operations = [part for part in request.POST.get("operations", "").split(",") if part]
+    try:
+        after = str(UUID(request.POST["after"])) if request.POST.get("after") else ""
+        return Progress(
+            done=_read_number(request, "done"),
+            failed=_read_number(request, "failed"),
+            stage=min(_read_number(request, "stage"), stages - 1),
+            after=after,
+            operations=[UUID(operation) for operation in operations],
+            reason=request.POST.get("reason", ""),
+        )
+    except ValueError:
+        return Progress()
+
+
+def _read_number(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0

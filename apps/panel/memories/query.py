@@ -1,4 +1,4 @@
-"""What a list of memories shows, as its address says it: words, filters, order, page."""
+"""What a list of memories shows, as its address says it, and which of them a person selected."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.db.models import F, QuerySet
 from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.utils.dateparse import parse_datetime
 
 from apps.core.text.clean import clean_text
 from apps.memory.models import Category, Source, Status
-from apps.panel.memories.kinds import MemoryKind, list_choices, list_sorts
+from apps.panel.memories.kinds import BOTH, KINDS, MemoryKind, list_choices, list_sorts
 
 ALL = "all"
 MAX_WORDS_CHARACTERS = 1_000
 MAX_TAG_CHARACTERS = 50
 
+# How old what is shown may be, by days.
 AGES = {"1": timedelta(days=1), "7": timedelta(days=7), "30": timedelta(days=30), "365": timedelta(days=365)}
-"""How old what is shown may be, by days."""
 
 CHOICES: Mapping[str, type[Any]] = {"status": Status, "category": Category, "source": Source}
 
@@ -30,10 +33,10 @@ class ListQuery:
     """One list. Empty fields do not narrow it; ``status`` is `ALL` for every status, ``muted`` "yes" or "no".
 
     ``sort``: a name of `MemoryKind.sorts`, after a minus the largest first. ``days``: a key of `AGES`. ``user``: the
-    ID of the person, for staff. ``both``: "yes" where a page of one kind answers for the list of both, so that its row
-    fits in there.
+    ID of the person, for staff. ``kind``: a name of `KINDS`.
     """
 
+    kind: str = ""
     q: str = ""
     status: str = Status.ACTIVE.value
     category: str = ""
@@ -43,8 +46,12 @@ class ListQuery:
     days: str = ""
     user: str = ""
     sort: str = "-created"
-    both: str = ""
     page: int = 1
+
+    @property
+    def kinds(self) -> tuple[MemoryKind, ...]:
+        """The kinds of memories that the list is of."""
+        return (KINDS[self.kind],) if self.kind else BOTH
 
     @property
     def counts_everything(self) -> bool:
@@ -59,13 +66,16 @@ class ListQuery:
         return f"?{told}" if told else ""
 
 
-def read_query(parameters: Mapping[str, str], kinds: Sequence[MemoryKind], *, staff: bool) -> ListQuery:
-    """Return what the address of a list of `kinds` asks for; what it cannot mean is left out.
+def read_query(parameters: Mapping[str, str], *, staff: bool) -> ListQuery:
+    """Return what the address of a list asks for; what it cannot mean is left out.
 
     Only staff look at somebody in particular.
     """
     given = {name: clean_text(_read(parameters, name)).strip() for name in ListQuery.__dataclass_fields__}
     found: dict[str, Any] = {"q": given["q"][:MAX_WORDS_CHARACTERS]}
+    if given["kind"] in KINDS:
+        found["kind"] = given["kind"]
+    kinds = ListQuery(**found).kinds
     for name in list_choices(kinds):
         if given[name] in CHOICES[name].values or (name == "status" and given[name] == ALL):
             found[name] = given[name]
@@ -79,15 +89,13 @@ def read_query(parameters: Mapping[str, str], kinds: Sequence[MemoryKind], *, st
         found["user"] = given["user"]
     if given["sort"].removeprefix("-") in list_sorts(kinds):
         found["sort"] = given["sort"]
-    if given["both"] == "yes":
-        found["both"] = "yes"
     if _is_id(given["page"]):
         found["page"] = max(1, int(given["page"]))
     return ListQuery(**found)
 
 
+# What the panel's other lists call it: links to those lead here, too.
 _OTHERWISE = {"user": "user__id__exact", **{name: f"{name}__exact" for name in CHOICES}}
-"""What the panel's other lists call it: links to those lead here, too."""
 
 
 def _read(parameters: Mapping[str, str], name: str) -> str:
@@ -152,3 +160,58 @@ def _order(query: ListQuery, kind: MemoryKind) -> tuple[Any, ...]:
     nulls_last = True if kind.model._meta.get_field(name).null else None
     is_down = query.sort.startswith("-")
     return field.desc(nulls_last=nulls_last) if is_down else field.asc(nulls_last=nulls_last), "-id"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """``ids``, or with ``until`` everything in the list that was stored by then: what came later was not seen.
+
+    ``by_index``: how a search found it when it was selected. Once all of that is deleted, the same search would find
+    parts of words, which nobody selected.
+    """
+
+    ids: tuple[UUID, ...] = ()
+    until: datetime | None = None
+    by_index: bool | None = None
+
+    def pick(self, memories: QuerySet[Any], query: ListQuery, kind: MemoryKind, *, now: datetime) -> QuerySet[Any]:
+        """Return the selected ones of `memories`, which who asks may see."""
+        if self.until is None:
+            return memories.filter(pk__in=self.ids)
+        return narrow(memories, query, kind, now=now, by_index=self.by_index).filter(
+            **{f"{kind.made_at}__lte": self.until}
+        )
+
+    def settle(
+        self, parts: Sequence[tuple[MemoryKind, QuerySet[Any]]], query: ListQuery, *, now: datetime
+    ) -> Selection:
+        """Return the selection with ``by_index`` as it is now, unless it is known already or makes no difference."""
+        if self.until is None or self.by_index is not None:
+            return self
+        return replace(self, by_index=knows_words(parts, query, now=now))
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What a form repeats so that it means the same."""
+        if self.until is None:
+            return {"selected": [str(memory_id) for memory_id in self.ids]}
+        found = {} if self.by_index is None else {"by_index": "1" if self.by_index else "0"}
+        return {"all": "1", "until": self.until.isoformat(), **found}
+
+
+def read_selection(request: HttpRequest, *, now: datetime) -> Selection:
+    """Return what a form names in ``selected`` (IDs), or with ``all`` the list as it was at ``until``, or now."""
+    if request.POST.get("all") == "1":
+        try:
+            until = parse_datetime(request.POST.get("until", ""))
+        except ValueError:
+            until = None
+        by_index = {"1": True, "0": False}.get(request.POST.get("by_index", ""))
+        return Selection(until=min(until, now) if until is not None and until.tzinfo else now, by_index=by_index)
+    ids = []
+    for text in request.POST.getlist("selected"):
+        try:
+            ids.append(UUID(text))
+        except ValueError:
+            continue
+    return Selection(ids=tuple(dict.fromkeys(ids)))

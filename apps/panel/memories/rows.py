@@ -10,24 +10,26 @@ from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Func, IntegerField, JSONField, QuerySet, TextField, Value
+from django.utils.text import Truncator
 
 from apps.core.text.json_text import readable_text
-from apps.panel.highlight import list_needles, split_found
 from apps.panel.memories.kinds import BOTH, CHANGEABLE, LONG_TERM, MemoryKind
 from apps.panel.memories.query import ALL, CHOICES, ListQuery, has_all
+from apps.panel.texts import list_needles, split_found
 
 PER_PAGE = 50
+
+# Of a text in a list; a value may have 32,000.
 SHOWN_CHARACTERS = 400
-"""Of a text in a list; a value may have 32,000."""
 
+# Of a list in a list, and of each of its items.
 SHOWN_ITEMS, ITEM_CHARACTERS = 12, 80
-"""Of a list in a list, and of each of its items."""
 
+# How far the results of a search are counted.
 COUNTED = 10_000
-"""How far the results of a search are counted."""
 
+# Memories of one kind: a list may be of both.
 Part = tuple[MemoryKind, QuerySet[Any]]
-"""Memories of one kind: a list may be of both."""
 
 _STRUCTURED = "CASE WHEN jsonb_typeof(%(expressions)s) IN ('array', 'object') THEN %(expressions)s END"
 
@@ -52,7 +54,12 @@ class Row:
 
     @property
     def base(self) -> str:
-        return f"admin:{self.kind.list_name}"
+        return self.kind.base
+
+    @property
+    def name(self) -> str:
+        """What to call it in a sentence."""
+        return str(self.memory.key) if self.is_long_term else Truncator(self.memory.shown).chars(40)
 
     @property
     def is_long_term(self) -> bool:

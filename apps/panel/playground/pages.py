@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import update_settings
+from apps.accounts.types import PREFIX, MemorySettings, read_setting_problems
 from apps.chat.inspection.selectors import set_stage
 from apps.conversations.selectors import list_sessions
 from apps.core.errors import NotFound
@@ -26,29 +27,149 @@ from apps.core.http import read_uuid
 from apps.core.text.clean import clean_text
 from apps.core.text.keywords import Fate, explain_keywords
 from apps.core.text.time_expressions import find_times
+from apps.core.words import ATOMIC_PARTS, COMPONENTS, Component
 from apps.memory.retrieval.explain.types import COUNTED_HITS, Asked
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.playground.rows import (
     MAX_ROWS,
+    Embedding,
     RoundRow,
     Row,
+    Try,
+    embed_message,
     find_widest,
     find_widest_atomic,
     show_atomic,
     show_candidate,
     show_long_term,
     show_rounds,
+    try_message,
 )
-from apps.panel.playground.run import Embedding, Try, embed_message, try_message
-from apps.panel.playground.tuning import apply_changes, list_controls, list_problems, read_changes
-from apps.panel.scores import ATOMIC_PARTS, COMPONENTS, Component
+from apps.panel.settings import WEIGHT_LABELS, Kind
+from apps.panel.settings import list_controls as list_setting_controls
+
+# The settings that can be tried, beside the weights of the score.
+TUNED = (
+    "recency_half_life_days", "retrieval_limit", "rag_top_n", "rounds_top_n", "candidate_limit", "max_keywords",
+    "semantic_candidates", "semantic_min_similarity", "token_budget",
+)  # fmt: skip
+
+# Where a slider goes in other steps, or less far, than the setting: from, to, step.
+_SLIDES = {"recency_half_life_days": (0.5, 90.0, 0.5), "token_budget": (500.0, 20_000.0, 100.0)}
+_SHARE = (0.0, 1.0, 0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlValue:
+    """A slider or switch as it stands on the page: its value, the person's own, and what is wrong with it.
+
+    ``slide``: from, to, step. ``unset``: what an empty value means, for a setting that may have none.
+    """
+
+    name: str
+    title: str
+    value: Any
+    own: Any
+    is_switch: bool
+    slide: tuple[float, float, float]
+    unset: str
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.value != self.own)
+
+
+def list_controls(
+    own: MemorySettings, tried: MemorySettings, *, problems: Mapping[str, Any] | None = None
+) -> list[ControlValue]:
+    """Return every control with its values."""
+    wrong = problems or {}
+    weights = tuple(wrong.get(f"{PREFIX}score_weights", ()))
+    controls = [
+        ControlValue(
+            name=f"weight_{name}",
+            title=str(title),
+            value=getattr(tried.score_weights, name),
+            own=getattr(own.score_weights, name),
+            is_switch=False,
+            slide=_SHARE,
+            unset="",
+            problems=weights,
+        )
+        for name, title in WEIGHT_LABELS.items()
+    ]
+    known = list_setting_controls()
+    for name in TUNED:
+        control = known[name]
+        limits = (control.minimum or 0.0, control.maximum or 0.0, 1.0 if control.whole else 0.01)
+        controls.append(
+            ControlValue(
+                name=name,
+                title=control.label,
+                value=getattr(tried, name),
+                own=getattr(own, name),
+                is_switch=control.kind is Kind.SWITCH,
+                slide=_SLIDES.get(name, limits),
+                unset=control.empty,
+                problems=tuple(wrong.get(control.key, ())),
+            )
+        )
+    return controls
+
+
+def read_changes(given: Mapping[str, str], *, own: MemorySettings) -> dict[str, Any]:
+    """Return the settings (prefixed names) that the form has other values for than the person has; unchecked."""
+    changes: dict[str, Any] = {}
+    weights = own.score_weights.model_dump()
+    for name in WEIGHT_LABELS:
+        text = given.get(f"weight_{name}", "")
+        if text.strip():
+            weights[name] = _read_number(text)
+    if weights != own.score_weights.model_dump():
+        changes[f"{PREFIX}score_weights"] = weights
+    known = list_setting_controls()
+    for name in TUNED:
+        control, text = known[name], given.get(name, "")
+        if control.kind is Kind.SWITCH:
+            value: Any = text == "on" if f"{name}_shown" in given else None
+        else:
+            value = _read_number(text, whole=control.whole) if text.strip() else None
+        if value is None and not (control.optional and name in given):
+            continue
+        if value != getattr(own, name):
+            changes[control.key] = value
+    return changes
+
+
+def _read_number(text: str, *, whole: bool = False) -> Any:
+    """Return the number of a text; the text itself, which is refused later, where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if whole and number.is_integer() else number
+
+
+def apply_changes(own: MemorySettings, changes: Mapping[str, Any]) -> MemorySettings:
+    """Return the settings with `changes`, which are acceptable (`list_problems`)."""
+    values = own.model_dump() | {name.removeprefix(PREFIX): value for name, value in changes.items()}
+    return MemorySettings.model_validate(values)
+
+
+def list_problems(changes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return why changes are not acceptable, by prefixed name."""
+    found = read_setting_problems(changes)
+    return {name: [_("This value is out of range.")] for name in found}
+
 
 MAX_MESSAGE = 32_000
 MOST_PEOPLE = 200
 MOST_SESSIONS = 30
+
+# Memories under the floor that are named.
 MOST_BELOW = 10
-"""Memories under the floor that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +215,13 @@ class TryPage(PlaygroundPage):
         changes = read_changes({name: given.get(name, "") for name in given}, own=own)
         problems = list_problems(changes)
         if problems:
-            return self._render(problem=_("Some values are out of range."), controls=_list(own, own, problems))
+            return self._render(
+                problem=_("Some values are out of range."), controls=list_controls(own, own, problems=problems)
+            )
         tried = apply_changes(own, changes)
         message = clean_text(given.get("message", ""))[:MAX_MESSAGE]
         if not message.strip():
-            return self._render(notice=notice, controls=_list(own, tried))
+            return self._render(notice=notice, controls=list_controls(own, tried))
         now = timezone.now()
         try:
             stage = set_stage(
@@ -124,7 +247,7 @@ class TryPage(PlaygroundPage):
         columns = _show(tries)
         return self._render(
             notice=notice,
-            controls=_list(own, tried),
+            controls=list_controls(own, tried),
             columns=columns,
             last=tries[-1],
             stage=stage,
@@ -162,10 +285,6 @@ class SavePage(TryPage):
 
 def _list_people(request: HttpRequest) -> list[User]:
     return list(User.objects.order_by("username")[:MOST_PEOPLE]) if sees_everybody(request) else []
-
-
-def _list(own: Any, tried: Any, problems: Mapping[str, Any] | None = None) -> list[Any]:
-    return list_controls(own, tried, problems=problems)
 
 
 def _read_session(given: QueryDict) -> UUID | None:

@@ -1,28 +1,125 @@
-"""What the playground shows of each memory: its place, the parts of its score as a bar, and its outcome (M6)."""
+"""What a try of the playground recalls, and what it shows of each memory (M6)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
+from django.db.models import TextChoices
 from django.utils.functional import Promise
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from apps.accounts.types import ScoreWeights
-from apps.memory.retrieval.explain.types import Arm, ExplainedMemory
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings, ScoreWeights
+from apps.chat.context.types import LAYER_NAMES, Context
+from apps.chat.inspection.selectors import Stage, try_context
+from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
+from apps.memory.retrieval.explain.selectors import explain_recall
+from apps.memory.retrieval.explain.types import Arm, Asked, ExplainedMemory, RecallExplanation
+from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier
 from apps.memory.types import Candidate, ScoredAtomicMemory
-from apps.panel.playground.run import Outcome, Try
-from apps.panel.scores import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
-from apps.panel.values import show_value
+from apps.panel.words import show_value
 
+_MEMORIES = LAYER_NAMES.index("memories")
+
+
+class Outcome(TextChoices):
+    """What became of a memory that was found."""
+
+    USED = "used", gettext_lazy("in the prompt")
+    RANK = "rank", gettext_lazy("beyond the limit")
+    UNREMARKABLE = "unremarkable", gettext_lazy("does not stand out")
+    BUDGET = "budget", gettext_lazy("cut to fit the budget")
+    REPEATED = "repeated", gettext_lazy("already said")
+    NOT_ASKED = "not_asked", gettext_lazy("not requested")
+
+
+class Embedding(StrEnum):
+    """Whether the query has a vector, and why it has none."""
+
+    USED = "used"
+    NO_MODEL = "no_model"
+    LATE = "late"
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What a message gets under `settings`."""
+
+    settings: MemorySettings
+    explanation: RecallExplanation
+    context: Context
+
+    @property
+    def layer(self) -> str:
+        """Layer 3 as the model would read it."""
+        return self.context.layers[_MEMORIES].content
+
+    @property
+    def tokens(self) -> int:
+        return self.context.layers[_MEMORIES].tokens
+
+    def find_outcome(self, memory_id: UUID, *, rank: int, limit: int, stands_out: bool = True) -> Outcome:
+        """What became of the memory of this place, from 1, in its kind's ranking."""
+        if not stands_out:
+            return Outcome.UNREMARKABLE
+        if str(memory_id) in {memory.id for memory in self.context.memories}:
+            return Outcome.USED
+        if rank > limit:
+            return Outcome.RANK
+        cut = {reference for cut in self.context.cut for reference in cut.refs}
+        if str(memory_id) in cut:
+            return Outcome.BUDGET
+        return Outcome.REPEATED if self.context.memories else Outcome.NOT_ASKED
+
+
+def embed_message(message: str, *, stage: Stage) -> tuple[QueryEmbedding | None, Embedding]:
+    """The vector of a message, by the same deadline as in a turn (A4), and whether there is one."""
+    found = embed_query(message, earlier=find_earlier(message, stage.said))
+    if found is not None:
+        return found, Embedding.USED
+    return None, Embedding.NO_MODEL if find_active_model() is None else Embedding.LATE
+
+
+def try_message(
+    *,
+    user: User,
+    message: str,
+    stage: Stage,
+    settings: MemorySettings,
+    query_embedding: QueryEmbedding | None,
+    asked: Asked,
+    now: datetime,
+) -> Try:
+    """Recall for a message as a turn would under `settings`, with the reasons for everything.
+
+    `asked`: what earlier tries of the message have asked the database.
+    """
+    explanation = explain_recall(
+        user=user,
+        message=message,
+        earlier=find_earlier(message, stage.said),
+        settings=settings,
+        query_embedding=query_embedding,
+        working_memory=stage.working,
+        asked=asked,
+        rounds_without=stage.shown_ids,
+        now=now,
+    )
+    context = try_context(
+        user=user, message=message, stage=stage, settings=settings, recalled=explanation.recalled, now=now
+    )
+    return Try(settings=settings, explanation=explanation, context=context)
+
+
+# Characters of a memory on a line.
 MAX_SHOWN = 300
-"""Characters of a memory on a line."""
 
+# Of each kind in one column; the rest is counted.
 MAX_ROWS = 40
-"""Of each kind in one column; the rest is counted."""
 
 Words = str | Promise
 
@@ -244,20 +341,3 @@ def show_rounds(tried: Try) -> list[RoundRow]:
         )
         for rank, past in enumerate(tried.explanation.rounds, start=1)
     ]
-
-
-def name_outcome(outcome: Outcome) -> str:
-    """What became of a memory, in words."""
-    match outcome:
-        case Outcome.USED:
-            return _("in the prompt")
-        case Outcome.RANK:
-            return _("beyond the limit")
-        case Outcome.UNREMARKABLE:
-            return _("does not stand out")
-        case Outcome.BUDGET:
-            return _("cut to fit the budget")
-        case Outcome.REPEATED:
-            return _("already said")
-        case Outcome.NOT_ASKED:
-            return _("not requested")

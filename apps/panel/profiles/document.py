@@ -8,29 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
-
 from apps.accounts.models import User
+from apps.core.words import WORDS, word
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from apps.profile.selectors import list_pending_proposals, list_versions, preview_proposals, to_snapshot
 from apps.profile.types import TEXT_SECTIONS
 
+# Proposals shown at once, the oldest: each is compared with its section word by word.
 WAITING = 10
-"""Proposals shown at once, the oldest: each is compared with its section word by word."""
 
+# Proposals decided last that can be opened again.
 DECIDED = 10
-"""Proposals decided last that can be opened again."""
 
-_TITLES = {
-    "reply_style": _("Reply style"),
-    "language_habits": _("Language habits"),
-    "background": _("Background"),
-}
-_HINTS = {
-    "reply_style": _("How you would like replies to be written: short or long, warm or matter-of-fact."),
-    "language_habits": _("How you write: languages and expressions you use."),
-    "background": _("Who you are: work, family, home, what matters to you."),
-}
 _ICONS = {"reply_style": "forum", "language_habits": "translate", "background": "badge"}
 
 
@@ -76,16 +65,15 @@ class SectionChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version, and what is different in it from the one before."""
+    """A version, what is different in it from the one before, and its whole text by title."""
 
     row: ProfileVersion
     changes: Sequence[SectionChange]
     current: bool
 
-
-def title_section(name: str) -> str:
-    """The words for a section's name; a name of the person's own is itself."""
-    return str(_TITLES.get(name, name))
+    @property
+    def sections(self) -> list[tuple[str, str]]:
+        return [(word("section", name), text) for name, text in flatten(self.row.document).items()]
 
 
 def list_sections(profile: UserProfile | None, user: User) -> list[Section]:
@@ -102,9 +90,9 @@ def list_sections(profile: UserProfile | None, user: User) -> list[Section]:
     return [
         Section(
             name=name,
-            title=title_section(name),
+            title=word("section", name),
             icon=_ICONS.get(name, "label"),
-            hint=str(_HINTS.get(name, "")),
+            hint=str(WORDS["section_hint"].get(name, "")),
             text=document.get(name, ""),
             edited_at=_read_time(edited, name),
             learned_at=_read_time(learned, name),
@@ -140,7 +128,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Section
     """What is different between two documents as versions keep them, section by section."""
     old, new = flatten(before), flatten(after)
     return [
-        SectionChange(title=title_section(name), before=old.get(name, ""), after=new.get(name, ""))
+        SectionChange(title=word("section", name), before=old.get(name, ""), after=new.get(name, ""))
         for name in dict.fromkeys((*TEXT_SECTIONS, *old, *new))
         if old.get(name, "") != new.get(name, "")
     ]

@@ -1,15 +1,18 @@
-"""The page of a person's profile document, and what is done on it: every part works without a script, too."""
+"""A person's profile document, what is done on it, and for staff the list of all profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -17,16 +20,23 @@ from apps.accounts.selectors import get_settings
 from apps.core.errors import JiyiError, NotFound, Outdated
 from apps.core.http import read_uuid
 from apps.core.text.clean import normalize_line_ends
+from apps.core.words import word
 from apps.memory.services import collect_operations
-from apps.panel.answers import is_partial, tell
 from apps.panel.links import link_page
-from apps.panel.owned import sees_everybody
-from apps.panel.pages import PanelPage
+from apps.panel.owned import OwnedAdmin, sees_everybody
+from apps.panel.pages import CardList, PanelPage, is_partial, with_toast
 from apps.panel.profiles.document import list_decided, list_sections, list_timeline
-from apps.panel.reasons import translate_reason
-from apps.profile.models import UserProfile
+from apps.panel.refusals import translate_reason
+from apps.profile.models import ProfileProposal, UserProfile
 from apps.profile.selectors import to_snapshot
-from apps.profile.services import accept_proposal, reject_proposal, reopen_proposal, restore_version, update_profile
+from apps.profile.services import (
+    accept_proposal,
+    forget_profile,
+    reject_proposal,
+    reopen_proposal,
+    restore_version,
+    update_profile,
+)
 from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
 
 VERSIONS = 10
@@ -85,7 +95,7 @@ class DocumentPage(PanelPage):
 
     def answer(self, request: HttpRequest, text: str, **how: Any) -> HttpResponse:
         if is_partial(request):
-            return tell(self.show(request), text, **how)
+            return with_toast(self.show(request), text, **how)
         messages.add_message(request, messages.ERROR if how.get("is_error") else messages.SUCCESS, text)
         return redirect(link_page("profile", user=self.owner if sees_everybody(request) else None))
 
@@ -203,3 +213,75 @@ def _find_problem(name: str, text: str, *, is_new: bool) -> str:
     if is_new and not text:
         return _("Enter some text.")
     return ""
+
+
+CARD_CHARACTERS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCard:
+    """A profile in the list: how its sections begin, and how much waits for a decision."""
+
+    row: UserProfile
+    link: str
+    sections: Sequence[tuple[str, str]]
+    count: int
+    by_hand: int
+    waiting: int
+
+
+@admin.register(UserProfile)
+class UserProfileAdmin(CardList, OwnedAdmin):
+    """Every person's document. A row leads to the page of its person's document (`apps.panel.profiles.pages`)."""
+
+    card_template = "panel/profiles/card.html"
+    empty_template = "panel/profiles/empty.html"
+    list_display = ("user", "version", "updated_at")
+    list_select_related = ("user",)
+    list_filter = ("updated_at",)
+    search_fields = ("user__username", *TEXT_SECTIONS)
+    fields = readonly_fields = ("user", *TEXT_SECTIONS, "sections", "version", "edited_at", "updated_at")
+
+    class Media:
+        css = {"all": ["panel/remembered.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[UserProfile]:
+        queryset: QuerySet[UserProfile] = super().get_queryset(request).filter(version__gt=0)
+        return queryset
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def describe_cards(self, request: HttpRequest, rows: Sequence[UserProfile]) -> list[ProfileCard]:
+        pending = ProfileProposal.objects.filter(user__in=[row.user_id for row in rows], status="pending")
+        waiting = Counter(pending.values_list("user", flat=True))
+        return [_describe_card(row, waiting=waiting[row.user_id], staff=sees_everybody(request)) for row in rows]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        profile = self.get_object(request, object_id)
+        if profile is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[no-any-return]
+        return redirect(link_page("profile", user=profile.user if sees_everybody(request) else None))
+
+    def delete_model(self, request: HttpRequest, obj: UserProfile) -> None:
+        forget_profile(user=obj.user, now=timezone.now())
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[UserProfile]) -> None:
+        for profile in queryset.select_related("user"):
+            forget_profile(user=profile.user, now=timezone.now())
+
+
+def _describe_card(row: UserProfile, *, waiting: int, staff: bool) -> ProfileCard:
+    document = to_snapshot(row).texts
+    return ProfileCard(
+        row=row,
+        link=link_page("profile", user=row.user if staff else None),
+        sections=[(word("section", name), Truncator(text).chars(CARD_CHARACTERS)) for name, text in document.items()][
+            :3
+        ],
+        count=len(document),
+        by_hand=sum(name in row.edited_at for name in document),
+        waiting=waiting,
+    )

@@ -15,6 +15,10 @@ from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
 from apps.core.text.instructions import is_instruction
 from apps.core.text.json_text import json_text
+from apps.core.text.keywords import extract_keywords
+from apps.core.text.matching import stem
+from apps.core.text.sentences import cut_at_sentence, split_sentences
+from apps.core.words import word
 from apps.memory.judging.types import Reason
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import (
@@ -26,13 +30,48 @@ from apps.memory.selectors import (
     reads_as_instruction,
 )
 from apps.panel.review.queue import Kind, Waiting, list_rows
-from apps.panel.review.quoting import Quote, quote_sentence
-from apps.panel.values import show_value
+from apps.panel.texts import split_found
+from apps.panel.words import show_value
 from apps.profile.models import ProfileProposal
 from apps.profile.selectors import SectionChange, preview_proposals
 
+# Of the sentence that is shown: a message may be one sentence of 32,000 characters.
+MAX_CHARACTERS = 400
+
+_MAX_WORDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A part of a message, in pieces: whether each is a word of the memory, and its text.
+
+    `before`, `after`: whether the message says more on that side.
+    """
+
+    pieces: list[tuple[bool, str]]
+    before: bool
+    after: bool
+
+
+def quote_sentence(message: str, *, memory: str) -> Quote:
+    """Return the sentence of `message` that shares most with `memory`, the first one where none shares anything."""
+    words = extract_keywords(memory, limit=_MAX_WORDS)
+    words = sorted({*words, *map(stem, words)}, key=lambda word: (-len(word), word))
+    sentences = split_sentences(message) or [message]
+    marked = [split_found(sentence, words) for sentence in sentences]
+    shared = [sum(len(piece) for found, piece in pieces if found) for pieces in marked]
+    best = shared.index(max(shared))
+    chosen = sentences[best].strip()
+    shown = cut_at_sentence(chosen, MAX_CHARACTERS)
+    return Quote(
+        pieces=split_found(shown, words),
+        before=best > 0,
+        after=best < len(sentences) - 1,
+    )
+
+
+# Characters of a text on a card: the editor and the memory's own page have all of it.
 MAX_SHOWN = 500
-"""Characters of a text on a card: the editor and the memory's own page have all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,20 +278,13 @@ def _show_proposal(proposal: ProfileProposal, change: SectionChange) -> Item:
         row=proposal,
         owner=proposal.user,
         made_at=proposal.created_at,
-        title=_SECTIONS.get(proposal.section, lambda: proposal.section)(),
+        title=word("section", proposal.section),
         text=_shorten(proposal.text),
         reasons=reasons or [_("The assistant asks before it adds this to your profile.")],
         quote=_quote(proposal, proposal.text),
         consequence=consequence,
         threshold=0.0,
     )
-
-
-_SECTIONS = {
-    "reply_style": lambda: _("reply style"),
-    "language_habits": lambda: _("language habits"),
-    "background": lambda: _("background"),
-}
 
 
 def _shorten(text: str) -> str:

@@ -1,12 +1,15 @@
-"""The review queue (M6): what waits for a decision, each card by itself, selected ones together, and taking back."""
+"""The review queue (M6): decide what waits, card by card or selected ones together, and take decisions back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,22 +18,111 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.core.errors import JiyiError, NotFound
 from apps.core.http import read_uuid
-from apps.memory.models import Category
+from apps.memory.models import Category, Change
+from apps.memory.services import (
+    accept_atomic_memory,
+    accept_memory,
+    collect_operations,
+    reject_atomic_memory,
+    reject_memory,
+    undo_operation,
+    update_atomic_memory,
+    update_memory,
+)
+from apps.panel.editors import EDITORS, Editor
 from apps.panel.owned import choose_owner, sees_everybody
 from apps.panel.pages import PanelPage
-from apps.panel.reasons import translate_reason
-from apps.panel.review.deciding import Decision, decide, join_decisions, read_step, take_back
-from apps.panel.review.editing import read_fields, write_fields
+from apps.panel.refusals import add_refusal, translate_reason
 from apps.panel.review.items import describe_atomic_acceptance, load_items
 from apps.panel.review.queue import Kind, Order, Selection, Waiting, count_pending, list_rows, list_waiting
+from apps.profile.services import accept_proposal, reject_proposal
 
 PAGE = 20
 MOST_SHOWN = 200
-MOST_STEPS = 20
-"""Decisions that the page can take back, the newest."""
 
+# Decisions that the page can take back, the newest.
+MOST_STEPS = 20
+
+# In the filter of the staff.
 MOST_PEOPLE = 200
-"""In the filter of the staff."""
+
+
+class Decision(StrEnum):
+    """What is done with something that waits."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All that one press of a key or button decided: the operations to undo, newest first. `count`: decisions."""
+
+    count: int
+    operations: tuple[UUID, ...]
+
+    def write(self) -> str:
+        """Return the text that the page keeps."""
+        return ",".join([str(self.count), *map(str, self.operations)])
+
+
+def read_step(text: str) -> Step:
+    """Return the step of a text that the page kept; raise `NotFound` for any other text."""
+    count, *rest = text.split(",")
+    if not count.isdecimal() or len(count) > 3 or not rest:
+        raise NotFound("This decision does not exist.")
+    return Step(count=int(count), operations=tuple(map(read_uuid, rest)))
+
+
+# What accepts and rejects a memory, and what edits it first.
+_SERVICES = {
+    (Kind.LONG_TERM, Decision.ACCEPT): accept_memory,
+    (Kind.LONG_TERM, Decision.REJECT): reject_memory,
+    (Kind.ATOMIC, Decision.ACCEPT): accept_atomic_memory,
+    (Kind.ATOMIC, Decision.REJECT): reject_atomic_memory,
+}
+_UPDATES: dict[Kind, Any] = {Kind.LONG_TERM: update_memory, Kind.ATOMIC: update_atomic_memory}
+
+
+@transaction.atomic
+def decide(
+    *, kind: Kind, row: Any, decision: Decision, now: datetime, edits: Mapping[str, Any] | None = None
+) -> list[UUID]:
+    """Accept, with `edits` of its fields first, or reject something of its owner's; return the operations it took.
+
+    The newest first. Raises what the services raise, with nothing changed.
+    """
+    user: User = row.user
+    with collect_operations() as operations:
+        if kind is not Kind.PROFILE:
+            if edits:
+                _UPDATES[kind](user=user, memory_id=row.id, changes=edits, now=now)
+            _SERVICES[kind, decision](user=user, memory_id=row.id, now=now)
+        elif decision is Decision.ACCEPT:
+            accept_proposal(user=user, proposal_id=row.id, now=now, text=(edits or {}).get("text"))
+        else:
+            reject_proposal(user=user, proposal_id=row.id, now=now)
+    return operations[::-1]
+
+
+@transaction.atomic
+def take_back(step: Step, *, owner: User | None, now: datetime) -> None:
+    """Undo a step, all of it or nothing; `owner` None: whoever's it is. What is another person's is not there.
+
+    Raises `NotFound`, and `Conflict` for what has changed since.
+    """
+    for operation in step.operations:
+        changes = Change.objects.filter(operation=operation, **({} if owner is None else {"user": owner}))
+        change = changes.select_related("user").first()
+        if change is None:
+            raise NotFound("This decision does not exist.")
+        undo_operation(user=change.user, operation=operation, now=now)
+
+
+def join_decisions(decisions: Sequence[list[UUID]]) -> Step:
+    """Return one step of decisions made in this order: the last one is taken back first."""
+    made = tuple(operation for operations in reversed(decisions) for operation in operations)
+    return Step(count=len(decisions), operations=made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +171,9 @@ class QueuePage(PanelPage):
             left=left,
             done=done,
             share=done / (done + left) if left else 1,
-            kinds=[(kind, _name_kind(kind), counts[kind]) for kind in Kind],
+            kinds=[(kind, kind.label, counts[kind]) for kind in Kind],
             categories=Category.choices,
-            orders=[(order, _name_order(order)) for order in Order],
+            orders=Order.choices,
             people=self._list_people(),
             steps=list(steps)[-MOST_STEPS:],
             notice=notice,
@@ -92,9 +184,9 @@ class QueuePage(PanelPage):
         everybody = sees_everybody(self.request) and not given.get("user")
         return Selection(
             owner=None if everybody else choose_owner(self.request),
-            kind=Kind(kind) if kind in set(Kind) else None,
+            kind=Kind(kind) if kind in Kind.values else None,
             category=Category(category) if category in Category.values else None,
-            order=Order(order) if order in set(Order) else Order.NEWEST,
+            order=Order(order) if order in Order.values else Order.NEWEST,
         )
 
     def _list_people(self) -> list[User]:
@@ -105,9 +197,9 @@ class QueuePage(PanelPage):
         return list(User.objects.filter(id__in=owners[0].union(*owners[1:])).order_by("username")[:MOST_PEOPLE])
 
     def find(self, reference: str) -> tuple[Kind, Any]:
-        """The row that a form names, if it is pending and may be decided here; raises `NotFound`."""
+        """Return the row that a form names, if it is pending and may be decided here; raise `NotFound`."""
         kind, _colon, found = reference.partition(":")
-        if kind not in set(Kind):
+        if kind not in Kind.values:
             raise NotFound(_("This item does not exist."))
         row = list_rows(Kind(kind), self.scope).select_related("user").filter(id=read_uuid(found)).first()
         if row is None:
@@ -133,8 +225,7 @@ class ConsequencePage(QueuePage):
         except NotFound as error:
             return self.render(request, problem=error.message, status=error.status)
         (item,) = load_items([Waiting(kind=kind, id=row.id)], owner=self.scope)
-        consequence = item.consequence or describe_atomic_acceptance(row)
-        return self.render(request, consequence=consequence)
+        return self.render(request, consequence=item.consequence or describe_atomic_acceptance(row))
 
 
 class EditorPage(QueuePage):
@@ -147,23 +238,12 @@ class EditorPage(QueuePage):
             kind, row = self.find(request.GET.get("reference", ""))
         except NotFound as error:
             return self.render(request, problem=error.message, status=error.status)
-        return self.render_editor(kind, row, typed=write_fields(kind, row), errors={})
+        editor = EDITORS[kind]
+        return self.render_editor(kind, row, editor(initial=editor.read(row)))
 
-    def render_editor(
-        self, kind: Kind, row: Any, *, typed: Mapping[str, str], errors: Mapping[str, Sequence[str]]
-    ) -> HttpResponse:
-        """Answer with the fields as `typed`, and what is wrong with each."""
-        return self.render(
-            self.request,
-            template="panel/review/editor.html",
-            kind=kind,
-            row=row,
-            reference=f"{kind}:{row.id}",
-            typed=typed,
-            errors=errors,
-            other_errors=[reason for name, reasons in errors.items() if name not in typed for reason in reasons],
-            categories=Category.choices,
-        )
+    def render_editor(self, kind: Kind, row: Any, form: Editor) -> HttpResponse:
+        """Answer with the fields as they were typed, and what is wrong with each."""
+        return self.render(self.request, template="panel/review/editor.html", form=form, reference=f"{kind}:{row.id}")
 
 
 class DecidePage(EditorPage):
@@ -195,19 +275,19 @@ class DecidePage(EditorPage):
             kind, row = self.find(reference)
         except NotFound as error:
             return self._answer(given, Decision.ACCEPT, done=[], problems=[error.message])
-        try:
-            edits = read_fields(kind, given)
-            parts = decide(kind=kind, row=row, decision=Decision.ACCEPT, now=timezone.now(), edits=edits)
-        except JiyiError as error:
-            typed = {name: given.get(name, "") for name in write_fields(kind, row)}
-            found = {name: reasons for name, reasons in error.fields.items() if isinstance(reasons, list)}
-            found = found or {"": [error.message]}
-            errors = {name: [translate_reason(reason) for reason in reasons] for name, reasons in found.items()}
-            response = self.render_editor(kind, row, typed=typed, errors=errors)
-            response.headers["HX-Retarget"] = f"#editor-{row.id}"
-            response.headers["HX-Reswap"] = "innerHTML"
-            return response
-        return self._answer(given, Decision.ACCEPT, done=[parts], problems=[])
+        editor = EDITORS[kind]
+        form = editor(given, initial=editor.read(row))
+        if form.is_valid():
+            try:
+                edits = form.list_changes()
+                parts = decide(kind=kind, row=row, decision=Decision.ACCEPT, now=timezone.now(), edits=edits)
+                return self._answer(given, Decision.ACCEPT, done=[parts], problems=[])
+            except JiyiError as error:
+                add_refusal(form, error)
+        response = self.render_editor(kind, row, form)
+        response.headers["HX-Retarget"] = f"#editor-{row.id}"
+        response.headers["HX-Reswap"] = "innerHTML"
+        return response
 
     def _answer(
         self, given: QueryDict, decision: Decision, *, done: list[list[UUID]], problems: list[str]
@@ -229,15 +309,13 @@ class UndoPage(QueuePage):
     def post(self, request: HttpRequest) -> HttpResponse:
         steps = request.POST.getlist("step")
         if not steps:
-            notice = Notice(_("Nothing to undo."), failed=True)
-            return self.render_queue(request.POST, notice=notice)
+            return self.render_queue(request.POST, notice=Notice(_("Nothing to undo."), failed=True))
         try:
             step = read_step(steps[-1])
             take_back(step, owner=self.scope, now=timezone.now())
         except JiyiError as error:
-            return self.render_queue(
-                request.POST, steps=steps[:-1], notice=Notice(translate_reason(error.message), failed=True)
-            )
+            notice = Notice(translate_reason(error.message), failed=True)
+            return self.render_queue(request.POST, steps=steps[:-1], notice=notice)
         notice = Notice(_("Undone. It is waiting for review again."))
         return self.render_queue(request.POST, steps=steps[:-1], decided=-step.count, notice=notice)
 
@@ -252,23 +330,3 @@ def _tell(decision: Decision, count: int) -> str:
     if count == 1:
         return _("Rejected. It will not be proposed again.")
     return _("%(count)s rejected. They will not be proposed again.") % {"count": count}
-
-
-def _name_kind(kind: Kind) -> str:
-    match kind:
-        case Kind.LONG_TERM:
-            return _("Long-term memories")
-        case Kind.ATOMIC:
-            return _("Atomic memories")
-        case Kind.PROFILE:
-            return _("Profile proposals")
-
-
-def _name_order(order: Order) -> str:
-    match order:
-        case Order.NEWEST:
-            return _("Newest first")
-        case Order.OLDEST:
-            return _("Oldest first")
-        case Order.SUREST:
-            return _("Highest confidence first")

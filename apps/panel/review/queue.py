@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, F, FloatField, QuerySet, Value
+from django.db.models import CharField, F, FloatField, QuerySet, TextChoices, Value
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.core.db import fetch_rows
@@ -15,20 +15,20 @@ from apps.memory.models import SEARCH_FIELDS, AtomicMemory, Category, LongTermMe
 from apps.profile.models import ProfileProposal
 
 
-class Kind(StrEnum):
+class Kind(TextChoices):
     """What kind of thing waits."""
 
-    LONG_TERM = "long_term"
-    ATOMIC = "atomic"
-    PROFILE = "profile"
+    LONG_TERM = "long_term", _("Long-term memories")
+    ATOMIC = "atomic", _("Atomic memories")
+    PROFILE = "profile", _("Profile proposals")
 
 
-class Order(StrEnum):
+class Order(TextChoices):
     """What comes first. Only long-term memories say how sure they are; the others follow them, newest first."""
 
-    NEWEST = "newest"
-    OLDEST = "oldest"
-    SUREST = "surest"
+    NEWEST = "newest", _("Newest first")
+    OLDEST = "oldest", _("Oldest first")
+    SUREST = "surest", _("Highest confidence first")
 
 
 @dataclass(frozen=True, slots=True)

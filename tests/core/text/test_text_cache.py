@@ -78,7 +78,7 @@ KEPT_FOR_GOOD = {
     "apps/offline/rules.py:load_rules": "a data file",
     "apps/offline/rules.py:load_table": "a data file",
     "apps/offline/statements.py:_feelings": "a language",
-    "apps/panel/changes/entries.py:_find_field": "names of tables and columns",
+    "apps/panel/changes.py:_find_field": "names of tables and columns",
 }
 """Functions that keep results of what they are given, and why that is nobody's text."""
 

@@ -63,18 +63,6 @@ def path(memory: Any, part: str = "change") -> str:
     return f"/admin/memory/{memory._meta.model_name}/{memory.pk}/{part}/"
 
 
-def test_how_it_looks(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]
-) -> None:
-    memory = fill(mei)
-    page = open_panel(mei, path(memory), **look)
-    expect(page.locator(".line--source")).to_contain_text("朝阳区")
-    expect(page.locator(".timeline del").first).to_have_text("海淀区")
-    expect(page.locator(".weeks__bar")).to_have_count(26)
-    assert "taken" not in page.title()
-    inspect(page)
-
-
 def test_by_keyboard(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     memory = fill(mei)
     page = open_panel(mei, path(memory), language="en-US")

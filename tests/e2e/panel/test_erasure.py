@@ -40,15 +40,6 @@ def test_somebody_erases_everything_of_theirs(
     inspect(page, "receipt")
 
 
-def test_erasing_for_somebody_in_the_dark_on_a_phone(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
-) -> None:
-    LongTermMemoryFactory.create(user=mei)
-    page = open_panel(staff, f"/admin/erasure/?user={mei.pk}", language="en-US", dark=True, size=(390, 844))
-    expect(page.get_by_role("heading", name="Data stored about mei")).to_be_visible()
-    inspect(page)
-
-
 @pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
 def test_a_superuser_deletes_a_person(
     open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, look: dict[str, Any]

@@ -19,7 +19,6 @@ from apps.memory.services import (
     forget_memories,
     update_memory,
 )
-from tests.e2e.chat_page import ChatPage
 from tests.support.answers import answer
 from tests.support.everything import Everything
 from tests.support.http_server import ApiClient
@@ -90,20 +89,3 @@ def test_tool_calls_are_looked_into(
     expect(shown.nth(0).locator(".difference ins")).to_contain_text("nuts")
     expect(page).not_to_have_title("x")
     inspect(page, "tool-calls")
-
-
-def test_the_list_of_turns_for_staff(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], alice: ApiClient, staff: Any, model: ScriptedModel
-) -> None:
-    Everything(alice, model)
-    page = open_panel(staff, "/admin/chat/turn/", language="en-US")
-    inspect(page, "list")
-    page.get_by_role("link", name="你喜欢的颜色").click()
-    expect(page.get_by_role("heading", name="Prompt")).to_be_visible()
-
-
-def test_the_chat_page_leads_to_the_turn(chat: ChatPage) -> None:
-    chat.say("我喜欢蓝色。")
-    chat.page.get_by_role("link", name="查看这一轮的完整记录").click()
-    expect(chat.page.get_by_role("heading", name="提示词")).to_be_visible()
-    expect(chat.page.locator(".bubble--user")).to_have_text("我喜欢蓝色。")

@@ -11,12 +11,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.memory.atomic.services import create_atomic_memory
-from apps.memory.models import AtomicMemory
 from apps.memory.services import create_memory, forget_memories
 
-LIST = "/admin/memory/longtermmemory/"
-ATOMIC = "/admin/memory/atomicmemory/"
+LIST = "/admin/memories/"
 HARM = "<script>window.harmed = 1</script> {{ 7*7 }} ]]> \u202ereversed"
 
 
@@ -50,23 +47,6 @@ def test_the_list_as_cards_and_as_table(
         return
     table.click()
     inspect(page, "table")
-
-
-@pytest.mark.long
-@pytest.mark.spec("M5")
-@pytest.mark.parametrize("look", ["zh", "night"], indirect=True)
-def test_atomic_memories(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, look: dict[str, Any]
-) -> None:
-    now = timezone.now()
-    create_atomic_memory(
-        user=mei, content="用户和妹妹去爬了香山，看到了红叶。", tags=["家人", "旅行"], now=now, event_start=now
-    )
-    create_atomic_memory(user=mei, content="The user adopted a cat called Mochi.", tags=["pets"], now=now)
-    create_atomic_memory(user=mei, content=HARM, tags=["<i>"], now=now)
-    page = open_panel(staff, ATOMIC, **look)
-    expect(page.locator("tbody .memory")).to_have_count(3)
-    inspect(page, "atomic")
 
 
 @pytest.mark.journey
@@ -146,7 +126,7 @@ def test_what_is_learned_appears_by_itself_but_not_under_ones_hands(open_panel: 
     forget_memories(user=mei, ids=[tea.id], now=timezone.now())
     expect(page.locator(f"#memory-{tea.id}")).to_have_class(re.compile("memory--gone"))
     page.get_by_role("button", name="1 new memory").click()
-    expect(page.locator("tbody .memory__key")).to_have_text(["dog", "cat"])
+    expect(page.locator("tbody .memory__name")).to_have_text(["dog", "cat"])
 
 
 @pytest.mark.journey
@@ -157,7 +137,8 @@ def test_adding_selecting_deleting_and_clearing(
     remember(mei, "code word", "xylophone")
     remember(mei, "instrument", "xylophone")
     page = open_panel(mei, LIST, language="zh-CN")
-    page.get_by_role("link", name="添加", exact=True).click()
+    page.locator(".add-menu summary").click()
+    page.get_by_role("link", name="长期记忆").click()
     page.get_by_label("键", exact=True).fill("颜色")
     page.get_by_label("值").fill("蓝色")
     page.get_by_label("值").press("Control+Enter")
@@ -170,7 +151,7 @@ def test_adding_selecting_deleting_and_clearing(
     inspect(page, "delete")
     dialog.get_by_label("也一并删除").check()
     dialog.get_by_role("button", name="永久删除").click()
-    expect(page.locator("tbody .memory__key")).to_have_text(["颜色"])
+    expect(page.locator("tbody .memory__name")).to_have_text(["颜色"])
     page.get_by_role("button", name="删除全部记忆…").click()
     button = dialog.get_by_role("button", name="全部删除")
     expect(button).to_be_disabled()
@@ -179,24 +160,6 @@ def test_adding_selecting_deleting_and_clearing(
     button.click()
     expect(page.get_by_text("还没有记忆。")).to_be_visible()
     inspect(page, "empty")
-
-
-@pytest.mark.long
-@pytest.mark.spec("M3", "L7")
-def test_what_was_done_with_several_at_once_is_undone_at_once(open_panel: Callable[..., Page], mei: User) -> None:
-    AtomicMemory.objects.bulk_create(
-        AtomicMemory(user=mei, content=text, normalized_content=text, status="pending", terms=[], term_count=0)
-        for text in ("用户养了一只猫。", "The user plays the cello.", "The user runs.")
-    )
-    page = open_panel(mei, f"{ATOMIC}?status=pending", language="en-US")
-    rows = page.locator("tbody .memory")
-    for number in (0, 1):
-        rows.nth(number).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Reject", exact=True).click()
-    expect(rows).to_have_count(1)
-    page.get_by_role("status").get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("status")).to_contain_text("Undone.")
-    expect(rows).to_have_count(3)
 
 
 @pytest.mark.spec("M1")
@@ -210,25 +173,38 @@ def test_searching_filtering_and_going_back(open_panel: Callable[..., Page], mei
     page.get_by_title("Remove this filter").click()
     expect(page.locator("tbody .memory")).to_have_count(6)
     page.get_by_role("link", name="pattern").click()
-    expect(page.locator("tbody .memory__key")).to_have_text(["sleep"])
+    expect(page.locator("tbody .memory__name")).to_have_text(["sleep"])
     page.go_back()
     expect(page.locator("tbody .memory")).to_have_count(6)
     assert page.evaluate("Object.keys(localStorage).some((name) => localStorage[name].includes('sleep'))") is False
 
 
-@pytest.mark.long
-@pytest.mark.spec("L10")
-def test_a_memory_is_muted_from_its_row_and_found_by_the_filter(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User
-) -> None:
-    remember(mei, "wedding", "in Rome")
-    remember(mei, "home", "York")
-    page = open_panel(mei, LIST, language="en-GB")
-    row = page.locator("tbody .memory").filter(has_text="wedding")
-    row.hover()
-    row.get_by_role("button", name="Mute wedding").click()
-    expect(row.locator(".chip", has_text="muted")).to_be_visible()
-    expect(page.locator("body")).to_contain_text("1 memory was muted.")
-    page.locator(".filter-group").get_by_role("link", name="muted").click()
-    expect(page.locator("tbody .memory")).to_have_count(1)
-    inspect(page, "muted")
+def test_each_kind_is_added_edited_and_deleted_with_the_keyboard(open_panel: Callable[..., Page], mei: User) -> None:
+    page = open_panel(mei, LIST, language="en-US")
+    add = page.locator(".add-menu summary")
+    rows = page.locator("tbody .memory")
+    add.press("Enter")
+    page.get_by_role("link", name="Atomic memory").press("Enter")
+    page.get_by_label("Content", exact=True).fill("The user sails.")
+    page.get_by_label("Content", exact=True).press("Control+Enter")
+    expect(rows).to_have_count(1)
+    expect(page.get_by_role("link", name="Atomic memory")).to_be_hidden()
+    add.press("Enter")
+    page.get_by_role("link", name="Long-term memory").press("Enter")
+    page.get_by_label("Key").fill("boat")
+    page.get_by_label("Value").fill("a dinghy")
+    page.get_by_label("Value").press("Control+Enter")
+    expect(rows).to_have_count(2)
+    expect(rows.first.get_by_role("button", name="Edit boat")).to_be_focused()  # once the row is at work
+    page.keyboard.press("Enter")
+    page.get_by_label("Value").fill("a sloop")
+    page.get_by_label("Value").press("Control+Enter")
+    expect(rows.first.locator(".memory__value")).to_have_text("a sloop")
+    expect(rows.first.get_by_role("button", name="Edit boat")).to_be_focused()
+    page.get_by_label("Select The user sails.").check()
+    page.get_by_label("Select boat").check()
+    page.get_by_role("button", name="Delete…", exact=True).filter(has_text="Delete…").first.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Delete 2 memories?")
+    dialog.get_by_role("button", name="Delete permanently").press("Enter")
+    expect(page.get_by_text("No memories yet.")).to_be_visible()

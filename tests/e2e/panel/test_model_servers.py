@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from apps.accounts.models import User
-from apps.connections.services import save_server
 from tests.support.scripted_model import ScriptedModel
 
 KEY = "sk-very-secret-0123456789"
@@ -90,26 +89,3 @@ def test_an_administrator_connects_a_model_and_chats(
     assert [request.body["model"] for request in scripted_model.chat_requests[-1:]] == ["alpha"]
     page.evaluate("Promise.allSettled(document.getAnimations().map((each) => each.finished))")
     inspect(page, "chat")
-
-
-def test_a_wrong_address_is_said_beside_the_form_which_keeps_the_rest(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], root: User
-) -> None:
-    page = open_panel(root, "/admin/models/server/?preset=Ollama", language="en-US", dark=True)
-    page.get_by_label("URL").fill("http://127.0.0.1:9")
-    page.get_by_label("Other chat models").fill("qwen3")
-    page.get_by_role("button", name="Test", exact=True).click()
-    expect(page.get_by_text("could not be reached")).to_be_visible()
-    inspect(page, "refused")
-    expect(page.get_by_label("Other chat models")).to_have_value("qwen3")
-
-
-def test_somebody_else_chooses_but_does_not_connect(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, scripted_model: ScriptedModel
-) -> None:
-    save_server(name="DeepSeek", base_url=scripted_model.base_url, api_key=KEY, chat=["chat", "think"], embedding=[])
-    page = open_panel(mei, "/", size=(390, 844))
-    options = page.get_by_label("模型", exact=True).locator("option")
-    expect(options).to_have_text(["chat · DeepSeek", "内置演示模型", "think · DeepSeek"])
-    inspect(page)
-    assert page.goto("/admin/models/").status == 403  # type: ignore[union-attr]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -64,22 +63,3 @@ def test_trying_and_comparing(open_panel: Callable[..., Page], inspect: Callable
     expect(page.locator("[data-toast]")).to_contain_text("已保存")
     assert (get_settings(mei).score_weights.confidence, get_settings(mei).score_weights.keyword) == (1.0, 0.0)
     assert set(LongTermMemory.objects.values_list("access_count", flat=True)) == {0}
-
-
-@pytest.mark.usefixtures("memories")
-@pytest.mark.parametrize("look", ["dark", "night"], indirect=True)
-def test_for_staff(
-    open_panel: Callable[..., Page],
-    inspect: Callable[..., None],
-    mei: User,
-    staff: User,
-    look: dict[str, Any],
-) -> None:
-    page = open_panel(staff, f"/admin/playground/?user={mei.pk}", **look)
-    page.locator("#play-message").fill(f"喜欢的颜色 {HOSTILE}")
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".play-row").first).to_contain_text("颜色")
-    inspect(page)
-    if "size" in look:
-        page.get_by_text("Weights and settings").click()  # closed there, so that the result is near
-    expect(page.get_by_role("button", name="Save as settings for mei")).to_be_visible()

@@ -13,11 +13,10 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
 from apps.conversations.services import create_session
-from apps.memory.do_not_relearn import digest_text, record_forgotten
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory
 from apps.memory.services import append_entry, create_context, record_form, update_working_memory
-from apps.profile.models import ProfileProposal, UserProfile
+from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections, update_profile
 from apps.profile.types import ProposedSection
 
@@ -101,40 +100,6 @@ def test_the_profile_is_read_edited_and_decided(
     expect(page.locator(".profile-section__text", has_text="在上海工作")).to_be_visible()
 
 
-def test_of_many_proposals_the_next_comes_where_one_was_decided(
-    open_panel: Callable[..., Page], mei: User, profile: UserProfile
-) -> None:
-    names = [f"第{number}座城市" for number in range(2, 12)]
-    ProfileProposal.objects.bulk_create(
-        ProfileProposal(user=mei, section="background", text=f"去过{name}", created_at=timezone.now()) for name in names
-    )
-    page = open_panel(mei, "/admin/profile/")
-    proposals = page.get_by_role("group", name="提议")
-    expect(proposals).to_have_count(10)
-    expect(proposals.filter(has_text="苏州")).to_have_count(1)
-    expect(proposals.filter(has_text="第11座")).to_have_count(0)
-    page.get_by_role("button", name="拒绝", exact=True).first.click()
-    expect(proposals.filter(has_text="苏州")).to_have_count(0)
-    expect(proposals.filter(has_text="第11座")).to_have_count(1)
-    expect(proposals).to_have_count(10)
-    page.get_by_role("button", name="撤销").click()
-    expect(proposals.filter(has_text="苏州")).to_have_count(1)
-    expect(proposals.filter(has_text="第11座")).to_have_count(0)
-
-
-def test_the_profile_in_the_dark_on_a_phone_and_among_others(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, profile: UserProfile
-) -> None:
-    inspect(open_panel(mei, "/admin/profile/?add=1", language="en-US", size=(390, 844)), "phone")
-    page = open_panel(staff, "/admin/profile/userprofile/", language="en-US", dark=True)
-    inspect(page, "cards")
-    page.get_by_role("link", name="mei").click()
-    inspect(page, "dark")
-    version = profile.versions.get(version=2)
-    page.goto(f"/admin/profile/profileversion/{version.pk}/change/")
-    inspect(page, "version")
-
-
 def test_working_memory_is_a_tree_and_forms(
     open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
 ) -> None:
@@ -167,23 +132,3 @@ def test_shared_contexts_are_read_and_added_to(
         staff, f"/admin/memory/sharedcontext/{context.id}/change/", language="en-US", dark=True, size=(390, 844)
     )
     inspect(page, "phone")
-
-
-def test_what_was_said_is_found_by_meaning_and_what_was_forgotten_is_explained(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, mei: User, session: Session
-) -> None:
-    digest = digest_text(mei, kind="key", text="猫")
-    record_forgotten(user=mei, digests=[digest], now=timezone.now())
-    page = open_panel(mei, "/admin/memory/conversationembedding/")
-    expect(page.locator(".vectors__rows li")).to_have_count(5)
-    inspect(page, "list")
-    page.get_by_role("searchbox", name="按含义搜索").fill("去云南大理度假")
-    page.keyboard.press("Enter")
-    expect(page.locator(".vectors-found li").first).to_contain_text("洱海")
-    inspect(page, "search")
-    page.goto("/admin/memory/forgottenkey/")
-    expect(page.get_by_text(digest[:12])).to_be_visible()
-    inspect(page, "forgotten")
-    page = open_panel(staff, "/admin/memory/embeddingmodel/", language="en-US", dark=True)
-    expect(page.locator(".vectors__rows li")).to_have_count(5)
-    inspect(page, "models")

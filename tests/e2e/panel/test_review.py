@@ -67,10 +67,10 @@ def test_deciding_by_keyboard(
     expect(card).to_contain_text("绿茶")
     page.keyboard.press("e")
     value = card.locator("textarea[name=value]")
-    expect(card.locator("[data-first]")).to_be_focused()
+    expect(card.locator("input[name=key]")).to_be_focused()
     value.fill("[1,")
     value.press("Control+Enter")
-    expect(card.locator(".review-errors")).to_contain_text("JSON")
+    expect(card.locator(".editor__error")).to_contain_text("JSON")
     inspect(page, "editor")
     value.fill("龙井，少放茶叶")
     value.press("Control+Enter")
@@ -95,13 +95,3 @@ def test_selected_ones_together_until_nothing_waits(
     inspect(page, "empty")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".review-progress")).to_contain_text("4 left")
-
-
-def test_on_a_phone_and_for_staff(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], staff: User, waiting: dict[str, LongTermMemory]
-) -> None:
-    page = open_panel(staff, "/admin/review/", size=(390, 844))
-    expect(page.locator("[data-item]").first).to_contain_text("mei")
-    inspect(page, "phone")
-    page.locator("[data-item]").first.get_by_role("button", name="接受", exact=False).first.click()
-    expect(page.locator(".review-progress")).to_contain_text("还剩 3 条")

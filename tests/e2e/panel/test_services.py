@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -77,27 +76,3 @@ def test_a_service_looks_after_its_end_users(
     expect(page.locator(".erasure__receipt")).to_be_visible()
     assert not LongTermMemory.objects.filter(user__external_id="mei@example.com").exists()
     assert LongTermMemory.objects.count() == 5
-
-
-def test_staff_see_all_services(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User, staff: User
-) -> None:
-    create_token(user=User.objects.create_user("clinic"), is_service=True)
-    page = open_panel(staff, "/admin/accounts/enduser/", **look)
-    expect(page.locator(".service")).to_have_count(2)
-    inspect(page, "services")
-    page.goto("/admin/accounts/user/")
-    inspect(page, "users")
-
-
-def test_a_token_is_revoked_once_that_was_confirmed(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], look: dict[str, Any], shop: User
-) -> None:
-    page = open_panel(shop, "/admin/accounts/apitoken/", **look)
-    inspect(page, "list")
-    page.locator("a[href*='/delete/']").first.click()
-    inspect(page, "revoke")
-    assert ApiToken.objects.filter(user=shop).exists()
-    page.locator(".new-token .panel-button--danger").click()
-    expect(page).to_have_url(re.compile(r"/apitoken/$"))
-    assert not ApiToken.objects.filter(user=shop).exists()

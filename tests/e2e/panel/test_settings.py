@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from tests.e2e.chat_page import read_clipboard
-from tests.support.factories import LongTermMemoryFactory
 
 pytestmark = pytest.mark.spec("G1", "M5", "M7")
 
@@ -41,10 +40,6 @@ def test_somebody_changes_their_settings(
     assert get_settings(mei).token_budget == 6000
 
 
-def test_settings_on_a_phone(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
-    inspect(open_panel(mei, "/admin/settings/", size=(390, 844)))
-
-
 def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User) -> None:
     page = open_panel(mei, "/admin/accounts/apitoken/add/", permissions=["clipboard-read", "clipboard-write"])
     inspect(page, "form")
@@ -58,18 +53,3 @@ def test_a_token_is_made_and_copied(open_panel: Callable[..., Page], inspect: Ca
     page.get_by_role("link", name="全部令牌").click()
     expect(page.get_by_text("笔记本")).to_be_visible()
     inspect(page, "list")
-
-
-def test_what_superusers_look_after(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User
-) -> None:
-    LongTermMemoryFactory.create_batch(2, user=mei)
-    root = User.objects.create_superuser("root")
-    page = open_panel(root, "/admin/settings/?scope=global")
-    inspect(page, "global")
-    for path, name in (("chat/strategy/", "strategies"), ("accounts/user/", "users"), ("conversations/work/", "work")):
-        page.goto(f"/admin/{path}")
-        inspect(page, name)
-    page.goto(f"/admin/accounts/user/{mei.pk}/change/")
-    expect(page.get_by_role("link", name="2 长期记忆")).to_be_visible()
-    inspect(page, "user")

@@ -47,19 +47,3 @@ def test_a_file_is_looked_at_imported_and_undone(
     expect(page.locator(".transfer__done")).to_have_count(0)
     memory.refresh_from_db()
     assert memory.value == "住在上海"
-
-
-@pytest.mark.parametrize("look", ["dark", "phone"], indirect=True)
-def test_problems_and_whose_memories_they_are(
-    open_panel: Callable[..., Page], inspect: Callable[..., None], mei: User, staff: User, look: dict[str, Any]
-) -> None:
-    page = open_panel(staff, f"/admin/transfer/?user={mei.pk}", **look)
-    expect(page.locator(".transfer__name")).to_have_text("mei")
-    choose(page, [row(), row(category="x", key=""), row(key="城市！"), row(key=HOSTILE)])
-    page.locator("[data-preview]").click()
-    expect(page.locator(".plan__row--error")).to_have_count(2)
-    expect(page.locator("[data-confirm]")).to_have_count(0)
-    inspect(page)
-    page.locator('.plan__chips button[value="create"]').click()
-    expect(page.locator(".plan__row")).to_have_count(2)
-    assert "taken" not in page.title()

@@ -22,7 +22,7 @@ HOSTILE = (
 )
 MENU = (
     "#nav-sidebar a[href^='/admin/'], .place-tabs a[href^='/admin/'], .more-places a[href^='/admin/'],"
-    " .filter-group a[href$='memory/']"
+    " .filter-group a[href*='kind=']"
 )
 
 pytestmark = [pytest.mark.spec("M5", "M7"), pytest.mark.timeout(300)]  # about seventy pages each

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -125,28 +123,6 @@ def test_nothing_is_changed_or_deleted_here(client: Client, shop: User) -> None:
         assert client.post(address, {"post": "yes", "username": "x"}).status_code == 403
     assert client.get(reverse("admin:accounts_enduser_add")).status_code == 403
     assert EndUser.objects.get(pk=mei.pk).username == "shop+mei"
-
-
-def test_an_empty_service_is_deleted_with_its_end_users(client: Client, shop: User) -> None:
-    get_or_create_end_user(service=shop, external_id="mei")
-    log_in(client, User.objects.create_superuser("root"))
-    delete = reverse("admin:accounts_user_delete", args=[shop.pk])
-    assert client.post(delete, {"post": "yes"}).status_code == 400
-    assert client.post(delete, {"confirm": "shop"}).status_code == 200
-    assert not User.objects.filter(username__startswith="shop").exists()
-
-
-@pytest.mark.parametrize("number", [3, 60])
-def test_the_list_takes_as_many_queries_for_many(
-    client: Client, shop: User, number: int, django_assert_max_num_queries: Any
-) -> None:
-    User.objects.bulk_create(
-        User(username=f"shop+{index}", service=shop, external_id=str(index)) for index in range(number)
-    )
-    log_in(client, UserFactory.create(is_staff=True))
-    client.get(reverse(LIST))
-    with django_assert_max_num_queries(12):
-        client.get(reverse(LIST))
 
 
 def test_the_list_of_accounts_names_service_and_external_id(client: Client, shop: User) -> None:

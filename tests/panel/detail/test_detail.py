@@ -19,7 +19,7 @@ from apps.memory.atomic.types import AtomicDraft
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.services import create_atomic_memory, record_entries, update_memory
-from apps.panel.memories.detail.uses import count_weeks
+from apps.panel.memories.story import count_weeks
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 
 pytestmark = [
@@ -201,24 +201,6 @@ def test_editing_leads_back_and_offers_to_undo(client: Client, user: User) -> No
     assert unchanged["Location"] == path(memory)
 
 
-@pytest.mark.long
-def test_what_is_wrong_is_shown_and_nothing_changes(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
-    LongTermMemoryFactory(user=user, key="taken")
-    for fields, reason in (
-        ({"value": "[1,"}, "line 1, column 4"),
-        ({"value": " "}, "Must not be null or blank."),
-        ({"key": "Taken!"}, "Another active memory already uses this key."),
-        ({"version": "old", "value": "北京"}, "This memory was changed in the meantime."),
-        ({"version": "", "value": "北京"}, "This memory was changed in the meantime."),
-    ):
-        response = client.post(path(memory), edit(memory, **fields))
-        assert response.status_code == 422
-        assert reason in response.content.decode()
-    memory.refresh_from_db()
-    assert (memory.key, memory.value) == ("城市", "上海")
-
-
 def test_an_earlier_state_is_restored(client: Client, user: User) -> None:
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海", confidence=0.9)
     update_memory(user=user, memory_id=memory.pk, changes={"value": "北京", "category": "fact"}, now=NOW)
@@ -269,15 +251,6 @@ def test_superseding_by_a_new_value(client: Client, user: User) -> None:
     assert (same.status_code, "The memory already says this." in same.content.decode()) == (422, True)
     assert client.post(path(new, "supersede"), {"value": "{"}).status_code == 422
     assert client.post(path(memory, "supersede"), {"value": "x"}).status_code == 403
-
-
-def test_superseding_an_atomic_memory(client: Client, user: User) -> None:
-    memory, _created = create_atomic_memory(user=user, content="用户住在上海。", tags=["城市", "家"], now=NOW)
-    response = client.post(path(memory, "supersede"), {"content": "用户住在北京。"})
-    new = AtomicMemory.objects.get(status="active")
-    assert (new.content, new.tags) == ("用户住在北京。", ["城市", "家"])
-    assert response["Location"].startswith(path(new))
-    assert client.post(path(new, "supersede"), {"content": "用户住在北京"}).status_code == 422
 
 
 def pending(user: User, key: str = "城市") -> LongTermMemory:
@@ -355,23 +328,6 @@ def test_nobody_elses_memory_is_there(client: Client) -> None:
     assert client.get(reverse(f"{LONG_TERM}_change", args=["x"])).status_code == 404
 
 
-def test_staff_act_on_it_in_their_own_name(client: Client, user: User) -> None:
-    staff = User.objects.create_user("tang", is_staff=True)
-    client.force_login(staff)
-    memory, other = LongTermMemoryFactory(user=user, value="a"), LongTermMemoryFactory(user=user, value="b")
-    foreign = LongTermMemoryFactory(user=staff)
-    assert "li" in show(client, memory)
-    assert client.post(path(memory, "merge"), {"with": foreign.pk}).status_code == 404
-    client.post(path(memory, "merge"), {"with": other.pk, "text": "ab"})
-    merged = Change.objects.get(action="merge")
-    assert (merged.user, merged.actor) == (user, staff)
-
-
-@pytest.mark.parametrize("part", ["decide", "restore", "undo", "supersede"])
-def test_looking_changes_nothing(client: Client, user: User, part: str) -> None:
-    assert client.get(path(LongTermMemoryFactory(user=user), part)).status_code == 405
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 300])
 def test_many_uses_and_changes_take_no_more_queries(
@@ -429,13 +385,6 @@ def test_an_item_is_removed_and_comes_back_with_undo(client: Client, user: User)
     client.post(path(memory, "undo"), {"operation": operation})
     memory.refresh_from_db()
     assert memory.value == ["tea", "jam"]
-
-
-def test_with_its_last_item_a_list_ends(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="likes", value=["tea"])
-    client.post(path(memory, "remove"), {"index": "0", "text": "tea"})
-    memory.refresh_from_db()
-    assert (memory.value, memory.status, memory.superseded_by_id) == (["tea"], "superseded", None)
 
 
 def test_items_of_another_person_cannot_be_removed(client: Client) -> None:

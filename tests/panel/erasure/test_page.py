@@ -151,9 +151,3 @@ def test_a_service_erases_and_exports_its_end_users_and_no_others(client: Client
     assert LongTermMemory.objects.count() == 4
     assert client.post(page.context["address"], {"confirm": "customer 1"}).context["receipt"].verified
     assert [memory.user for memory in LongTermMemory.objects.all()] == [lin]
-
-
-def test_it_takes_few_queries(client: Client, mei: User, django_assert_max_num_queries: Any) -> None:
-    log_in(client, mei).get(reverse(PAGE))
-    with django_assert_max_num_queries(12):
-        client.get(reverse(PAGE))

@@ -167,19 +167,6 @@ def test_what_came_of_the_message_and_what_is_left_to_do(
     assert shown.aftermath.embedded == 0
 
 
-def test_the_list_takes_as_many_queries_however_long_it_is(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client], django_assert_num_queries: Any
-) -> None:
-    session = alice.new_session()
-    for _number in range(3):
-        alice.say(session, "你好" * 100).raise_for_status()
-    browser = browse(alice.user)
-    browser.get("/admin/chat/turn/")
-    page = browser.get("/admin/chat/turn/")
-    assert page.content.decode().count("你好" * 40 + "…") == 3
-    assert len(page.context["cl"].result_list) == 3
-
-
 def test_somebody_elses_turn_is_none_and_a_wrong_id_too(
     alice: ApiClient, bob: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
 ) -> None:
@@ -258,10 +245,3 @@ def test_tool_calls_are_shown_with_what_they_found(
     uses = browser.get(f"/admin/memory/longtermmemory/{found.id}/change/").content.decode()
     assert "found by a search" in uses
     assert url(turn["assistant_message"]["id"]) in uses
-
-
-def test_a_turn_without_tools_has_no_word_of_them(
-    alice: ApiClient, model: ScriptedModel, browse: Callable[[User], Client]
-) -> None:
-    turn = alice.say(alice.new_session(), "Hello").raise_for_status().json()
-    assert "calls-title" not in browse(alice.user).get(url(turn["assistant_message"]["id"])).content.decode()

@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.services import create_memory, update_memory
-from apps.panel.memories import bulk
+from apps.panel.memories import lists
 from tests.panel.memories.conftest import shown, toast
 from tests.support.factories import UserFactory
 
@@ -28,10 +27,7 @@ LogIn = Callable[[User], Client]
 
 pytestmark = [
     pytest.mark.spec("M1", "M3"),
-    pytest.mark.long_except(
-        "test_a_row_is_edited_in_the_list_of_both",
-        "test_only_ones_own_is_done_anything_to",
-    ),
+    pytest.mark.long_except(),
 ]
 
 
@@ -68,18 +64,6 @@ def test_both_kinds_stand_in_one_order(log_in: LogIn, mei: User) -> None:
     assert names(client, sort="key") == names(client)  # only one kind has keys
 
 
-@pytest.mark.long
-def test_pages_are_cut_from_both_together(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    texts = [f"key {number}: value" if number % 3 else f"Said {number}." for number in range(120)]
-    learn(mei, *texts)
-    newest_first = [text.partition(": ")[0] for text in reversed(texts)]
-    found = [names(client, page=str(number)) for number in (1, 2, 3)]
-    assert [len(page) for page in found] == [50, 50, 20]
-    assert [name for page in found for name in page] == newest_first
-    assert names(client, page="99") == newest_first[100:]
-
-
 def test_filters_leave_what_has_what_they_ask_for(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
     learn(mei, "city: Berlin", "The user walked in Berlin.", "city: Hamburg")
@@ -97,61 +81,27 @@ def test_filters_leave_what_has_what_they_ask_for(log_in: LogIn, mei: User) -> N
 def test_the_kinds_are_filters_with_counts_that_keep_the_others(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
     learn(mei, "city: Berlin", "The user walked.", "city: Hamburg", "The user ran.")
-    long_term, atomic = (
-        reverse("admin:memory_longtermmemory_changelist"),
-        reverse("admin:memory_atomicmemory_changelist"),
-    )
 
-    def kinds(address: str, **parameters: str) -> list[tuple[str, str, int | None, bool]]:
-        groups = client.get(address, parameters).context["groups"]
+    def kinds(**parameters: str) -> list[tuple[str, str, int | None, bool]]:
+        groups = client.get(LIST, parameters).context["groups"]
         kinds = next(group for group in groups if group["name"] == "kind")
         return [(choice["name"], choice["url"], choice["count"], choice["on"]) for choice in kinds["choices"]]
 
-    assert kinds(LIST) == [("long_term", long_term, 1, False), ("atomic", atomic, 2, False), ("all", LIST, 3, True)]
-    asked = {"status": "all", "category": "fact"}
-    assert kinds(long_term, **asked) == [
-        ("long_term", f"{long_term}?status=all&category=fact", 2, True),
-        ("atomic", f"{atomic}?status=all", 2, False),
-        ("all", f"{LIST}?status=all&category=fact", 2, False),
+    assert kinds() == [
+        ("long_term", "?kind=long_term", 1, False),
+        ("atomic", "?kind=atomic", 2, False),
+        ("all", "", 3, True),
     ]
-    assert [count for *_rest, count, _on in kinds(LIST, q="city")] == [None, None, None]
+    assert kinds(kind="long_term", status="all", category="fact") == [
+        ("long_term", "?kind=long_term&status=all&category=fact", 2, True),
+        ("atomic", "?kind=atomic&status=all", 2, False),
+        ("all", "?status=all&category=fact", 2, False),
+    ]
+    assert [count for *_rest, count, _on in kinds(q="city")] == [None, None, None]
     groups = {group["name"]: group for group in client.get(LIST, {"status": "all"}).context["groups"]}
     counts = {choice["name"]: choice["count"] for choice in groups["status"]["choices"]}
     assert counts == {"active": 3, "pending": 0, "rejected": 0, "superseded": 1, "evicted": 0, "all": 4}
     assert {choice["name"]: choice["count"] for choice in groups["category"]["choices"]}["fact"] == 2
-
-
-@pytest.mark.parametrize("kind", ["longtermmemory", "atomicmemory"])
-def test_links_to_the_lists_of_each_kind_still_lead_there(log_in: LogIn, mei: User, kind: str) -> None:
-    staff = UserFactory.create(is_staff=True)
-    learn(mei, "city: Berlin", "The user walked.")
-    learn(staff, "city: Paris", "The user ran.")
-    client = log_in(staff)
-    address = reverse(f"admin:memory_{kind}_changelist")
-    for asked in ({"user": mei.pk}, {"user__id__exact": mei.pk, "status__exact": "active"}):
-        (memory,) = shown(client.get(address, asked))
-        assert memory.user_id == mei.pk
-    assert shown(client.get(address, {"status__exact": "rejected"})) == []
-    assert [memory.user_id for memory in shown(client.get(LIST, {"user": mei.pk}))] == [mei.pk, mei.pk]
-    assert len(shown(client.get(LIST))) == 4
-
-
-def test_a_row_is_edited_in_the_list_of_both(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    city, walk = learn(mei, "city: Berlin", "The user walked.")
-    page = client.get(LIST).content.decode()
-    for memory, changed in ((city, {"key": "city", "value": "Bonn", "category": "fact", "confidence": "1"}),
-                            (walk, {"content": "The user ran.", "tags": ""})):  # fmt: skip
-        editor = reverse(f"admin:memory_{memory._meta.model_name}_edit", args=[memory.pk]) + "?both=yes"
-        assert f'hx-get="{editor}"' in page
-        opened = client.get(editor)
-        cancel = reverse(f"admin:memory_{memory._meta.model_name}_row", args=[memory.pk]) + "?both=yes"
-        assert f'hx-get="{cancel}"' in opened.content.decode()
-        answer = client.post(editor, {"version": memory.updated_at.isoformat(), **changed})
-        assert 'class="memory__details"' in answer.content.decode()  # as the list of both shows it
-        assert 'class="memory__details"' in client.get(cancel).content.decode()
-    assert "Bonn" in client.get(LIST).content.decode()
-    assert names(client) == ["The user ran.", "city"]
 
 
 @pytest.mark.long
@@ -168,8 +118,8 @@ def test_a_selection_of_both_is_dealt_with_and_undone_at_once(
     assert names(client, muted="yes") == []
     response = client.post(f"{LIST}bulk/", {"action": "category", "value": "pattern", "selected": chosen})
     assert toast(response)["text"] == "Category changed for 2 memories."
-    monkeypatch.setattr(bulk, "PORTION", 1)
-    monkeypatch.setattr(bulk, "SECONDS", -1.0)  # long work goes on from one kind to the other
+    monkeypatch.setattr(lists, "PORTION", 1)
+    monkeypatch.setattr(lists, "SECONDS", -1.0)  # long work goes on from one kind to the other
     everything = {"all": "1", "until": (NOW + timedelta(days=1)).isoformat(), "action": "delete"}
     dialog = client.post(f"{LIST}bulk/", everything)
     assert "Delete 4 memories?" in dialog.content.decode()
@@ -181,17 +131,6 @@ def test_a_selection_of_both_is_dealt_with_and_undone_at_once(
         steps += 1
     assert steps > 3
     assert toast(response)["text"] == "4 memories were deleted."
-    assert (LongTermMemory.objects.count(), AtomicMemory.objects.count()) == (0, 0)
-
-
-def test_everything_is_cleared_once_the_name_is_typed(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    learn(mei, "city: Berlin", "The user walked.")
-    dialog = client.get(f"{LIST}clear/").content.decode()
-    assert "Delete all 2 memories of mei?" in dialog
-    assert "of both kinds" in dialog
-    assert client.post(f"{LIST}clear/", {"name": "mai"}).status_code == 422
-    assert toast(client.post(f"{LIST}clear/", {"name": "mei"}))["text"] == "2 memories were deleted."
     assert (LongTermMemory.objects.count(), AtomicMemory.objects.count()) == (0, 0)
 
 
@@ -223,26 +162,10 @@ def test_news_are_of_both(log_in: LogIn, mei: User) -> None:
     assert news.context["gone"] == [city.pk]
 
 
-@pytest.mark.long
-def test_the_number_of_queries_is_the_same_for_every_size(
-    log_in: LogIn, mei: User, django_assert_num_queries: Any
-) -> None:
-    client = log_in(mei)
-    learn(mei, "tea: green", "The user drank tea.")
-    for _size in ("few", "many"):
-        # session, account, settings, newest change, counts, IDs, rows of each kind
-        with django_assert_num_queries(8):
-            client.get(LIST)
-        # and how many there are, and whether the index of the first knows the words
-        with django_assert_num_queries(10):
-            client.get(LIST, {"q": "tea"})
-        learn(mei, *(f"tea {number}: tea" if number % 2 else f"Drank tea {number}." for number in range(120)))
-
-
-def test_only_ones_own_is_done_anything_to(log_in: LogIn, mei: User) -> None:
-    memories = learn(mei, "city: Berlin", "The user walked.")
-    client = log_in(UserFactory.create(username="lin"))
-    client.post(f"{LIST}bulk/", {"action": "delete", "confirmed": "yes", "selected": [str(m.pk) for m in memories]})
-    client.post(f"{LIST}clear/?user={mei.pk}", {"name": "mei"})
-    assert shown(client.get(LIST, {"user": mei.pk})) == []
-    assert (LongTermMemory.objects.count(), AtomicMemory.objects.count()) == (1, 1)
+@pytest.mark.parametrize("kind", ["longtermmemory", "atomicmemory"])
+def test_the_address_of_a_kind_leads_to_the_list_narrowed_to_it(log_in: LogIn, mei: User, kind: str) -> None:
+    name = {"longtermmemory": "long_term", "atomicmemory": "atomic"}[kind]
+    client = log_in(UserFactory.create(is_staff=True))
+    answer = client.get(f"/admin/memory/{kind}/", {"user__id__exact": mei.pk, "status__exact": "all"})
+    assert answer.url == f"{LIST}?kind={name}&status=all&user={mei.pk}"
+    assert client.post(f"/admin/memory/{kind}/", {"action": "delete_selected"}).status_code == 405

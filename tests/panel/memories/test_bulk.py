@@ -22,7 +22,7 @@ from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
 from apps.memory.reviewing import reject_atomic_memory
 from apps.memory.services import create_memory, record_entries
-from apps.panel.memories import bulk
+from apps.panel.memories import lists
 from tests.panel.memories.conftest import events, toast
 from tests.support.factories import UserFactory
 
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.long_except(
 )
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
-LIST = "/admin/memory/longtermmemory/"
-ATOMIC = "/admin/memory/atomicmemory/"
+LIST = "/admin/memories/"
+ROWS = "/admin/memory/longtermmemory/"
 
 LogIn = Callable[[User], Client]
 
@@ -51,9 +51,9 @@ def propose(user: User, key: str, value: str) -> UUID:
     return update.id
 
 
-def post(client: Client, action: str, *memories: Any, address: str = LIST, query: str = "", **fields: str) -> Any:
+def post(client: Client, action: str, *memories: Any, query: str = "", **fields: str) -> Any:
     ids = [str(getattr(memory, "id", memory)) for memory in memories]
-    return client.post(f"{address}bulk/{query}", {"action": action, "selected": ids, **fields})
+    return client.post(f"{LIST}bulk/{query}", {"action": action, "selected": ids, **fields})
 
 
 def undo(client: Client, response: Any) -> Any:
@@ -105,7 +105,7 @@ def test_copies_elsewhere_are_listed_and_removed_when_wanted(log_in: LogIn, mei:
 def test_everything_that_matches_goes_on_every_page_and_nothing_else(
     log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "PORTION", 20)
+    monkeypatch.setattr(lists, "PORTION", 20)
     client = log_in(mei)
     for number in range(70):
         remember(mei, f"key {number}", category="pattern" if number < 65 else "fact")
@@ -122,8 +122,8 @@ def test_everything_that_matches_goes_on_every_page_and_nothing_else(
 
 @pytest.mark.spec("M3")
 def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PORTION", 2)
-    monkeypatch.setattr(bulk, "SECONDS", -1.0)
+    monkeypatch.setattr(lists, "PORTION", 2)
+    monkeypatch.setattr(lists, "SECONDS", -1.0)
     client = log_in(mei)
     memories = [remember(mei, f"key {number}") for number in range(5)]
     done = []
@@ -139,31 +139,12 @@ def test_long_work_tells_how_far_it_is_and_goes_on(log_in: LogIn, mei: User, mon
     assert set(LongTermMemory.objects.values_list("category", flat=True)) == {"fact"}
 
 
-@pytest.mark.spec("M3", "L7")
-def test_pending_memories_are_accepted_and_rejected_together_and_it_can_be_undone(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    remember(mei, "city", "Berlin")
-    city, tea = propose(mei, "city", "Paris"), propose(mei, "tea", "green")
-    active = remember(mei, "cat")
-    response = post(client, "accept", city, tea, active)
-    assert toast(response)["text"] == "2 memories were accepted."
-    statuses = LongTermMemory.objects.filter(id__in=[city, tea]).values_list("status", flat=True)
-    assert list(statuses) == ["active", "active"]
-    undo(client, response)
-    assert LongTermMemory.objects.get(key="city", status="active").value == "Berlin"
-    response = post(client, "reject", city, tea)
-    assert toast(response)["text"] == "2 memories were rejected."
-    assert LongTermMemory.objects.filter(status="rejected").count() == 2
-    response = post(client, "accept", active)
-    assert toast(response)["text"] == "None of these memories is waiting for review."
-
-
 @pytest.mark.long
 @pytest.mark.spec("M3", "L7")
 def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
     log_in: LogIn, mei: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "SECONDS", -1.0)
+    monkeypatch.setattr(lists, "SECONDS", -1.0)
     client, count = log_in(mei), 200
 
     def wait(owner: User, *, many: int) -> list[AtomicMemory]:
@@ -175,9 +156,9 @@ def test_many_are_undone_by_a_short_header_and_nothing_of_others_or_of_before(
 
     memories = wait(mei, many=count + 1)
     fields: dict[str, str] = {}
-    post(client, "reject", memories.pop(), address=ATOMIC)
+    post(client, "reject", memories.pop())
     other = UserFactory.create()
-    while (response := post(client, "reject", *memories, address=ATOMIC, **fields)).status_code == 200:
+    while (response := post(client, "reject", *memories, **fields)).status_code == 200:
         progress = response.context["progress"]
         fields = {"done": str(progress.done), "after": progress.after, "operations": response.context["operations"]}
         reject_atomic_memory(user=other, memory_id=wait(other, many=1)[0].id, now=timezone.now())
@@ -209,28 +190,6 @@ def test_what_was_made_together_is_found_by_one_query_however_much_it_is(log_in:
     assert len(lookups[0]) == len(lookups[1])
 
 
-@pytest.mark.spec("M3", "L7")
-def test_what_nobody_made_is_found_together_too(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    memories = [remember(mei, f"{number}") for number in range(3)]
-    response = post(client, "category", *memories, value="pattern")
-    Change.objects.update(actor=None)
-    assert toast(undo(client, response))["text"] == "Undone."
-    assert not LongTermMemory.objects.filter(category="pattern").exists()
-
-
-@pytest.mark.spec("M5")
-def test_atomic_memories_too(log_in: LogIn, mei: User) -> None:
-    client = log_in(mei)
-    made = [create_atomic_memory(user=mei, content=text, now=NOW)[0] for text in ("用户喝茶。", "The user runs.")]
-    AtomicMemory.objects.filter(id=made[0].id).update(status="pending")
-    assert toast(post(client, "accept", *made, address=ATOMIC))["text"] == "1 memory was accepted."
-    assert post(client, "category", *made, address=ATOMIC, value="fact").status_code == 400
-    assert "Delete 2 memories?" in post(client, "delete", *made, address=ATOMIC).content.decode()
-    assert toast(post(client, "delete", *made, address=ATOMIC, confirmed="yes"))["text"] == "2 memories were deleted."
-    assert not AtomicMemory.objects.exists()
-
-
 @pytest.mark.spec("M4")
 def test_what_is_selected_is_exported(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
@@ -257,15 +216,6 @@ def test_actions_pass_over_what_is_somebody_elses(log_in: LogIn, mei: User) -> N
     assert theirs.category == "fact"
 
 
-@pytest.mark.spec("M3", "M7")
-def test_staff_delete_of_several_people_at_once_and_it_is_recorded_as_theirs(log_in: LogIn, mei: User) -> None:
-    staff = UserFactory.create(is_staff=True)
-    memories = [remember(mei, "a"), remember(UserFactory.create(), "b")]
-    post(log_in(staff), "delete", *memories, confirmed="yes")
-    assert keys() == set()
-    assert list(Change.objects.filter(action="delete").values_list("actor", "origin")) == [(staff.pk, "panel")] * 2
-
-
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("action", ["", "forget", "category"])
 def test_unknown_actions_are_refused(log_in: LogIn, mei: User, action: str) -> None:
@@ -276,32 +226,33 @@ def test_unknown_actions_are_refused(log_in: LogIn, mei: User, action: str) -> N
 
 @pytest.mark.long
 @pytest.mark.spec("M3")
-@pytest.mark.parametrize("address", [LIST, ATOMIC])
-def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, address: str) -> None:
+@pytest.mark.parametrize("kind", ["long_term", "atomic"])
+def test_clearing_everything_takes_the_name(log_in: LogIn, mei: User, kind: str) -> None:
     other = UserFactory.create(username="li")
     for user in (mei, other):
         remember(user, "city", "Berlin")
         remember(user, "city", "Paris")
         for content in ("用户喝茶。", "The user runs."):
             create_atomic_memory(user=user, content=content, now=NOW)
-    model: Any = LongTermMemory if address == LIST else AtomicMemory
+    model: Any = LongTermMemory if kind == "long_term" else AtomicMemory
+    address = f"{LIST}clear/?kind={kind}"
     client = log_in(mei)
-    assert "Delete all 2 memories of mei?" in client.get(f"{address}clear/").content.decode()
-    assert client.post(f"{address}clear/", {"name": "Mei"}).status_code == 422
-    assert client.post(f"{address}clear/?user={other.pk}", {"name": "li"}).status_code == 422
+    assert "Delete all 2 memories of mei?" in client.get(address).content.decode()
+    assert client.post(address, {"name": "Mei"}).status_code == 422
+    assert client.post(f"{address}&user={other.pk}", {"name": "li"}).status_code == 422
     assert model.objects.count() == 4
-    response = client.post(f"{address}clear/", {"name": "mei"})
+    response = client.post(address, {"name": "mei"})
     assert toast(response)["text"] == "2 memories were deleted."
     assert set(model.objects.values_list("user", flat=True)) == {other.pk}
     staff = log_in(UserFactory.create(is_staff=True))
-    assert staff.post(f"{address}clear/?user={other.pk}", {"name": "li"}).status_code == 204
+    assert staff.post(f"{address}&user={other.pk}", {"name": "li"}).status_code == 204
     assert not model.objects.exists()
 
 
 @pytest.mark.spec("R3")
 def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
-    client.post(f"{LIST}add/", {"category": "fact", "key": "城市", "value": "北京", "confidence": "1"})
+    client.post(f"{ROWS}add/", {"category": "fact", "key": "城市", "value": "北京", "confidence": "1"})
     memory = LongTermMemory.objects.get()
     data = {
         "version": memory.updated_at.isoformat(),
@@ -310,7 +261,7 @@ def test_djangos_log_of_the_admin_is_left_out_of_it(log_in: LogIn, mei: User) ->
         "value": "上海",
         "confidence": "1",
     }
-    client.post(f"{LIST}{memory.id}/edit/", data)
+    client.post(f"{ROWS}{memory.id}/edit/", data)
     post(client, "delete", memory, confirmed="yes")
     assert not LongTermMemory.objects.exists()
     assert not LogEntry.objects.exists()
@@ -338,29 +289,12 @@ def test_memories_are_muted_found_by_the_filter_and_unmuted_with_undo(log_in: Lo
     client = log_in(user)
     first, second = remember(user, "home"), remember(user, "job")
     content, _new = create_atomic_memory(user=user, content="I ski.", now=NOW)
-    for address, memory in ((LIST, first), (ATOMIC, content)):
-        response = post(client, "mute", memory, address=address)
-        assert toast(response)["text"] == "1 memory was muted."
-        page = client.get(f"{address}?muted=yes")
-        assert [row.memory.pk for row in page.context["page"].rows] == [memory.pk]
-        assert "notifications_off" in page.content.decode()
-        assert client.get(f"{address}{memory.pk}/change/").content.decode().count("Unmute") == 1
+    assert toast(post(client, "mute", first, content))["text"] == "2 memories were muted."
+    page = client.get(f"{LIST}?muted=yes")
+    assert {row.memory.pk for row in page.context["page"].rows} == {first.pk, content.pk}
+    assert "notifications_off" in page.content.decode()
+    assert client.get(f"{ROWS}{first.pk}/change/").content.decode().count("Unmute") == 1
     assert [row.memory.pk for row in client.get(f"{LIST}?muted=no").context["page"].rows] == [second.pk]
     assert toast(post(client, "mute", first))["text"] == "0 memories were muted."
     undo(client, post(client, "unmute", first))
     assert LongTermMemory.objects.get(pk=first.pk).muted
-
-
-@pytest.mark.django_db
-@pytest.mark.spec("L10", "M7")
-def test_a_memory_is_muted_on_its_page_by_its_owner_only(log_in: LogIn) -> None:
-    user = UserFactory()
-    memory = remember(user, "home")
-    assert log_in(UserFactory()).post(f"{LIST}{memory.pk}/mute/", {"muted": "yes"}).status_code == 404
-    client = log_in(user)
-    assert client.post(f"{LIST}{memory.pk}/mute/", {"muted": "maybe"}).status_code == 404
-    page = client.post(f"{LIST}{memory.pk}/mute/", {"muted": "yes"}, follow=True)
-    assert "The memory was muted." in page.content.decode()
-    assert LongTermMemory.objects.get().muted
-    client.post(f"{LIST}{memory.pk}/mute/", {"muted": "no"})
-    assert not LongTermMemory.objects.get().muted

@@ -25,8 +25,7 @@ pytestmark = pytest.mark.long_except(
 )
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
-LIST = "/admin/memory/longtermmemory/"
-ATOMIC = "/admin/memory/atomicmemory/"
+LIST = "/admin/memories/"
 
 LogIn = Callable[[User], Client]
 
@@ -35,8 +34,8 @@ def remember(user: User, key: str, value: Any = "value", category: str = "fact",
     return create_memory(user=user, category=category, key=key, value=value, now=now, **fields)[0]
 
 
-def keys(client: Client, address: str = "", **parameters: str) -> list[str]:
-    return [memory.key for memory in shown(client.get(LIST + address, parameters))]
+def keys(client: Client, **parameters: str) -> list[str]:
+    return [memory.key for memory in shown(client.get(LIST, {"kind": "long_term", **parameters}))]
 
 
 @pytest.mark.spec("M1")
@@ -145,12 +144,12 @@ def test_pages_keep_filters_and_reach_the_end(log_in: LogIn, mei: User) -> None:
     client = log_in(mei)
     for number in range(120):
         remember(mei, f"key {number:03}", category="pattern", now=NOW + timedelta(seconds=number))
-    response = client.get(LIST, {"category": "pattern", "sort": "key", "page": "2"})
+    response = client.get(LIST, {"kind": "long_term", "category": "pattern", "sort": "key", "page": "2"})
     assert [memory.key for memory in shown(response)] == [f"key {number:03}" for number in range(50, 100)]
     assert [link["url"] for link in response.context["links"]] == [
-        "?category=pattern&sort=key",
-        "?category=pattern&sort=key&page=2",
-        "?category=pattern&sort=key&page=3",
+        "?kind=long_term&category=pattern&sort=key",
+        "?kind=long_term&category=pattern&sort=key&page=2",
+        "?kind=long_term&category=pattern&sort=key&page=3",
     ]
     assert len(keys(client, category="pattern", page="3")) == 20
     assert len(keys(client, category="pattern", page="999999999999999999")) == 20
@@ -173,13 +172,13 @@ def test_atomic_memories_are_listed_with_tags_and_times(log_in: LogIn, mei: User
     create_atomic_memory(user=mei, content="The user adopted a cat.", tags=["cat"], now=NOW + timedelta(days=1))
 
     def contents(**parameters: str) -> list[str]:
-        return [memory.shown for memory in shown(client.get(ATOMIC, parameters))]
+        return [memory.shown for memory in shown(client.get(LIST, {"kind": "atomic", **parameters}))]
 
     assert contents() == ["The user adopted a cat.", "用户和妹妹爬了香山。"]
     assert contents(tag="家人") == ["用户和妹妹爬了香山。"]
     assert contents(q="香山") == ["用户和妹妹爬了香山。"]
     assert contents(sort="-happened") == ["用户和妹妹爬了香山。", "The user adopted a cat."]
-    assert "Nov. 20, 2026" in client.get(ATOMIC).content.decode()
+    assert "Nov. 20, 2026" in client.get(LIST).content.decode()
 
 
 @pytest.mark.spec("M7")
@@ -200,20 +199,11 @@ def test_people_see_their_own_and_staff_everybodys(log_in: LogIn, mei: User) -> 
     assert "Delete all memories of mei" in client.get(LIST, {"user": mei.pk}).content.decode()
 
 
-@pytest.mark.spec("M1")
-@pytest.mark.parametrize("address", [LIST, ATOMIC])
-def test_posting_to_a_list_does_nothing(log_in: LogIn, mei: User, address: str) -> None:
-    memory = remember(mei, "tea")
-    data = {"action": "delete_selected", "_selected_action": [str(memory.id)], "post": "yes"}
-    assert log_in(mei).post(address, data).status_code == 405
-    assert LongTermMemory.objects.count() == 1
-
-
 # News
 
 
 def read_news(client: Client, after: int, **parameters: str) -> tuple[list[str], list[uuid.UUID], int]:
-    response = client.get(f"{LIST}news/", {"after": str(after), **parameters})
+    response = client.get(f"{LIST}news/", {"kind": "long_term", "after": str(after), **parameters})
     assert response.status_code == 200
     return [row.memory.key for row in response.context["rows"]], response.context["gone"], response.context["cursor"]
 
@@ -270,23 +260,6 @@ def fill(user: User, count: int) -> None:
         for number in range(count)
     ]  # fmt: skip
     AtomicMemory.objects.bulk_create(atomic, batch_size=1_000)
-
-
-@pytest.mark.long
-@pytest.mark.spec("M1")
-@pytest.mark.parametrize("staff", [False, True], ids=["own", "staff"])
-def test_the_queries_of_the_part_that_a_filter_changes(
-    log_in: LogIn, mei: User, staff: bool, django_assert_num_queries: Any
-) -> None:
-    fill(mei, 60)
-    client = log_in(UserFactory.create(is_staff=True) if staff else mei)
-    for address in (LIST, ATOMIC):
-        # session, account, settings, newest change, counts, IDs, rows
-        with django_assert_num_queries(7):
-            assert len(shown(client.get(address))) == 50
-        # and whether the index knows the words, and how many there are
-        with django_assert_num_queries(9):
-            assert len(shown(client.get(address, {"q": "tea"}))) == 50
 
 
 @pytest.mark.long

@@ -92,17 +92,6 @@ def test_a_test_asks_the_chosen_models(client: Client, admin: User, scripted_mod
     assert len(scripted_model.embedding_requests) == 1
 
 
-@pytest.mark.parametrize("listing", [refuse_with(404), "nothing here"])
-def test_a_server_that_lists_nothing_is_asked_all_the_same(
-    client: Client, admin: User, scripted_model: ScriptedModel, listing: Any
-) -> None:
-    scripted_model.script_models(reply_with(listing) if isinstance(listing, str) else listing)
-    scripted_model.script(reply_with("OK"))
-    found = client.post(reverse("admin:models_test"), fill(scripted_model, chat=[], more="mine")).content.decode()
-    assert "“OK”" in found
-    assert scripted_model.chat_requests[0].body["model"] == "mine"
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -138,13 +127,6 @@ def test_what_was_chosen_answers_from_now_on(client: Client, admin: User, script
         content = client.get(page).content.decode()
         assert KEY not in content
         assert server.encrypted_key not in content
-
-
-def test_an_address_without_a_path_gets_the_usual_one(
-    client: Client, admin: User, scripted_model: ScriptedModel
-) -> None:
-    server = connect(client, scripted_model, base_url=scripted_model.base_url.removesuffix("/v1") + "/")
-    assert server.base_url == scripted_model.base_url
 
 
 def test_a_change_without_a_key_keeps_it_but_sends_it_nowhere_else(

@@ -14,12 +14,12 @@ from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
 from apps.chat.turn.opening import preview_context
 from apps.conversations.models import Session
+from apps.core.words import ATOMIC_PARTS
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.models import LongTermMemory
 from apps.memory.retrieval.atomic.features import EARLIER, FEATURES
 from apps.memory.services import count_turn, create_memory, update_working_memory
-from apps.panel.playground.run import Outcome
-from apps.panel.scores import ATOMIC_PARTS
+from apps.panel.playground.rows import Outcome
 from tests.support.factories import UserFactory
 
 pytestmark = [
@@ -61,7 +61,7 @@ def browser(mei: User, client: Client) -> Client:
 @pytest.fixture(autouse=True)
 def _keywords_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No vectors, so that no model has to be loaded; what they add is tested with `explain_recall`."""
-    monkeypatch.setattr("apps.panel.playground.run.embed_query", lambda message, **_: None)
+    monkeypatch.setattr("apps.panel.playground.rows.embed_query", lambda message, **_: None)
     monkeypatch.setattr("apps.chat.context.read.start_embedding", lambda message, **_: lambda: None)
 
 
@@ -220,13 +220,6 @@ def test_what_the_rules_for_time_saw(mei: User, browser: Client) -> None:
     assert try_message(browser, "颜色").context["times"] == []
 
 
-@pytest.mark.spec("A4")
-def test_an_embedder_that_is_away_or_late_is_told(mei: User, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert try_message(browser, "颜色").context["embedding"] == "late"
-    monkeypatch.setattr("apps.panel.playground.run.find_active_model", lambda: None)
-    assert try_message(browser, "颜色").context["embedding"] == "no_model"
-
-
 @pytest.mark.long
 @pytest.mark.spec("M7")
 def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client) -> None:
@@ -249,17 +242,6 @@ def test_one_tries_ones_own_memory_and_staff_anybodys(mei: User, browser: Client
     assert "secret session" in staff.get(reverse("admin:playground"), {"user": str(ouyang.pk)}).text
     page = try_message(staff, "颜色", user=str(ouyang.pk))
     assert [row.text for row in page.context["columns"][0].long_term] == ["颜色: 向日葵色"]
-
-
-@pytest.mark.long
-def test_hostile_text_is_text(mei: User, browser: Client) -> None:
-    hostile = "<script>alert(1)</script> {{ 7|add:7 }} ]]> \u202e"
-    create_memory(user=mei, category="fact", key=f"note {hostile}", value="x" * 20_000, now=NOW)
-    create_atomic_memory(user=mei, content=f"note {hostile}", now=NOW)
-    page = try_message(browser, f"note {hostile} \x00 " + "y" * 40_000, topic=hostile)
-    assert "<script>alert(1)" not in page.text
-    assert "&lt;script&gt;alert" in page.text
-    assert try_message(browser, "   ").context.get("columns") is None
 
 
 @pytest.mark.long

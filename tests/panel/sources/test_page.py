@@ -10,9 +10,7 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import ApiToken, User
@@ -35,8 +33,6 @@ from apps.memory.services import (
     create_memory,
     record_entries,
     undo_operation,
-    undo_together,
-    update_memory,
 )
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections
@@ -114,11 +110,13 @@ POISONED = {
 }
 CLEAN = {"long_term": {"home": "York"}, "atomic": [], "background": "", "summaries": []}
 
+LIST, ACT = "/admin/memory/change/", "/admin/sources/"
+
 Find = Callable[[Message], dict[str, str]]
 NAMES: dict[str, Find] = {
-    "session": lambda message: {"session": str(message.session_id)},
-    "message": lambda message: {"message": str(message.pk)},
-    "hour": lambda _message: {"hour": "2026-11-22T09:00"},
+    "session": lambda message: {"source": f"session:{message.session_id}"},
+    "message": lambda message: {"source": f"message:{message.pk}"},
+    "hour": lambda _message: {"source": "hour:2026-11-22T09:00"},
 }
 
 
@@ -128,34 +126,28 @@ def test_everything_is_listed_undone_at_once_and_that_is_undone_again(mei: User,
     asked = NAMES[name](poison(mei))
     assert show(mei) == POISONED
     # A summary is of its conversation, not of one message.
-    summary = [] if name == "message" else [("session summary", 1)]
-    clean = {**CLEAN, "summaries": [] if summary else ["Evilville"]}
-    page = browser.get(reverse("admin:sources"), asked)
-    assert {(str(figure.kind), figure.count) for figure in page.context["figures"]} == {
-        ("long-term memories", 3),
-        ("atomic memory", 1),
-        ("user profile", 1),
-        *summary,
-    }
-    assert {item.name for item in page.context["items"]} >= {"home", "bank", "The user banks at FirstBank."}
-    assert {item.text for item in page.context["items"]} >= {"York", "Evilville", "FirstBank", "Lives in Evilville."}
-    done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    clean = {**CLEAN, "summaries": ["Evilville"] if name == "message" else []}
+    page = browser.get(LIST, asked)
+    kinds = {entry.change.kind for operation, _links in page.context["operations"] for entry in operation.entries}
+    assert kinds == {"long_term", "atomic", "profile"} | (set() if name == "message" else {"summary"})
+    assert "Undo everything" in page.text
+    done = browser.post(ACT, {**asked, "action": "undo"})
     assert done.status_code == 204
     assert show(mei) == clean
     (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
     assert str(undoing) in done.headers["HX-Trigger"]
-    assert browser.get(reverse("admin:sources"), asked).context["together"] == 0
+    assert browser.get(LIST, asked).context["together"] == 0
     undo_operation(user=mei, operation=undoing, now=NOW)
     assert show(mei) == POISONED
-    assert browser.get(reverse("admin:sources"), asked).context["together"] > 0
-    browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert browser.get(LIST, asked).context["together"] > 0
+    browser.post(ACT, {**asked, "action": "undo"})
     assert show(mei) == clean
 
 
 def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, browser: Client) -> None:
     asked = NAMES["session"](poison(mei))
-    assert browser.get(reverse("admin:sources"), asked).context["active"] == 3
-    done = browser.post(reverse("admin:sources"), {**asked, "action": "aside"})
+    assert browser.get(LIST, asked).context["active"] == 3
+    done = browser.post(ACT, {**asked, "action": "aside"})
     assert (show(mei)["long_term"], show(mei)["atomic"]) == ({}, [])
     assert LongTermMemory.objects.filter(user=mei, status="pending").count() == 2
     (setting,) = set(Change.objects.filter(user=mei, after__status="pending").values_list("operation", flat=True))
@@ -164,20 +156,10 @@ def test_memories_are_set_aside_and_accepted_one_by_one(mei: User, browser: Clie
     assert reasons == {"You set it aside for review."}
     undo_operation(user=mei, operation=setting, now=NOW)
     assert show(mei) == POISONED
-    browser.post(reverse("admin:sources"), {**asked, "action": "aside"})
+    browser.post(ACT, {**asked, "action": "aside"})
     bank = LongTermMemory.objects.get(user=mei, key="bank")
     accept_memory(user=mei, memory_id=bank.id, now=NOW)
     assert show(mei)["long_term"] == {"bank": "FirstBank"}
-
-
-def test_what_was_changed_again_stays(mei: User, browser: Client) -> None:
-    message = poison(mei)
-    bank = LongTermMemory.objects.get(user=mei, key="bank")
-    update_memory(user=mei, memory_id=bank.id, changes={"value": "Mine"}, now=NOW + timedelta(days=1))
-    done = browser.post(reverse("admin:sources"), {"session": str(message.session_id), "action": "undo"})
-    # Both entries were of one answer, and are one operation each.
-    assert show(mei)["long_term"] == {"home": "York", "bank": "Mine"}
-    assert "1 was changed again later and stays." in done.headers["HX-Trigger"]
 
 
 @pytest.mark.long
@@ -189,9 +171,9 @@ def test_an_import_is_its_memories_and_what_its_conversations_taught(mei: User, 
     adopt_memories(user=mei, memories=[adopted], operation=past.operation, now=NOW)
     create_atomic_memory(user=mei, content="Mine.", now=NOW)
     page = browser.get(reverse("admin:transfer")).content.decode()
-    assert f"{reverse('admin:sources')}?import={past.pk}" in page
-    assert f"?import={past.pk}" in _read_detail(browser, AtomicMemory.objects.get(id=adopted.id))
-    browser.post(reverse("admin:sources"), {"import": str(past.pk), "action": "undo"})
+    assert f"{LIST}?source=import:{past.pk}" in page
+    assert f"source=import%3A{past.pk}" in _read_detail(browser, AtomicMemory.objects.get(id=adopted.id))
+    browser.post(ACT, {"source": f"import:{past.pk}", "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
 
 
@@ -220,13 +202,13 @@ def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User,
             now=NOW - timedelta(days=0 if cause else 1),
         )
     asked = NAMES["session"](message)
-    assert browser.get(reverse("admin:sources"), asked).context["together"] == 7
-    done = browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert browser.get(LIST, asked).context["together"] == 7
+    done = browser.post(ACT, {**asked, "action": "undo"})
     assert (show(mei), read_case(mei, case)) == (CLEAN, ["Rent is 900.", "No."])
     (undoing,) = set(Change.objects.filter(user=mei, action="undo").values_list("operation", flat=True))
     assert str(undoing) in done.headers["HX-Trigger"]
-    page = browser.get(reverse("admin:sources"), asked)
-    assert {item.text: item.status for item in page.context["items"]}["agent: Wire it."] == "undone"
+    page = browser.get(LIST, asked)
+    assert {entry.text: entry.withdrawn for entry in page.context["source_entries"]} == {"Wire it.": True, "Now.": True}
     assert page.context["together"] == 0
     listed = browser.get(reverse("admin:memory_change_changelist")).content.decode()
     assert reverse("admin:memory_sharedcontext_change", args=[case.pk]) in listed
@@ -234,107 +216,41 @@ def test_additions_to_a_shared_context_go_with_the_rest_and_come_back(mei: User,
     assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
     undo_operation(user=mei, operation=undoing, now=NOW)
     assert (show(mei), read_case(mei, case)) == (POISONED, ["Rent is 900.", "Wire it.", "No.", "Now.", "Paid."])
-    browser.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    browser.post(ACT, {**asked, "action": "undo"})
     assert read_case(mei, case) == ["Rent is 900.", "No.", "Paid."]
-
-
-def test_one_click_undoes_no_more_than_it_says(mei: User, browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.panel.sources.pages.MOST_TOGETHER", 3)
-    create_atomic_memory(user=mei, content="one", now=NOW)
-    case = create_context(user=mei, title="Case", content="Facts.", now=NOW - timedelta(days=1))
-    for number in range(3):
-        append_entry(user=mei, context_id=case.id, text=str(number), now=NOW + timedelta(seconds=number))
-    hour = NAMES["hour"](Message())
-    browser.post(reverse("admin:sources"), {**hour, "action": "undo"})
-    assert (show(mei)["atomic"], read_case(mei, case)) == ([], ["0"])
-    browser.post(reverse("admin:sources"), {**hour, "action": "undo"})
-    assert read_case(mei, case) == []
-
-
-def test_what_an_author_added_to_contexts_is_found(mei: User, browser: Client) -> None:
-    case = create_context(user=mei, title="Case", content="Facts.", now=NOW)
-    append_entry(user=mei, context_id=case.id, text="Wire it.", author="billing", now=NOW)
-    append_entry(user=mei, context_id=case.id, text="No.", author="legal", now=NOW)
-    page = browser.get(reverse("admin:sources"), {"author": "billing"})
-    assert [(item.name, item.text) for item in page.context["items"]] == [("Case", "billing: Wire it.")]
-    eve = UserFactory.create(username="eve")
-    hers = create_context(user=eve, title="Hers", content="Facts.", now=NOW)
-    append_entry(user=eve, context_id=hers.id, text="Hers.", author="billing", now=NOW)
-    browser.post(reverse("admin:sources"), {"author": "billing", "action": "undo"})
-    assert (read_case(mei, case), read_case(eve, hers)) == (["No."], ["Hers."])
 
 
 def test_the_ways_to_it(mei: User, browser: Client) -> None:
     message = poison(mei)
     changes = browser.get(reverse("admin:memory_change_changelist")).content.decode()
-    assert f"{reverse('admin:sources')}?session={message.session_id}" in changes
-    assert f"{reverse('admin:sources')}?hour=2026-11-22T09%3A00" in changes
+    assert f"{LIST}?source=session%3A{message.session_id}" in changes
+    assert f"{LIST}?source=hour%3A2026-11-22T09%3A00" in changes
     detail = _read_detail(browser, LongTermMemory.objects.get(user=mei, key="bank"))
-    assert f"?message={message.pk}" in detail
-    assert f"?session={message.session_id}" in detail
+    assert f"source=message%3A{message.pk}" in detail
+    assert f"source=session%3A{message.session_id}" in detail
 
 
 def test_nobody_sees_anothers_and_staff_act_for_them(mei: User, client: Client) -> None:
     message = poison(mei)
-    asked = {"session": str(message.session_id), "user": str(mei.pk)}
+    asked = {"source": f"session:{message.session_id}", "user": str(mei.pk)}
+    listed = {"source": asked["source"], "user__id__exact": str(mei.pk)}
     client.force_login(UserFactory.create(username="eve"))
-    assert client.get(reverse("admin:sources"), asked).status_code == 404
-    assert client.post(reverse("admin:sources"), {**asked, "action": "undo"}).status_code == 404
+    assert client.get(LIST, {"source": asked["source"]}).status_code == 404
+    assert client.post(ACT, {**asked, "action": "undo"}).status_code == 404
     assert show(mei) == POISONED
     client.force_login(User.objects.create_superuser("staff"))
-    assert re.search(r"of\s+mei", client.get(reverse("admin:sources"), asked).content.decode())
-    client.post(reverse("admin:sources"), {**asked, "action": "undo"})
+    assert re.search(r"of\s+mei", client.get(LIST, listed).content.decode())
+    client.post(ACT, {**asked, "action": "undo"})
     assert show(mei) == CLEAN
     assert set(Change.objects.filter(user=mei, action="undo").values_list("actor__username", flat=True)) == {"staff"}
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        {},
-        {"session": "x"},
-        {"session": "626e9d32-56cc-4774-8106-67df3fd3d1a0"},
-        {"hour": "soon"},
-        {"hour": "9999-12-31T23:00"},
-        {"author": "no"},
-        {"program": "token:none"},
-        {"program": "x"},
-    ],
+    "source", ["x", "session:x", "session:626e9d32-56cc-4774-8106-67df3fd3d1a0", "hour:soon", "author:no", "program:x"]
 )
-def test_what_is_no_source_is_not_there(browser: Client, asked: dict[str, str]) -> None:
-    assert browser.get(reverse("admin:sources"), asked).status_code in ((200, 404) if "hour" in asked else (404,))
-    assert browser.post(reverse("admin:sources"), {**asked, "action": "x"}).status_code == 404
-
-
-@pytest.mark.long
-def test_any_number_of_things_takes_the_same_queries(mei: User, browser: Client) -> None:
-    def count() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            assert browser.get(reverse("admin:sources"), {"hour": "2026-11-22T09:00"}).status_code == 200
-        return len(queries)
-
-    create_atomic_memory(user=mei, content="one", now=NOW)
-    create_memory(user=mei, category="fact", key="k", value="v", now=NOW)
-    few = count()
-    for number in range(20):
-        create_atomic_memory(user=mei, content=f"content {number}", now=NOW)
-        create_memory(user=mei, category="fact", key=f"key {number}", value="v", now=NOW)
-    assert count() == few <= 20
-
-
-def test_an_object_that_changed_twice_goes_back_to_before_both(mei: User) -> None:
-    first, _action = create_memory(user=mei, category="fact", key="home", value="York", now=NOW)
-    update_memory(user=mei, memory_id=first.id, changes={"value": "Leeds"}, now=NOW)
-    operations = list(Change.objects.filter(user=mei).order_by("-id").values_list("operation", flat=True))
-    undone = undo_together(user=mei, operations=operations, now=NOW)
-    assert (undone.undone, undone.kept) == (2, 0)
-    first.refresh_from_db()
-    assert first.status == "rejected"
-    assert undone.operation
-    assert Change.objects.filter(user=mei, operation=undone.operation).count() == 1
-    undo_operation(user=mei, operation=undone.operation, now=NOW)
-    first.refresh_from_db()
-    assert (first.status, first.value) == ("active", "Leeds")
+def test_what_is_no_source_is_not_there(browser: Client, source: str) -> None:
+    assert browser.get(LIST, {"source": source}).status_code == 404
+    assert browser.post(ACT, {"source": source, "action": "undo"}).status_code == 404
 
 
 @pytest.mark.long
@@ -358,13 +274,13 @@ def test_what_a_program_stored_and_what_its_conversations_taught(mei: User, brow
     via = Session.objects.get(id=started["id"]).via
     assert via == f"token:{ApiToken.objects.get(user=mei).token_key}"
     memory = LongTermMemory.objects.get(user=mei, value="Evilville")
-    link = f"?{urlencode({'program': via})}"
+    link = urlencode({"source": f"program:{via}"})
     assert link in _read_detail(browser, memory)
     assert link in browser.get(reverse("admin:memory_change_changelist")).content.decode()
-    page = browser.get(reverse("admin:sources"), {"program": via})
-    assert (page.context["source"].title, page.context["total"]) == ("Notes", 4)
-    browser.post(reverse("admin:sources"), {"program": via, "action": "undo"})
+    page = browser.get(LIST, {"source": f"program:{via}"})
+    assert (page.context["source"].title, page.context["undoable"]) == ("Notes", 4)
+    browser.post(ACT, {"source": f"program:{via}", "action": "undo"})
     assert show(mei) == {**CLEAN, "atomic": ["Mine."]}
     assert read_case(mei, case) == ["Mine."]
     browser.force_login(UserFactory.create(username="eve"))
-    assert browser.get(reverse("admin:sources"), {"program": via}).status_code == 404
+    assert browser.get(LIST, {"source": f"program:{via}"}).status_code == 404

@@ -141,8 +141,3 @@ def test_others_are_for_staff(client: Client, user: User) -> None:
     answer = client.get(reverse("admin:timeline"), {"name": "wang"})
     assert answer.headers["Location"] == f"{reverse('admin:timeline')}?user={other.pk}"
     assert "Leeds" not in show(client)
-
-
-def test_somebody_without_memories(client: Client) -> None:
-    client.force_login(UserFactory())
-    assert "No memories yet." in show(client)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.panel.timeline.scale import make_scale
+from apps.panel.timeline import make_scale
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from apps.accounts.models import User
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.services import create_atomic_memory, update_memory
-from apps.panel.transfer.downloads import download_memories
+from apps.panel.transfer import download_memories
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 
 pytestmark = [
@@ -183,18 +183,6 @@ def test_what_changed_meanwhile_is_shown_anew(client: Client, user: User) -> Non
     assert memory.value == "北京"
 
 
-def test_another_file_than_the_one_shown_is_not_imported(client: Client) -> None:
-    shown = send(client, "preview", [row()])
-    assert send(client, "confirm", [row(value="伦敦")], plan=digest(shown)).context["has_changed"]
-
-
-def test_atomic_memories_are_imported_too(client: Client, user: User) -> None:
-    content = [{"content": "用户住在北京。", "tags": ["城市"]}]
-    shown = send(client, "preview", content, kind="atomic")
-    send(client, "confirm", content, kind="atomic", plan=digest(shown))
-    assert AtomicMemory.objects.get(user=user).tags == ["城市"]
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -215,15 +203,6 @@ def test_without_a_file_or_kind(client: Client) -> None:
     assert "Choose which type" in client.post(address, {"kind": "x"}).content.decode()
     assert client.get(address).status_code == 405
     assert client.get(reverse("admin:transfer_confirm")).status_code == 405
-
-
-def test_hostile_text_is_text(client: Client, user: User) -> None:
-    memory = LongTermMemoryFactory(user=user, key="k", value=HOSTILE)
-    hostile_field = {**row(), HOSTILE: 1}
-    shown = send(client, "preview", [row(key=HOSTILE, value=HOSTILE), hostile_field], show="all").content.decode()
-    shown += send(client, "preview", [row(id=str(memory.pk), key=f"k {HOSTILE}")]).content.decode()
-    assert "<script>alert" not in shown
-    assert "{{ 7|add:7 }}" in shown
 
 
 def test_whose_memories_they_are_is_said_and_kept(client: Client, user: User, staff: User) -> None:
@@ -250,20 +229,3 @@ def test_nobody_else_imports_for_another(client: Client, user: User, staff: User
     memory = LongTermMemory.objects.get()
     assert (memory.user, memory.session) == (user, None)
     assert 'name="name"' not in client.get(reverse("admin:transfer")).content.decode()
-
-
-def test_long_files_are_shown_in_pages(client: Client, django_assert_max_num_queries: Any) -> None:
-    content = [row(id=str(uuid4()), key=f"key {number}") for number in range(250)]
-    with django_assert_max_num_queries(20):
-        shown = send(client, "preview", content, page=3)
-    assert (shown.context["pages"], shown.context["rows"][0].number) == (3, 201)
-    assert len(send(client, "preview", content, page="9").context["rows"]) == 50
-
-
-def test_the_page_is_there_without_scripts(client: Client) -> None:
-    page = client.get(reverse("admin:transfer")).content.decode()
-    assert f'action="{reverse("admin:transfer_preview")}"' in page
-    file = SimpleUploadedFile("memories.json", json.dumps([row()]).encode())
-    whole = client.post(reverse("admin:transfer_preview"), {"kind": "long-term", "file": file}).content.decode()
-    assert "<html" in whole
-    assert "Import into the memories of li" in whole

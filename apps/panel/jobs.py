@@ -1,0 +1,287 @@
+"""Background work: what is queued, what failed and why, and trying it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import capfirst
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from apps.accounts.models import User
+from apps.conversations.models import Work
+from apps.conversations.queue.selectors import count_backlog, list_failed_ids
+from apps.conversations.queue.services import WORKER_LOST, replay_failed
+from apps.panel.owned import PartAdmin, sees_everybody
+from apps.panel.pages import PanelPage
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """In words: what happened, and what to do."""
+
+    meaning: str
+    advice: str
+
+
+_AGAIN = gettext_lazy("Try again, because a model's answers vary.")
+
+# What the reason of a failed call of a model means, and what to do about it.
+_REASONS = {
+    "key": (
+        gettext_lazy("The model server rejected the API key."),
+        gettext_lazy("Check the API key in Settings › Models, or OPENAI_API_KEY, then try again."),
+    ),
+    "payment": (
+        gettext_lazy("The model provider requires payment."),
+        gettext_lazy("Check your account with the provider, then try again."),
+    ),
+    "no_model": (
+        gettext_lazy("The model server does not know this model or URL."),
+        gettext_lazy("Check the model in Settings › Models, or OPENAI_BASE_URL and CHAT_MODEL, then try again."),
+    ),
+    "unreachable": (
+        gettext_lazy("The model server could not be reached."),
+        gettext_lazy("Start it, or check its URL in Settings › Models or OPENAI_BASE_URL, then try again."),
+    ),
+    "rate_limited": (
+        gettext_lazy("The model server received too many requests."),
+        gettext_lazy("Wait a while or raise the limit, then try again."),
+    ),
+    "timeout": (
+        gettext_lazy("The model took too long to answer."),
+        gettext_lazy("Try again when it is less busy, or use a faster model."),
+    ),
+    "dropped": (
+        gettext_lazy("The model server cut off its answer."),
+        gettext_lazy("Check the model server's log, then try again."),
+    ),
+    "cut_off": (
+        gettext_lazy("The model's answer reached its limit of tokens."),
+        gettext_lazy("Raise BACKGROUND_MAX_TOKENS, then try again."),
+    ),
+    "only_reasoning": (
+        gettext_lazy("The model gave only reasoning, and no answer."),
+        gettext_lazy("Turn reasoning off or choose another model, then try again."),
+    ),
+    "reasoning_limit": (
+        gettext_lazy("The model spent its limit of tokens on reasoning."),
+        gettext_lazy("Turn reasoning off, or raise CHAT_MAX_TOKENS and BACKGROUND_MAX_TOKENS, then try again."),
+    ),
+    "refused": (
+        gettext_lazy("The model server refused the request."),
+        gettext_lazy("The text is often too long for the model. Use a model with a longer context, then try again."),
+    ),
+}
+_STATUSES = {"401": "key", "403": "key", "402": "payment", "404": "no_model"}
+_SAME = {"server_error": "dropped", "too_long": "refused"}
+
+# What other errors of the queue mean.
+_ERRORS = {
+    WORKER_LOST: (
+        gettext_lazy("The worker was killed each time, most likely because it ran out of memory."),
+        gettext_lazy("Add memory to the server or use a smaller model, then try again."),
+    ),
+    "invalid": (
+        gettext_lazy("The result was not a valid memory."),
+        gettext_lazy("Try again, because a model's answers vary. If it keeps failing, check the message itself."),
+    ),
+}
+_UNEXPECTED = (
+    gettext_lazy("An unexpected error occurred."),
+    gettext_lazy("Try again. If it keeps failing, look for this name in the server log and report the bug."),
+)
+
+
+def explain_error(error: str) -> Explanation | None:
+    """Return the words for an error, such as ``model_unavailable: refused 400``; None where there is none."""
+    if not error:
+        return None
+    code, _colon, details = error.partition(": ")
+    if code == "model_unavailable":
+        reason, _space, status = details.partition(" ")
+        named = _STATUSES.get(status) or _SAME.get(reason, reason)
+        meaning, advice = _REASONS.get(named, (gettext_lazy("The model's answer could not be used."), _AGAIN))
+    else:
+        meaning, advice = _ERRORS.get("invalid" if code == "too_large" else code, _UNEXPECTED)
+    return Explanation(str(meaning), str(advice))
+
+
+LABELS = {
+    Work.Kind.EMBED: gettext_lazy("Creating embeddings"),
+    Work.Kind.EXTRACT: gettext_lazy("Extracting memories"),
+    Work.Kind.SUMMARIZE: gettext_lazy("Summarising conversations"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KindProgress:
+    """What is left of one kind of work: `due` waits, `claimed` is under way; `oldest` is the age of the oldest."""
+
+    kind: str
+    label: str
+    due: int
+    claimed: int
+    failed: int
+    oldest: timedelta
+
+    @property
+    def total(self) -> int:
+        return self.due + self.claimed + self.failed
+
+    def share(self, number: int) -> float:
+        return round(number / self.total, 3) if self.total else 0.0
+
+    @property
+    def parts(self) -> list[tuple[str, int, float]]:
+        """The pieces of its bar: name, number, share; those that are none are left out."""
+        pieces = [("claimed", self.claimed), ("due", self.due), ("failed", self.failed)]
+        return [(name, number, self.share(number)) for name, number in pieces if number]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The whole backlog."""
+
+    kinds: list[KindProgress]
+
+    @property
+    def left(self) -> int:
+        """What will still be done by itself."""
+        return sum(kind.due + kind.claimed for kind in self.kinds)
+
+    @property
+    def failed(self) -> int:
+        """What is not tried again unless somebody asks for it."""
+        return sum(kind.failed for kind in self.kinds)
+
+
+def summarize_backlog(user: User | None) -> Progress:
+    """How far the work is, of one person or, without one, of everybody."""
+    counted = count_backlog(user=user)
+    return Progress(
+        kinds=[
+            KindProgress(
+                kind=kind,
+                label=str(LABELS[Work.Kind(kind)]),
+                due=numbers["due"],
+                claimed=numbers["claimed"],
+                failed=numbers["failed"],
+                oldest=timedelta(seconds=numbers["oldest_seconds"]),
+            )
+            for kind, numbers in counted.items()
+        ]
+    )
+
+
+@admin.register(Work)
+class WorkAdmin(PartAdmin):
+    """What is still to be done, and what failed for good and can be tried again. It goes with its message only."""
+
+    list_before_template = "panel/work/before.html"
+    list_display = ("what", "shown_state", "problem", "tries", "user", "next_try", "age")
+    list_select_related = ("user",)
+    list_filter = ("state", "kind", "error")
+    search_fields = ("user__username", "session__id", "message__id", "error")
+    ordering = ("-id",)
+    fields = readonly_fields = (
+        "what", "shown_state", "problem", "tries", "user", "conversation", "due_at", "created_at",
+    )  # fmt: skip
+    actions = ("try_again",)
+
+    class Media:
+        css = {"all": ("panel/work.css",)}
+
+    @admin.display(description=gettext_lazy("kind"), ordering="kind")
+    def what(self, work: Work) -> str:
+        return capfirst(work.get_kind_display())
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, work: Work) -> SafeString:
+        if work.state == Work.State.FAILED:
+            return format_html('<span class="chip chip--failed">{}</span>', work.get_state_display())
+        if work.lease_until and work.lease_until >= timezone.now():
+            return format_html('<span class="chip chip--teal">{}</span>', _("running"))
+        tone = "amber" if work.error else "grey"
+        return format_html('<span class="chip chip--{}">{}</span>', tone, work.get_state_display())
+
+    @admin.display(description=gettext_lazy("problem"), ordering="error")
+    def problem(self, work: Work) -> SafeString | str:
+        explained = explain_error(work.error)
+        if explained is None:
+            return ""
+        text = '<div class="work-problem"><span>{}</span> <span class="muted">{}</span> <code>{}</code></div>'
+        return format_html(text, explained.meaning, explained.advice, work.error)
+
+    @admin.display(description=gettext_lazy("conversation"))
+    def conversation(self, work: Work) -> SafeString:
+        url = reverse("admin:conversations_session_change", args=[work.session_id])
+        title = work.session.title or _("Untitled conversation")
+        return format_html(
+            '<a href="{}?at={}#message-{}" dir="auto">{}</a>', url, work.message_id, work.message_id, title
+        )
+
+    @admin.display(description=gettext_lazy("attempts"), ordering="attempts")
+    def tries(self, work: Work) -> int:
+        return max(work.attempts, work.postponements)
+
+    @admin.display(description=gettext_lazy("next attempt"), ordering="due_at")
+    def next_try(self, work: Work) -> str:
+        if work.state == Work.State.FAILED:
+            return "–"
+        now = timezone.now()
+        return _("now") if work.due_at <= now else _("in %(time)s") % {"time": timeuntil(work.due_at, now)}
+
+    @admin.display(description=gettext_lazy("age"), ordering="created_at")
+    def age(self, work: Work) -> SafeString:
+        exact = work.created_at.isoformat(timespec="seconds")
+        return format_html('<time datetime="{0}" title="{0}">{1}</time>', exact, timesince(work.created_at))
+
+    @admin.action(description=gettext_lazy("Retry failed work"), permissions=["replay"])
+    def try_again(self, request: HttpRequest, queryset: QuerySet[Work]) -> None:
+        _report(request, replay_failed(ids=list(queryset.values_list("id", flat=True))))
+
+    def has_replay_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        progress = summarize_backlog(None if sees_everybody(request) else request.user)  # type: ignore[arg-type]
+        page: HttpResponse = super().changelist_view(request, {**(extra_context or {}), "progress": progress})
+        return page
+
+
+class ProgressPage(PanelPage):
+    """How far the work is, alone, for the pages that show it live."""
+
+    title = gettext_lazy("Background work")
+    template_name = "panel/work/progress.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        everybody = sees_everybody(request) and "user" not in request.GET
+        return self.render(request, progress=summarize_backlog(None if everybody else self.owner))
+
+
+class ReplayPage(PanelPage):
+    """Tries everything again that has failed: of who asks, and for staff everybody's."""
+
+    title = gettext_lazy("Background work")
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        user = None if sees_everybody(request) else self.owner
+        _report(request, replay_failed(ids=list_failed_ids(user=user)))
+        return HttpResponseRedirect(reverse("admin:conversations_work_changelist"))
+
+
+def _report(request: HttpRequest, replayed: int) -> None:
+    text = ngettext("%(count)d task was queued again.", "%(count)d tasks were queued again.", replayed)
+    messages.success(request, text % {"count": replayed})

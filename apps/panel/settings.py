@@ -1,0 +1,365 @@
+"""The settings (G1): one's own, and for staff the global ones and anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import formats
+from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext as _
+from pydantic.fields import FieldInfo
+
+from apps.accounts.models import User
+from apps.accounts.selectors import Origin, SettingValue, list_setting_values
+from apps.accounts.services import update_settings
+from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights, list_timezones
+from apps.core.errors import InvalidInput
+from apps.core.version import VERSION
+from apps.panel.links import link_page
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage
+
+# Name, title and settings of each part of the page; every setting is in one.
+GROUPS: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+    (
+        "recall",
+        gettext_lazy("Recall"),
+        (
+            "retrieval_limit", "rag_top_n", "rounds_top_n", "session_summary_limit", "semantic_candidates",
+            "semantic_min_similarity",
+            "score_weights", "recency_half_life_days", "candidate_limit", "max_keywords", "similarity_threshold",
+            "enable_agentic_search",
+        ),
+    ),
+    (
+        "learning",
+        gettext_lazy("Learning"),
+        (
+            "auto_accept_confidence", "confirm_ends", "remembered_feedback", "enable_user_profile", "auto_context",
+            "atomic_content_max_length", "emotion_confidence",
+        ),
+    ),
+    ("prompt", gettext_lazy("Conversation"), ("context_limit", "token_budget", "summary_threshold", "timezone")),
+    (
+        "keeping",
+        gettext_lazy("Keeping and forgetting"),
+        (
+            "working_ttl_minutes", "working_max_bytes", "working_archive", "embedding_retention_days",
+            "eviction_threshold", "confidence_floor",
+        ),
+    ),
+)  # fmt: skip
+
+LABELS = {
+    "rag_top_n": gettext_lazy("Atomic memories per reply"),
+    "rounds_top_n": gettext_lazy("Past messages per reply"),
+    "enable_agentic_search": gettext_lazy("Let the model search"),
+    "enable_user_profile": gettext_lazy("Use the profile"),
+    "atomic_content_max_length": gettext_lazy("Longest atomic memory"),
+    "session_summary_limit": gettext_lazy("Earlier conversations per reply"),
+    "retrieval_limit": gettext_lazy("Long-term memories per reply"),
+    "semantic_candidates": gettext_lazy("Search by meaning too"),
+    "semantic_min_similarity": gettext_lazy("Minimum similarity"),
+    "candidate_limit": gettext_lazy("Candidates scored"),
+    "max_keywords": gettext_lazy("Keywords per message"),
+    "score_weights": gettext_lazy("Score weights"),
+    "recency_half_life_days": gettext_lazy("Half-life of recency"),
+    "context_limit": gettext_lazy("Messages in the prompt"),
+    "token_budget": gettext_lazy("Token budget"),
+    "summary_threshold": gettext_lazy("Summarise after"),
+    "auto_accept_confidence": gettext_lazy("Auto-accept threshold"),
+    "emotion_confidence": gettext_lazy("Emotion threshold"),
+    "similarity_threshold": gettext_lazy("Minimum search similarity"),
+    "working_ttl_minutes": gettext_lazy("Working memory lifetime"),
+    "working_max_bytes": gettext_lazy("Size of working memory"),
+    "working_archive": gettext_lazy("Keep important context"),
+    "embedding_retention_days": gettext_lazy("Keep message embeddings for"),
+    "eviction_threshold": gettext_lazy("Long-term memory limit"),
+    "confidence_floor": gettext_lazy("Clean-up threshold"),
+    "confirm_ends": gettext_lazy("Confirm before a memory ends"),
+    "remembered_feedback": gettext_lazy("Mention what was remembered"),
+    "auto_context": gettext_lazy("Create shared contexts"),
+    "timezone": gettext_lazy("Time zone"),
+}
+
+UNITS = {
+    "atomic_content_max_length": gettext_lazy("characters"),
+    "recency_half_life_days": gettext_lazy("days"),
+    "token_budget": gettext_lazy("tokens"),
+    "context_limit": gettext_lazy("messages"),
+    "summary_threshold": gettext_lazy("messages"),
+    "working_ttl_minutes": gettext_lazy("minutes"),
+    "working_max_bytes": gettext_lazy("bytes"),
+    "embedding_retention_days": gettext_lazy("days"),
+}
+
+# What it means that one of these has no value.
+EMPTY = {
+    "semantic_min_similarity": gettext_lazy("automatic"),
+    "eviction_threshold": gettext_lazy("no limit"),
+    "confidence_floor": gettext_lazy("off"),
+}
+
+WEIGHT_LABELS = {
+    "keyword": gettext_lazy("Match weight"),
+    "category": gettext_lazy("Category"),
+    "recency": gettext_lazy("Recency"),
+    "frequency": gettext_lazy("Frequency"),
+    "confidence": gettext_lazy("Confidence"),
+}
+
+
+class Kind(StrEnum):
+    """How a setting is entered."""
+
+    SWITCH = "switch"
+    NUMBER = "number"
+    SHARE = "share"
+    WEIGHTS = "weights"
+    ZONE = "zone"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """How one setting is entered. `minimum` to `maximum`; `whole`: without decimals; `optional`: may stay empty."""
+
+    name: str
+    label: str
+    help: str
+    kind: Kind
+    minimum: float | None = None
+    maximum: float | None = None
+    whole: bool = False
+    optional: bool = False
+    unit: str = ""
+    empty: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name on the wire and in forms."""
+        return f"{PREFIX}{self.name}"
+
+    @property
+    def rule(self) -> str:
+        """What is accepted, in words."""
+        match self.kind:
+            case Kind.ZONE:
+                return gettext("Must be a time zone name, such as Asia/Shanghai.")
+            case Kind.WEIGHTS:
+                return gettext("Each must be from 0 to 1, and at least one must be above 0.")
+            case Kind.SWITCH:
+                return ""
+        assert self.minimum is not None, "the registry gives every number a range"
+        assert self.maximum is not None, "the registry gives every number a range"
+        limits = {"minimum": self._show(self.minimum), "maximum": self._show(self.maximum)}
+        if self.whole:
+            return gettext("Enter a whole number from %(minimum)s to %(maximum)s.") % limits
+        return gettext("Enter a number from %(minimum)s to %(maximum)s.") % limits
+
+    def show(self, value: Any) -> str:
+        """A value in words, as the default is shown."""
+        match value:
+            case None:
+                return self.empty
+            case bool():
+                return gettext("on") if value else gettext("off")
+            case dict():
+                return " · ".join(f"{WEIGHT_LABELS[name]} {self._show(share)}" for name, share in value.items())
+            case int() | float():
+                return f"{self._show(value)} {self.unit}".strip()
+        return str(value)
+
+    def read(self, form: Mapping[str, str]) -> Any:
+        """The value that a submitted form has for it; what is no number stays text, which the registry refuses."""
+        match self.kind:
+            case Kind.SWITCH:
+                return form.get(self.key) == "on"
+            case Kind.WEIGHTS:
+                return {name: _read_number(form.get(f"{self.key}.{name}", "")) for name in ScoreWeights.model_fields}
+            case Kind.ZONE:
+                return form.get(self.key, "").strip()
+        text = form.get(self.key, "").strip()
+        return None if not text and self.optional else _read_number(text, whole=self.whole)
+
+    @staticmethod
+    def _show(number: float) -> str:
+        return str(formats.number_format(number if number % 1 else int(number)))
+
+
+def list_controls() -> dict[str, Control]:
+    """Every setting's control, by its name, in the registry's order and the language of who asks."""
+    schemas = MemorySettings.model_json_schema()["properties"]
+    return {name: _make_control(name, field, schemas[name]) for name, field in MemorySettings.model_fields.items()}
+
+
+def list_zones() -> list[str]:
+    """The names of time zones to choose from."""
+    return sorted(list_timezones())
+
+
+def _make_control(name: str, field: FieldInfo, schema: dict[str, Any]) -> Control:
+    types = {option.get("type") for option in schema.get("anyOf", [schema])}
+    limits: dict[str, Any] = next((option for option in schema.get("anyOf", [schema]) if "minimum" in option), {})
+    kind = (
+        Kind.WEIGHTS if name == "score_weights"
+        else Kind.ZONE if name == "timezone"
+        else Kind.SWITCH if "boolean" in types
+        else Kind.SHARE if limits.get("maximum") == 1 and "null" not in types
+        else Kind.NUMBER
+    )  # fmt: skip
+    return Control(
+        name=name,
+        label=str(LABELS[name]),
+        help=gettext(field.description or ""),
+        kind=kind,
+        minimum=limits.get("minimum"),
+        maximum=limits.get("maximum"),
+        whole="integer" in types,
+        optional="null" in types,
+        unit=str(UNITS.get(name, "")),
+        empty=str(EMPTY.get(name, "")),
+    )
+
+
+def _read_number(text: str, *, whole: bool = False) -> int | float | str:
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting on the page. `value`: what its control holds; `problem`: why that was refused."""
+
+    control: Control
+    value: Any
+    origin: str
+    own: bool
+    inherited: str
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value as an input holds it, in no language."""
+        return "" if self.value is None else _show_number(self.value)
+
+    @property
+    def step(self) -> str:
+        """Of a slider or a number; one that a finer value would be rounded to is none."""
+        if self.control.whole:
+            return "1"
+        fine = isinstance(self.value, float) and round(self.value, 2) != self.value
+        return "any" if fine or self.control.kind is Kind.NUMBER else "0.01"
+
+    @property
+    def weights(self) -> list[tuple[str, str, str]]:
+        """The parts of the score: name, words, weight."""
+        return [(name, str(label), _show_number(self.value[name])) for name, label in WEIGHT_LABELS.items()]
+
+
+class SettingsPage(PanelPage):
+    """``?scope=global``: what holds for everybody who changed nothing; only with the permission to change settings."""
+
+    title = gettext_lazy("Settings")
+    template_name = "panel/settings/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self._show(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        subject = self._find_subject(request)
+        controls = list_controls()
+        now = list_setting_values(subject)
+        if (name := request.POST.get("restore", "").removeprefix(PREFIX)) in controls:
+            update_settings(user=subject, changes={f"{PREFIX}{name}": None})
+            messages.success(request, _("“%(label)s” was reset to its default.") % {"label": controls[name].label})
+            return HttpResponseRedirect(self._address(request))
+        entered = {name: control.read(request.POST) for name, control in controls.items()}
+        changes = {name: value for name, value in entered.items() if value != now[name].value}
+        try:
+            update_settings(user=subject, changes={controls[name].key: value for name, value in changes.items()})
+        except InvalidInput as error:
+            return self._show(request, entered=entered, problems=error.fields, status=400)
+        after = list_setting_values(subject)
+        count = sum(now[name].value != after[name].value for name in changes)
+        text = ngettext("%(count)s setting was changed.", "%(count)s settings were changed.", count)
+        told = text % {"count": count} if count else _("No changes to save.")
+        messages.success(request, told)
+        return HttpResponseRedirect(self._address(request))
+
+    def _find_subject(self, request: HttpRequest) -> User | None:
+        """Whose settings: a person's, or None for the global ones; nobody changes those without permission."""
+        if request.GET.get("scope") != "global":
+            return self.owner
+        if not may_change_global(request):
+            raise PermissionDenied
+        return None
+
+    def _address(self, request: HttpRequest) -> str:
+        if request.GET.get("scope") == "global":
+            return link_page("settings", scope="global")
+        return link_page("settings", user=self.owner if self.owner != request.user else None)
+
+    def _show(
+        self,
+        request: HttpRequest,
+        *,
+        entered: dict[str, Any] | None = None,
+        problems: dict[str, Any] | None = None,
+        status: int = 200,
+    ) -> HttpResponse:
+        subject = self._find_subject(request)
+        values = list_setting_values(subject)
+        rows = {
+            name: _make_row(control, values[name], subject, entered or {}, problems or {})
+            for name, control in list_controls().items()
+        }
+        return self.render(
+            request,
+            status=status,
+            subject=subject,
+            is_global=subject is None,
+            may_change_global=may_change_global(request),
+            address=self._address(request),
+            mine=link_page("settings"),
+            everybodys=link_page("settings", scope="global"),
+            groups=[(name, title, [rows[one] for one in names]) for name, title, names in GROUPS],
+            zones=list_zones(),
+            problems=problems,
+            version=VERSION,
+        )
+
+
+def may_change_global(request: HttpRequest) -> bool:
+    """Whether who asks may change what holds for everybody."""
+    return sees_everybody(request) and request.user.has_perm("accounts.change_setting")
+
+
+def _show_number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _make_row(
+    control: Control, value: SettingValue, subject: User | None, entered: dict[str, Any], problems: dict[str, Any]
+) -> Row:
+    origins = {
+        Origin.OWN: _("custom"),
+        Origin.GLOBAL: _("custom") if subject is None else _("set for all users"),
+        Origin.ENVIRONMENT: _("from the environment"),
+        Origin.DEFAULT: _("default"),
+    }
+    return Row(
+        control=control,
+        value=entered.get(control.name, value.value),
+        origin=origins[value.origin],
+        own=value.origin is (Origin.GLOBAL if subject is None else Origin.OWN),
+        inherited=control.show(value.inherited),
+        problem=control.rule if control.key in problems else "",
+    )

@@ -1,0 +1,296 @@
+"""A person's memories over time, and what was known on a date: everybody sees their own, staff choose whose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.accounts.models import User
+from apps.core.times import end_of_day
+from apps.core.words import word
+from apps.memory.models import Status
+from apps.memory.selectors import KnownMemory, Step, TimelineLine, read_knowledge, read_timeline
+from apps.panel.links import link_memory, link_message, link_page
+from apps.panel.owned import sees_everybody
+from apps.panel.pages import PanelPage
+from apps.profile.selectors import find_profile_at
+
+# Ages below this are drawn evenly.
+_NEAR = timedelta(days=2)
+
+_TICKS = tuple(timedelta(days=days) for days in (1, 7, 30, 91, 365, 3 * 365, 10 * 365))
+
+# The least distance of two ticks, as a share: their dates, in the middle of each, are not to overlap.
+_APART = 0.18
+
+# That from the beginning, whose date stands right of it, and from now, left of which "today" stands.
+_FROM_ENDS = 0.27, 0.16
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From `begin`, drawn at 0, to `now`, drawn at 1."""
+
+    begin: datetime
+    now: datetime
+
+    def place(self, time: datetime) -> float:
+        """Return where a time is drawn, from 0 to 1."""
+        whole = _bend(self.now - self.begin)
+        return min(1.0, max(0.0, 1.0 - _bend(self.now - time) / whole))
+
+    def list_ticks(self) -> Iterator[tuple[datetime, float]]:
+        """Yield moments to write a date at, with their places: the beginning first, now not among them."""
+        yield self.begin, 0.0
+        last = _FROM_ENDS[0] - _APART
+        for age in reversed(_TICKS):
+            place = self.place(self.now - age)
+            if place >= last + _APART and place <= 1.0 - _FROM_ENDS[1]:
+                last = place
+                yield self.now - age, place
+
+
+def make_scale(times: Iterable[datetime], *, now: datetime) -> Scale:
+    """Return a scale that has all times on it."""
+    return Scale(begin=min([*times, now - _NEAR]), now=now)
+
+
+def _bend(age: timedelta) -> float:
+    return math.log1p(max(0.0, age / _NEAR))
+
+
+PER_PAGE = 25
+KNOWN_PER_PAGE = 50
+MOST_PAGES = 9_999
+MOST_CHARACTERS = 200
+
+# Of a line, the last ones; the page of the memory has them all.
+SHOWN_STEPS = 12
+
+KINDS = {"long_term": gettext_lazy("Long-term"), "atomic": gettext_lazy("Atomic")}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a page is asked for. ``at``: what was known at the end of that day, None: everything over time."""
+
+    q: str
+    kind: str
+    at: date | None
+    page: int
+    problem: str = ""
+
+    @property
+    def kinds(self) -> list[str]:
+        return [self.kind] if self.kind else list(KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step with its links; ``start``, ``share``: where it is drawn on the lane."""
+
+    step: Step
+    link: str
+    source: str
+    start: float
+    share: float
+
+    @property
+    def is_one_day(self) -> bool:
+        until = self.step.until
+        return until is not None and timezone.localdate(until) == timezone.localdate(self.step.since)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLine:
+    """A line of the timeline. ``earlier``: how many steps there were before those shown."""
+
+    kind_name: Any
+    kind: str
+    title: str
+    link: str
+    steps: Sequence[ShownStep]
+    earlier: int
+    undoable: UUID | None
+    ended: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """The lines whose last memory is of one month."""
+
+    name: str
+    lines: Sequence[ShownLine]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownMemory:
+    """A memory as it was; ``became``: what it is now, empty where it is still the same."""
+
+    memory: KnownMemory
+    kind_name: Any
+    link: str
+    source: str
+    became: str
+
+
+class TimelinePage(PanelPage):
+    """GET ``q``, ``kind``, ``as_of``, ``page``; ``user`` and ``name`` for staff."""
+
+    title = gettext_lazy("Timeline")
+    template_name = "panel/timeline/page.html"
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        problem = ""
+        if sees_everybody(request) and (name := request.GET.get("name", "").strip()):
+            found = User.objects.filter(username=name).first()
+            if found is not None:
+                return HttpResponseRedirect(link_page("timeline", user=found))
+            problem = _("No user has this username.")
+        query = _read_query(request)
+        shown = self._show_known(query) if query.at else self._show_lines(query)
+        return self.render(
+            request,
+            query=query,
+            kinds=[("", _("All memories")), *KINDS.items()],
+            is_own=self.owner == request.user,
+            owner_problem=problem,
+            today=timezone.localdate(),
+            whole=self._link(query, at=None, page=1),
+            now_shown=self._link(query),
+            **shown,
+        )
+
+    def _show_lines(self, query: Query) -> dict[str, Any]:
+        found = read_timeline(
+            self.owner, kinds=query.kinds, search=query.q, limit=PER_PAGE, offset=(query.page - 1) * PER_PAGE
+        )
+        now = timezone.now()
+        lines = found.lines
+        scale = make_scale((step.since for line in lines for step in line.line.steps[-SHOWN_STEPS:]), now=now)
+        shown = [_show_line(line, scale) for line in lines]
+        months = groupby(shown, key=lambda line: timezone.localtime(line.since).strftime("%Y-%m"))
+        return {
+            "months": [_make_month(list(group)) for _name, group in months],
+            "ticks": [
+                (date_format(timezone.localtime(time), "DATE_FORMAT"), place) for time, place in scale.list_ticks()
+            ],
+            "total": found.total,
+            **self._list_pages(query, total=found.total, per_page=PER_PAGE),
+        }
+
+    def _show_known(self, query: Query) -> dict[str, Any]:
+        assert query.at is not None
+        at = end_of_day(query.at, timezone.get_current_timezone())
+        start = (query.page - 1) * KNOWN_PER_PAGE
+        known = read_knowledge(self.owner, at=at, kinds=query.kinds, search=query.q, limit=KNOWN_PER_PAGE, offset=start)
+        profile = None if query.q or query.kind or query.page > 1 else find_profile_at(user=self.owner, at=at)
+        return {
+            "at": query.at,
+            "memories": list(map(_show_memory, known.memories)),
+            "deleted": known.deleted,
+            "unknown": known.unknown,
+            "profile": [(word("section", name), text) for name, text in profile.texts.items()] if profile else [],
+            "total": known.total,
+            **self._list_pages(query, total=known.total, per_page=KNOWN_PER_PAGE),
+        }
+
+    def _list_pages(self, query: Query, *, total: int, per_page: int) -> dict[str, Any]:
+        pages = max(1, -(-total // per_page))
+        return {
+            "pages": pages,
+            "previous": self._link(query, page=min(query.page - 1, pages)) if query.page > 1 else "",
+            "following": self._link(query, page=query.page + 1) if query.page < pages else "",
+        }
+
+    def _link(self, query: Query, **changes: Any) -> str:
+        given = {"q": query.q, "kind": query.kind, "as_of": query.at, "page": query.page} | {
+            {"at": "as_of"}.get(name, name): value for name, value in changes.items()
+        }
+        asked = {name: value for name, value in given.items() if value and (name, value) != ("page", 1)}
+        if sees_everybody(self.request) and self.owner != self.request.user:
+            asked = {"user": self.owner.pk, **asked}
+        return f"{reverse('admin:timeline')}?{urlencode(asked)}" if asked else reverse("admin:timeline")
+
+
+def _read_query(request: HttpRequest) -> Query:
+    given = request.GET
+    kind, raw_page, raw_day = given.get("kind", ""), given.get("page", ""), given.get("as_of", "").strip()
+    page = int(raw_page) if raw_page.isascii() and raw_page.isdecimal() and len(raw_page) <= 4 else 1
+    day, problem = None, ""
+    if raw_day:
+        try:
+            day = parse_date(raw_day)
+            if day is not None:
+                end_of_day(day, timezone.get_current_timezone())
+        except ValueError:
+            day = None
+        problem = "" if day else _("Enter a date, such as 2026-05-01.")
+    return Query(
+        q=given.get("q", "").strip()[:MOST_CHARACTERS].replace("\x00", ""),
+        kind=kind if kind in KINDS else "",
+        at=day,
+        page=min(max(page, 1), MOST_PAGES),
+        problem=problem,
+    )
+
+
+def _show_line(found: TimelineLine, scale: Scale) -> ShownLine:
+    line = found.line
+    steps = line.steps[-SHOWN_STEPS:]
+    ended = line.latest.until is not None
+    return ShownLine(
+        kind_name=KINDS[found.kind],
+        kind=found.kind,
+        title=found.title,
+        link=link_memory(found.kind, line.id),
+        steps=[_show_step(found.kind, step, scale) for step in steps],
+        earlier=len(line.steps) - len(steps),
+        undoable=line.undoable,
+        ended=str(Status(line.status).label) if ended else "",
+        since=found.since,
+    )
+
+
+def _show_step(kind: str, step: Step, scale: Scale) -> ShownStep:
+    start = scale.place(step.since)
+    end = scale.place(step.until) if step.until else 1.0
+    return ShownStep(
+        step=step,
+        link=link_memory(kind, step.memory_id),
+        source=link_message(step.session_id, step.message_id),
+        start=start,
+        share=max(end - start, 0.0),
+    )
+
+
+def _make_month(lines: Sequence[ShownLine]) -> Month:
+    return Month(name=date_format(timezone.localtime(lines[0].since), "YEAR_MONTH_FORMAT"), lines=lines)
+
+
+def _show_memory(memory: KnownMemory) -> ShownMemory:
+    became = (
+        "" if memory.is_same else memory.text_now if memory.status == "active" else str(Status(memory.status).label)
+    )
+    return ShownMemory(
+        memory=memory,
+        kind_name=KINDS[memory.kind],
+        link=link_memory(memory.kind, memory.id),
+        source=link_message(memory.session_id, memory.message_id),
+        became="" if memory.is_same else became,
+    )

@@ -1,1 +1,0 @@
-"""The current context of live sessions, and the do-not-relearn list."""
