@@ -148,6 +148,7 @@ class Jiyi:
 
         from apps.accounts.services import create_scratch_user
         from apps.core.llm.embedding.local import LocalEmbedder
+        from apps.core.llm.embedding.parts import split_text
         from apps.core.llm.embedding.types import fit
         from apps.memory.atomic.services import create_atomic_memories
         from apps.memory.atomic.types import AtomicDraft
@@ -165,7 +166,11 @@ class Jiyi:
         if vectors is None:
             seconds = store()
         else:
-            known = dict(zip((draft.content for draft in drafts), fit(vectors), strict=True))
+            known = {
+                part: vector  # of a text in several parts, each has the vector of the whole
+                for draft, vector in zip(drafts, fit(vectors), strict=True)
+                for part in split_text(draft.content, max_characters=LocalEmbedder().max_characters)
+            }
             look_up = lambda _embedder, texts, **_options: [known[text] for text in texts]  # noqa: E731
             with patch.object(LocalEmbedder, "embed", look_up):
                 seconds = store()
@@ -257,14 +262,14 @@ def _measure_sizes(
                 ]
             sides = sides[::-1]  # so that a temporary slowdown hits all of them
         texts = [row for person in people[: options.adds] for row in person.rows]
-        added = random.Random(number).choices(texts, k=options.adds)
+        added = random.Random(number).sample(texts, k=min(options.adds, len(texts)))
         yield {
             "memories": size,
             "people": len(people),
             "search": {name: summarize(found[WARM_UP:]) for name, found in rankings.items()},
             "add_given": {name: round(rows / value, 1) for name, value in seconds.items()},
             "add_embedded": {
-                side.name: round(options.adds / side.add(PEOPLE, f"somebody {number}", added, batch=BATCH), 1)
+                side.name: round(len(added) / side.add(PEOPLE, f"somebody {number}", added, batch=BATCH), 1)
                 for side in sides
             },
         }

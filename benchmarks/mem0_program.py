@@ -36,9 +36,7 @@ class Embedder(EmbeddingBase):
 
     def embed_batch(self, texts: list[str], memory_action: str = "add") -> list[list[float]]:
         """Return the vectors of texts, made in one call."""
-        if self.known:
-            return [self.known[text] for text in texts]
-        return embed_texts(texts).tolist()
+        return [self.embed(text) for text in texts] if self.known else embed_texts(texts).tolist()
 
 
 class Program:

@@ -217,8 +217,8 @@ def _search(growth: Growth, options: argparse.Namespace, *, numbers: Iterator[in
     draw = random.Random(sum(growth.counts))
     times: dict[str, list[float]] = {name: [] for name in groups}
     for _ in track(range(WARM_UP + options.questions), "Searching", console=console):
-        for name, members in people.items():
-            times[name].append(_time_search(draw.choice(members), make_question(next(numbers))))
+        for name, users in people.items():
+            times[name].append(_time_search(draw.choice(users), make_question(next(numbers))))
     figures = {}
     for name, members in groups.items():
         asked = track(range(options.judged), f"Comparing {name} with exact scans", console=console)
@@ -284,9 +284,9 @@ def make_table(report: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="left" if name == "of whom" else "right")
     for figures in report["sizes"]:
         for name, group in figures["groups"].items():
-            cells = (f"{figures['memories']:,}", name, f"{group['memories_of_each']:,.0f}")
-            cells += (str(Spread(**group["milliseconds"])), f"{group['recall']:.3f}")
-            table.add_row(*cells, f"{figures['disk_mib']:,.0f}", end_section=name == BIG)
+            times, of_all = str(Spread(**group["milliseconds"])), f"{figures['disk_mib']:,.0f}"
+            cells = (f"{figures['memories']:,}", name, f"{group['memories_of_each']:,.0f}", times)
+            table.add_row(*cells, f"{group['recall']:.3f}", of_all, end_section=name == BIG)
     return table
 
 

@@ -209,7 +209,7 @@ def create_messages(user: Any, number: int) -> None:
     texts = [make_sentence(each) for each in range(number)]
     for start in range(0, number, MESSAGES_OF_A_SESSION):
         session = Session.objects.create(user=user)
-        rows = []
+        rows: list[Message] = []
         for position, text in enumerate(texts[start : start + MESSAGES_OF_A_SESSION], start=1):
             said_at = timezone.now() - timedelta(minutes=10 * (number - start - position))
             asked = rows[-1] if position % 2 == 0 else None

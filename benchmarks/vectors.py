@@ -54,7 +54,7 @@ def _mix_one(pool: Matrix, number: int) -> Matrix:
     weight = 0.5 + draw.random() / 2
     mixture = weight * pool[first] + (1 - weight) * pool[second]
     noise = draw.standard_normal(pool.shape[1], dtype=np.float32)
-    return mixture / np.linalg.norm(mixture) + NOISE * noise / np.linalg.norm(noise)  # type: ignore[no-any-return]
+    return mixture / np.linalg.norm(mixture) + NOISE * noise / np.linalg.norm(noise)
 
 
 def vary_vectors(vectors: Matrix, *, seed: int) -> Matrix:
