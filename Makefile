@@ -105,7 +105,6 @@ lock: $(VENV)/.uv $(NPM_INSTALLED) ## lock the requirements with hashes (LOCK_OP
 	$(LOCK) --universal requirements/npm.in -o requirements/npm.txt
 	$(LOCK) --universal requirements/model.in -o requirements/model.txt --no-deps
 	$(LOCK) requirements/mem0.in -o requirements/mem0.txt --constraint requirements/base.txt
-	$(LOCK) requirements/benchmarks.in -o requirements/benchmarks.txt
 	for name in $(CLIENTS); do \
 	  overrides=$(CLIENT_LOCKS)/$$name.overrides; [ -f $$overrides ] || overrides=/dev/null; \
 	  $(LOCK) --overrides $$overrides $(CLIENT_LOCKS)/$$name.in -o $(CLIENT_LOCKS)/$$name.txt || exit; \

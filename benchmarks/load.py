@@ -14,52 +14,49 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.running import describe_machine, read_memory, run_in_new_data_folder, run_scripted_model, run_web
+from benchmarks.running import describe_machine, run_in_new_data_folder, run_scripted_model, run_web
 from benchmarks.turn_overhead import create_memories
 
+# Between two pieces of an answer: one takes about twenty seconds.
 PAUSE_SECONDS = 4.0
-"""Between two pieces of an answer: one takes about twenty seconds."""
-
+# Enough for the reply to begin in the first piece: what its first token waits for is not the model.
 PIECE_CHARS = 40
-"""Enough for the reply to begin in the first piece: what its first token waits for is not the model."""
-
-MEMORIES = 200
-"""Of each person."""
-
+MEMORIES_OF_A_PERSON = 200
+# Reads a second of each person who reads, as in `benchmarks.load_users`.
 READS_OF_A_PERSON = 5
-"""Reads a second of each person who reads."""
 
 
-def measure(*, streams: int, reads: int, seconds: int, people: int, console: Console) -> dict[str, Any]:
+def measure(options: argparse.Namespace, *, console: Console) -> dict[str, Any]:
     """Put the load on and return locust's figures, by name, with the peak memory of the web process in MiB."""
     with (
         run_in_new_data_folder() as folder,
         run_scripted_model(pause=PAUSE_SECONDS, piece_chars=PIECE_CHARS) as model_url,
-        run_web(model_url=model_url) as web_url,
+        run_web(model_url=model_url) as web,
     ):
         tokens = folder / "tokens"
-        tokens.write_text("\n".join(_make_people(people, console=console)))
-        readers = max(1, reads // READS_OF_A_PERSON)
+        tokens.write_text("\n".join(_make_people(options.people, console=console)))
+        readers = max(1, options.reads // READS_OF_A_PERSON)
         report = folder / "report.json"
         command = [sys.executable, "-m", "locust", "--locustfile", "benchmarks/load_users.py", "--headless"]
-        command += ["--host", web_url, "--users", str(streams + readers), "--spawn-rate", "20", "--only-summary"]
-        command += ["--run-time", f"{seconds}s", "--stop-timeout", "60", "--exit-code-on-error", "0"]
-        command += ["--json-file", str(report.with_suffix(""))]
-        environment = {"LOAD_TOKENS": str(tokens), "LOAD_STREAMS": str(streams), "LOAD_READS": str(reads / readers)}
-        console.print(f"{streams} people stream, {reads} reads a second, for {seconds} s …")
+        command += ["--host", web.address, "--users", str(options.streams + readers), "--spawn-rate", "20"]
+        command += ["--run-time", f"{options.seconds}s", "--stop-timeout", "60", "--exit-code-on-error", "0"]
+        command += ["--only-summary", "--json-file", str(report.with_suffix(""))]
+        environment = {"LOAD_TOKENS": str(tokens), "LOAD_STREAMS": str(options.streams)}
+        console.print(f"{options.streams} people stream, {options.reads} reads a second, for {options.seconds} s …")
         subprocess.run(command, env={**os.environ, **environment}, check=True)
         return {
             **describe_machine(),
-            "streams": streams,
-            "reads_per_second": reads,
-            "seconds": seconds,
-            "web_peak_mib": read_memory(web_url),
+            "streams": options.streams,
+            "reads_per_second": options.reads,
+            "seconds": options.seconds,
+            "web_peak_mib": web.read_peak_memory(),
             "requests": json.loads(report.read_text()),
         }
 
@@ -70,10 +67,10 @@ def _make_people(number: int, *, console: Console) -> list[str]:
     from apps.accounts.services import create_token
 
     tokens = []
-    with console.status(f"Making {number} people with {MEMORIES} memories each"):
+    with console.status(f"Making {number} people with {MEMORIES_OF_A_PERSON} memories each"):
         for at in range(number):
             user = User.objects.create_user(f"person-{at}")
-            create_memories(user, MEMORIES)
+            create_memories(user, MEMORIES_OF_A_PERSON)
             tokens.append(create_token(user=user))
     return tokens
 
@@ -84,20 +81,12 @@ def make_table(report: dict[str, Any]) -> Table:
     for name in ("request", "count", "failed", "p50", "p95", "max"):
         table.add_column(name, justify="left" if name == "request" else "right")
     for entry in sorted(report["requests"], key=lambda item: str(item["name"])):
-        p50, p95 = (find_percentile(entry["response_times"], share) for share in (0.5, 0.95))
+        counts = Counter({int(float(key)): count for key, count in entry["response_times"].items()})
+        times = sorted(counts.elements()) or [0]
+        p50, p95 = (times[int(share * (len(times) - 1))] for share in (0.5, 0.95))
         figures = (entry["num_requests"], entry["num_failures"], p50, p95, round(entry["max_response_time"]))
         table.add_row(entry["name"], *map(str, figures))
     return table
-
-
-def find_percentile(counts: dict[str, int], share: float) -> int:
-    """Return a percentile of how often each (rounded) number of milliseconds was measured, 0 without any."""
-    left = share * sum(counts.values())
-    for milliseconds, count in sorted((int(float(key)), count) for key, count in counts.items()):
-        left -= count
-        if left <= 0:
-            return milliseconds
-    return 0
 
 
 def main() -> None:
@@ -112,13 +101,7 @@ def main() -> None:
     if min(options.streams, options.reads, options.seconds, options.people) < 1:
         parser.error("all numbers have to be at least 1")
     console = Console()
-    report = measure(
-        streams=options.streams,
-        reads=options.reads,
-        seconds=options.seconds,
-        people=options.people,
-        console=console,
-    )
+    report = measure(options, console=console)
     console.print(make_table(report))
     if options.json:
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

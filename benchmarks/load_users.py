@@ -1,7 +1,7 @@
 """The people of the load benchmark, for locust: some hold streams open, others read. Started by `benchmarks.load`.
 
-Environment: ``LOAD_TOKENS`` (a file with an API token a line), ``LOAD_STREAMS`` (how many people stream; the others
-read), ``LOAD_READS`` (reads a second of each of these).
+Environment: ``LOAD_TOKENS`` (a file with an API token a line) and ``LOAD_STREAMS`` (how many people stream; the others
+read).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from locust import HttpUser, constant_throughput, task
 
 TOKENS = itertools.cycle(Path(os.environ["LOAD_TOKENS"]).read_text().split())
 STREAMS = int(os.environ["LOAD_STREAMS"])
-READS_PER_SECOND = float(os.environ["LOAD_READS"])
+READS_OF_A_PERSON = 5  # a second
 
 READS = (
     ("list memories", "/memory/long-term?limit=20"),
@@ -79,7 +79,7 @@ class Streamer(Person):
 
 
 class Reader(Person):
-    wait_time = constant_throughput(READS_PER_SECOND)
+    wait_time = constant_throughput(READS_OF_A_PERSON)
 
     @task
     def read(self) -> None:

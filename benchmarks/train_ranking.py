@@ -14,84 +14,185 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import django
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import track
 from rich.table import Table
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup()
 
-from apps.core.beir import InvalidFolder  # noqa: E402 - Django has to be set up before
-from apps.memory.evaluation.run import read_folders  # noqa: E402
-from apps.memory.retrieval.atomic.features import FEATURES  # noqa: E402
+from apps.core.beir import CorpusRow, Folder, InvalidFolder, read_folders  # noqa: E402 - Django has to be set up before
+from apps.core.text.bm25_terms import bm25_terms  # noqa: E402
+from apps.memory.retrieval.atomic.features import FEATURES, compute_features  # noqa: E402
+from apps.memory.retrieval.atomic.query import AtomicQuery, split_lines  # noqa: E402
 from apps.memory.retrieval.atomic.ranking import WEIGHTS_FILE  # noqa: E402
-from apps.memory.retrieval.atomic.types import Floats, Integers  # noqa: E402
-from benchmarks.ranking_data import FOLDS, Judged, read_judged  # noqa: E402
+from apps.memory.retrieval.atomic.types import AtomicRecall, AtomicRows, Floats, Integers  # noqa: E402
+from benchmarks.running import make_console  # noqa: E402
+from benchmarks.vectors import embed_texts  # noqa: E402
 
-PENALTY = 5e-3
-"""Of the squared weights of standardised features: keeps those small that hardly matter."""
-
+FOLDS = 5
 DEPTHS = (5, 10)
+# Of the squared weights of standardised features: keeps those small that hardly matter.
+PENALTY = 5e-3
 _STEPS = 20
 _CLOSE = 1e-7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stack:
-    """The rows of many queries under each other. `starts`, `sizes`: where those of each query are."""
+class Judged:
+    """A query with the features of all rows of its user, shape (n, features), and which of these are relevant."""
 
+    folder: str
+    fold: int
     features: Floats
     relevant: Floats
-    starts: Integers
-    sizes: Integers
-    weight: Floats
 
 
-def stack(judged: Sequence[Judged]) -> _Stack:
-    """Put queries together for training; a folder weighs the square root of its queries, which all weigh the same."""
-    per_folder = Counter(query.folder for query in judged)
-    sizes = np.array([len(query.relevant) for query in judged])
-    weight = np.array([per_folder[query.folder] ** -0.5 for query in judged])
-    return _Stack(
-        features=np.concatenate([query.features for query in judged]),
-        relevant=np.concatenate([query.relevant / query.relevant.sum() for query in judged]),
-        starts=np.concatenate([[0], np.cumsum(sizes)[:-1]]),
-        sizes=sizes,
-        weight=weight / weight.sum(),
+def read_judged(folder: Folder) -> Iterator[Judged]:
+    """Yield each query of a folder with all memories of its user, without a database."""
+    by_user: dict[str, list[CorpusRow]] = defaultdict(list)
+    for row in folder.corpus:
+        by_user[row.user_id].append(row)
+    folds = assign_folds([query.user_id for query in folder.queries])
+    for user_id, rows in track(by_user.items(), description=f"Reading {folder.name}", transient=True):
+        # As the product stores them: "speaker: text", in order within each session.
+        numbers = {session: number for number, session in enumerate(dict.fromkeys(row.session_id for row in rows))}
+        rows.sort(key=lambda row: (numbers[row.session_id], row.timestamp))
+        contents = [f"{row.speaker}: {row.text}" for row in rows]
+        documents = [Counter(bm25_terms(content)) for content in contents]
+        sessions = [numbers[row.session_id] for row in rows]
+        times = [row.timestamp.timestamp() for row in rows]
+        newest, vectors = datetime.fromtimestamp(max(times), UTC), embed_texts(contents).astype(np.float64)
+        for query, fold in zip(folder.queries, folds, strict=True):
+            if query.user_id != user_id:
+                continue
+            asked = AtomicQuery(query.text)
+            vector, last_vector = embed_texts([query.text, split_lines(query.text)[-1]]).astype(np.float64)
+            recall = make_recall(
+                contents,
+                asked,
+                documents=documents,
+                sessions=sessions,
+                times=times,
+                cosine=vectors @ vector,
+                last_cosine=vectors @ last_vector,
+            )
+            features = compute_features(recall, asked, times=asked.list_times(said_at=newest, zone=ZoneInfo("UTC")))
+            yield Judged(
+                folder=folder.name,
+                fold=fold,
+                features=np.stack([features[name] for name in FEATURES], axis=1),
+                relevant=np.array([float(query.relevant.get(row.id, 0) > 0) for row in rows]),
+            )
+
+
+def assign_folds(user_ids: Sequence[str]) -> list[int]:
+    """The fold of each query: of one person all in the same one, if there are enough people, else by their order.
+
+    What stands behind an @ is not part of a person's name: several snapshots are of one person.
+    """
+    people = [user_id.partition("@")[0] for user_id in user_ids]
+    numbers = {person: number for number, person in enumerate(sorted(set(people)))}
+    if len(numbers) < FOLDS:
+        return [number % FOLDS for number in range(len(user_ids))]
+    return [numbers[person] % FOLDS for person in people]
+
+
+def make_recall(
+    contents: Sequence[str],
+    query: AtomicQuery,
+    *,
+    documents: Sequence[Counter[str]] | None = None,
+    sessions: Sequence[int] | Integers | None = None,
+    times: Sequence[float] | Floats | None = None,
+    cosine: Sequence[float] | Floats | None = None,
+    last_cosine: Sequence[float] | Floats | None = None,
+    earlier_cosine: Sequence[float] | Floats | None = None,
+) -> AtomicRecall:
+    """Return what a recall of memories with these contents would be, without a database.
+
+    `documents`: the terms of each, where they are known. `sessions`: ascending numbers; unless said, each memory is in
+    one of its own. `times`: in seconds; unless said, in the order given.
+    """
+    count = len(contents)
+    documents = documents or [Counter(bm25_terms(content)) for content in contents]
+    found = [
+        (row, number, float(document[term]))
+        for number, term in enumerate(query.terms)
+        for row, document in enumerate(documents)
+        if term in document
+    ]
+    row, term, frequency = np.array(found, np.float64).reshape(-1, 3).T
+    length = np.array([float(document.total()) for document in documents])
+
+    def column(values: Sequence[float] | Floats | None) -> Floats:
+        return np.full(count, np.nan) if values is None else np.array(values, np.float64)
+
+    rows = AtomicRows(
+        keys=np.array([number.to_bytes(16, "big") for number in range(count)], "V16"),
+        session=np.arange(count) if sessions is None else np.array(sessions, np.int64),
+        time=np.arange(float(count)) if times is None else np.array(times, np.float64),
+        happened=np.arange(float(count)) if times is None else np.array(times, np.float64),
+        created=np.zeros(count),
+        length=length,
+        cosine=column(cosine),
+        last_cosine=column(cosine if last_cosine is None else last_cosine),
+        earlier_cosine=column(earlier_cosine),
+        asks=np.array([content.endswith(("?", "？")) for content in contents]),
+        speakers=tuple(content.partition(": ")[0] if ": " in content else "" for content in contents),
+        row=row.astype(np.int64),
+        term=term.astype(np.int64),
+        frequency=frequency,
+    )
+    return AtomicRecall(
+        rows=rows,
+        memory_count=count,
+        average_length=float(length.mean()),
+        document_frequencies=np.bincount(rows.term, minlength=len(query.terms)).astype(np.float64),
     )
 
 
 def train(judged: Sequence[Judged], columns: Sequence[int]) -> Floats:
-    """Return the weight of each of these columns, by Newton's method; the loss is convex, so there is one answer."""
-    data = stack(judged)
-    scale = data.features[:, columns].std(axis=0)
+    """Return the weight of each of these columns, by Newton's method; the loss is convex, so there is one answer.
+
+    A folder weighs the square root of its queries, which all weigh the same.
+    """
+    per_folder = Counter(query.folder for query in judged)
+    weight = np.array([per_folder[query.folder] ** -0.5 for query in judged])
+    weight /= weight.sum()
+    # The rows of all queries stand under each other; `starts` and `sizes` say where those of each query are.
+    sizes = np.array([len(query.relevant) for query in judged])
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    features = np.concatenate([query.features[:, columns] for query in judged])
+    scale = features.std(axis=0)
     scale[scale == 0] = 1.0
-    features = data.features[:, columns] / scale
-    weight_of_row = np.repeat(data.weight, data.sizes)
-    target = weight_of_row * data.relevant
+    features = features / scale
+    weight_of_row = np.repeat(weight, sizes)
+    target = weight_of_row * np.concatenate([query.relevant / query.relevant.sum() for query in judged])
 
     def look(weights: Floats) -> tuple[float, Floats]:
         scores = features @ weights
-        top = np.maximum.reduceat(scores, data.starts)
-        odds = np.exp(scores - np.repeat(top, data.sizes))
-        totals = np.add.reduceat(odds, data.starts)
-        loss = float(data.weight @ (top + np.log(totals)) - target @ scores + PENALTY * weights @ weights / 2)
-        return loss, odds / np.repeat(totals, data.sizes)
+        top = np.maximum.reduceat(scores, starts)
+        odds = np.exp(scores - np.repeat(top, sizes))
+        totals = np.add.reduceat(odds, starts)
+        loss = float(weight @ (top + np.log(totals)) - target @ scores + PENALTY * weights @ weights / 2)
+        return loss, odds / np.repeat(totals, sizes)
 
     weights: Floats = np.zeros(len(columns))
     loss, likelihood = look(weights)
     for _ in range(_STEPS):
         expected = likelihood * weight_of_row
         gradient = features.T @ (expected - target) + PENALTY * weights
-        means = np.add.reduceat(features * likelihood[:, None], data.starts)
-        curvature = (features * expected[:, None]).T @ features - (means * data.weight[:, None]).T @ means
+        means = np.add.reduceat(features * likelihood[:, None], starts)
+        curvature = (features * expected[:, None]).T @ features - (means * weight[:, None]).T @ means
         step = np.linalg.solve(curvature + PENALTY * np.eye(len(columns)), gradient)
         length = 1.0
         while (found := look(weights - length * step))[0] > loss and length > 1e-4:
@@ -125,17 +226,6 @@ def write_weights(weights: Floats, figures: Mapping[str, Sequence[float]]) -> st
     return "\n".join(lines) + "\n"
 
 
-def _read(console: Console, paths: Sequence[Path]) -> list[Judged]:
-    folders = read_folders(paths)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    judged: list[Judged] = []
-    with Progress(*columns, console=Console(stderr=True), disable=not console.is_terminal) as progress:
-        for folder in folders:
-            task = progress.add_task(folder.name, total=len(folder.corpus) + len(folder.queries))
-            judged += read_judged(folder, advance=lambda task=task: progress.advance(task))  # type: ignore[misc]
-    return judged
-
-
 def _show(rows: Mapping[str, Mapping[str, Sequence[float]]]) -> Table:
     table = Table(title="Recall at 5 / 10, cross-validated", title_justify="left")
     table.add_column("")
@@ -154,9 +244,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ablate", action="store_true", help="also judge without each feature")
     parser.add_argument("--dry-run", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = make_console()
     try:
-        judged = _read(console, options.folders)
+        judged = [query for folder in read_folders(options.folders) for query in read_judged(folder)]
     except InvalidFolder as error:
         parser.error(str(error))
     everything = list(range(len(FEATURES)))

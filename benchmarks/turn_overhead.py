@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count, islice
@@ -24,56 +25,79 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.calls import time_completion, time_stream, time_turn
-from benchmarks.figures import Call, Comparison, Pair, Spread, compare_ends, compare_first_tokens, get_spread
-from benchmarks.running import describe_machine, run_in_new_data_folder, run_scripted_model, run_web
+from benchmarks.running import (
+    Spread,
+    describe_machine,
+    get_spread,
+    run_in_new_data_folder,
+    run_scripted_model,
+    run_web,
+)
 from benchmarks.sentences import make_sentence
 from tests.support.scripted_model import MODEL, TURN_ANSWER
 
+# Median time to the first token that a turn may add.
 GOAL_MS = 25.0
-"""Median time to the first token that a turn may add (issue 2)."""
-
-REST, OPENAI = "rest", "openai"
-
 REPLY = json.loads(TURN_ANSWER)["response"]
-
+# Messages of the conversation that the client of chat completions sends again: as many as our own window holds.
 RESENT = 21
-"""Messages of the conversation that the client of chat completions sends again: as many as our own window holds."""
-
 MESSAGES_OF_A_SESSION = 50
-
+# Not measured: enough for the rolling window to be full, and for every connection and cache to be warm.
 WARM_UP_TURNS = 12
-"""Not measured: enough for the rolling window to be full, and for every connection and cache to be warm."""
 
-THINGS_ZH = (
-    "颜色",
-    "电影",
-    "音乐",
-    "运动",
-    "城市",
-    "早餐",
-    "书",
-    "游戏",
-    "花",
-    "季节",
-    "水果",
-    "茶",
-    "餐厅",
-    "动物",
-    "编程语言",
-)
-THINGS_EN = ("color", "movie", "song", "sport", "city", "breakfast", "book", "game", "flower", "season", "fruit", "tea")
+THINGS_ZH = "颜色 电影 音乐 运动 城市 早餐 书 游戏 花 季节 水果 茶 餐厅 动物 编程语言"
+THINGS_EN = "color movie song sport city breakfast book game flower season fruit tea"
 QUESTIONS = (
-    *(f"你还记得我喜欢的{thing}是什么吗？" for thing in THINGS_ZH),
-    *(f"Do you remember my favorite {thing}, and why I like it?" for thing in THINGS_EN),
+    *(f"你还记得我喜欢的{thing}是什么吗？" for thing in THINGS_ZH.split()),
+    *(f"Do you remember my favorite {thing}, and why I like it?" for thing in THINGS_EN.split()),
 )
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """Milliseconds from sending a request to the first text of the reply, and to the end of the response."""
+
+    first_token_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Times of turns and of direct calls. `overhead`: the spread of the differences within each pair."""
+
+    turn: Spread
+    direct: Spread
+    overhead: Spread
+
+
+def compare(pairs: Sequence[tuple[float, float]]) -> Comparison:
+    """Compare the times of turns with those of the same calls straight to the model."""
+    return Comparison(
+        turn=get_spread([turn for turn, _direct in pairs]),
+        direct=get_spread([direct for _turn, direct in pairs]),
+        overhead=get_spread([turn - direct for turn, direct in pairs]),
+    )
+
+
+def time_stream(client: httpx2.Client, path: str, body: dict[str, Any], *, first: str, last: str) -> Call:
+    """Time a streamed response to the first line that holds `first` and to its end; some line must hold `last`."""
+    start = time.perf_counter()
+    first_at, ended = None, False
+    with client.stream("POST", path, json=body) as response:
+        response.raise_for_status()
+        for line in response.iter_lines():
+            if first_at is None and first in line:
+                first_at = time.perf_counter()
+            ended = ended or last in line
+    end = time.perf_counter()
+    if first_at is None or not ended:
+        raise RuntimeError(f"{path} did not answer to its end")
+    return Call(first_token_ms=(first_at - start) * 1000, end_ms=(end - start) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """The figures for one number of memories. `opening` is what the web process itself timed: reading and storing
-    before the model is called.
-    """
+    """The figures for one number of memories. `opening`: the web process's own time before it calls the model."""
 
     memories: int
     turns: int
@@ -86,31 +110,30 @@ class Talker:
     """One user with memories, and a session in which they ask about them."""
 
     def __init__(
-        self, *, door: str, memories: int, messages: int, questions: Iterator[str], web_url: str, model_url: str
+        self, options: argparse.Namespace, *, memories: int, questions: Iterator[str], web_url: str, model_url: str
     ) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
         from apps.conversations.services import create_session
 
         self.memories = memories
-        self._door = door
         self._said: list[dict[str, str]] = []
-        self.pairs: list[Pair] = []
+        self.pairs: list[tuple[Call, Call]] = []
         self._user = User.objects.create_user(f"benchmark-{memories}")
         create_memories(self._user, memories)
-        create_messages(self._user, messages)
-        self._session = create_session(user=self._user) if door == REST else None
+        create_messages(self._user, options.messages)
+        self._session = create_session(user=self._user) if options.door == "rest" else None
         self._questions = questions
         self._web = httpx2.Client(
             base_url=web_url, headers={"Authorization": f"Bearer {create_token(user=self._user)}"}, timeout=120
         )
         self._model = httpx2.Client(base_url=model_url, timeout=120)
 
-    def ask(self) -> Pair:
+    def ask(self) -> tuple[Call, Call]:
         """Send the next question as a turn, then the call that it caused straight to the model."""
         question = next(self._questions)
         turn = self._time_turn(question)
-        return Pair(turn=turn, direct=self._time_call(self._render_model_call(question)))
+        return turn, self._time_call(self._render_model_call(question))
 
     def get_result(self) -> Result:
         from apps.chat.models import Turn
@@ -119,8 +142,8 @@ class Talker:
         return Result(
             memories=self.memories,
             turns=len(self.pairs),
-            first_token=compare_first_tokens(self.pairs),
-            end=compare_ends(self.pairs),
+            first_token=compare([(turn.first_token_ms, direct.first_token_ms) for turn, direct in self.pairs]),
+            end=compare([(turn.end_ms, direct.end_ms) for turn, direct in self.pairs]),
             opening=get_spread([timing["opening_ms"] for timing in timings[: len(self.pairs)]]),
         )
 
@@ -143,9 +166,12 @@ class Talker:
 
     def _time_turn(self, question: str) -> Call:
         if self._session is not None:
-            return time_turn(self._web, session_id=str(self._session.id), content=question)
+            path, asked = f"/chat/sessions/{self._session.id}/messages", {"content": question, "stream": True}
+            return time_stream(self._web, path, asked, first="event: delta", last="event: done")
         self._said = [*self._said, {"role": "user", "content": question}][-RESENT:]
-        call = time_completion(self._web, messages=self._said)
+        body = {"model": "jiyi", "messages": self._said, "stream": True}
+        first = '"delta": {"content": "'
+        call = time_stream(self._web, "/v1/chat/completions", body, first=first, last="data: [DONE]")
         self._said.append({"role": "assistant", "content": REPLY})
         return call
 
@@ -183,7 +209,7 @@ def create_messages(user: Any, number: int) -> None:
     texts = [make_sentence(each) for each in range(number)]
     for start in range(0, number, MESSAGES_OF_A_SESSION):
         session = Session.objects.create(user=user)
-        rows = []
+        rows: list[Message] = []
         for position, text in enumerate(texts[start : start + MESSAGES_OF_A_SESSION], start=1):
             said_at = timezone.now() - timedelta(minutes=10 * (number - start - position))
             asked = rows[-1] if position % 2 == 0 else None
@@ -204,26 +230,24 @@ def _invent_memories() -> Iterator[tuple[str, str, str]]:
     number = 0
     while True:
         number += 1
-        for thing in THINGS_ZH:
+        for thing in THINGS_ZH.split():
             yield "preference", f"第{number}喜欢的{thing}", f"家附近那种{thing}，从{1900 + number}年起"
-        for thing in THINGS_EN:
+        for thing in THINGS_EN.split():
             yield "fact", f"favorite {thing} number {number}", f"the {thing} that I got to know in {1900 + number}"
 
 
-def measure(*, door: str, memories: Sequence[int], messages: int, turns: int, console: Console) -> list[Result]:
-    """Measure `turns` turns for each number of memories, taking the numbers in turn."""
-    with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web_url:
+def measure(options: argparse.Namespace, *, console: Console) -> list[Result]:
+    """Measure turns for each number of memories, taking the numbers in turn."""
+    with run_in_new_data_folder(), run_scripted_model() as model_url, run_web(model_url=model_url) as web:
         questions = _invent_questions()
         talkers = [
-            Talker(
-                door=door, memories=number, messages=messages, questions=questions, web_url=web_url, model_url=model_url
-            )
-            for number in memories
+            Talker(options, memories=number, questions=questions, web_url=web.address, model_url=model_url)
+            for number in options.memories
         ]
         for _ in range(WARM_UP_TURNS):
             for talker in talkers:
                 talker.ask()
-        for _ in track(range(turns), description="Turns", console=console, transient=True):
+        for _ in track(range(options.turns), description="Turns", console=console, transient=True):
             for talker in talkers:
                 talker.pairs.append(talker.ask())
         return [talker.get_result() for talker in talkers]
@@ -237,30 +261,15 @@ def make_table(results: Sequence[Result]) -> Table:
     for result in results:
         for time_to, figures in (("to the first token", result.first_token), ("to the end", result.end)):
             spreads = (figures.direct, figures.turn, figures.overhead)
-            table.add_row(str(result.memories), time_to, *map(_format_spread, spreads))
-        table.add_row(
-            str(result.memories), "before the model", "", _format_spread(result.opening), "", end_section=True
-        )
+            table.add_row(str(result.memories), time_to, *map(str, spreads))
+        table.add_row(str(result.memories), "before the model", "", str(result.opening), "", end_section=True)
     return table
-
-
-def _format_spread(spread: Spread) -> str:
-    return f"{spread.p50:.1f} / {spread.p95:.1f}"
-
-
-def make_report(results: Sequence[Result]) -> dict[str, Any]:
-    """Return the figures, and what they were measured on, for a JSON file."""
-    return {
-        **describe_machine(),
-        "goal_first_token_added_p50_ms": GOAL_MS,
-        "results": [asdict(result) for result in results],
-    }
 
 
 def main() -> None:
     """Measure, print the table, and write the report where one is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--door", choices=(REST, OPENAI), default=REST, help="what turns are asked for by")
+    parser.add_argument("--door", choices=("rest", "openai"), default="rest", help="what turns are asked for by")
     parser.add_argument("--memories", type=int, nargs="+", default=[10, 1000], metavar="N", help="default: 10 1000")
     parser.add_argument("--messages", type=int, default=0, metavar="N", help="messages of earlier conversations")
     parser.add_argument("--turns", type=int, default=200, help="measured turns for each number (default: 200)")
@@ -269,12 +278,15 @@ def main() -> None:
     if options.turns < 2 or min(options.memories) < 0 or len(set(options.memories)) < len(options.memories):
         parser.error("--turns has to be at least 2, and the numbers of --memories different and not negative")
     console = Console()
-    results = measure(
-        door=options.door, memories=options.memories, messages=options.messages, turns=options.turns, console=console
-    )
+    results = measure(options, console=console)
     console.print(make_table(results))
     if options.json:
-        report = {"door": options.door, **make_report(results)}
+        report = {
+            "door": options.door,
+            **describe_machine(),
+            "goal_first_token_added_p50_ms": GOAL_MS,
+            "results": [asdict(result) for result in results],
+        }
         options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 

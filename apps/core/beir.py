@@ -1,15 +1,16 @@
-"""Reading folders of evaluation data in BEIR's layout (Thakur et al., 2021) as this project uses it.
+"""Read folders of evaluation data in BEIR's layout (Thakur et al., 2021).
 
 ``corpus.jsonl`` has one object a line: ``_id``, ``text`` and ``metadata`` with ``user_id``, ``session_id``, ``role``,
 ``speaker`` and ``timestamp`` (ISO 8601; without an offset it is UTC). Rows of a session are in order of time.
-``queries.jsonl`` has ``_id``, ``text`` and ``metadata`` with ``user_id`` and ``category``; ``qrels/test.tsv``, under a
-line of headings, the ID of a query, that of a row which answers it, and how well (a whole number above 0; 0: not).
+``queries.jsonl`` has ``_id``, ``text`` and ``metadata`` with ``user_id`` and ``category``. ``qrels/test.tsv`` has a
+line of headings, then on each line the ID of a query, the ID of a row that answers it, and a grade (a whole number; 0:
+no answer).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +18,7 @@ from typing import Any
 
 from apps.core.text.clean import find_forbidden
 
-CORPUS = "corpus.jsonl"
-QUERIES = "queries.jsonl"
-JUDGEMENTS = "qrels/test.tsv"
+CORPUS, QUERIES, JUDGEMENTS = "corpus.jsonl", "queries.jsonl", "qrels/test.tsv"
 
 
 class InvalidFolder(Exception):
@@ -42,7 +41,7 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question about what was said, with the rows that answer it: `relevant` has the grade of each by its ID."""
+    """A question about what was said. `relevant`: the grade of each row that answers it, by the row's ID."""
 
     id: str
     text: str
@@ -51,18 +50,48 @@ class Query:
     relevant: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The contents of a folder. `name` is unique among folders read together."""
+
+    name: str
+    corpus: Sequence[CorpusRow]
+    queries: Sequence[Query]
+
+
+def read_folders(paths: Sequence[Path]) -> list[Folder]:
+    """Read and check folders; one given twice counts once, and folders of the same name go by their whole paths.
+
+    Raises `InvalidFolder`.
+    """
+    unique = list(dict.fromkeys(path.resolve() for path in paths))
+    names = [path.name for path in unique]
+    folders = []
+    for path in unique:
+        corpus = read_corpus(path)
+        name = path.name if names.count(path.name) == 1 else str(path)
+        folders.append(Folder(name=name, corpus=corpus, queries=read_queries(path, corpus=corpus)))
+    return folders
+
+
 def read_corpus(folder: Path) -> list[CorpusRow]:
     """Return the rows of ``corpus.jsonl``, in order. Raises `InvalidFolder` for the first thing that is wrong."""
-    path = folder / CORPUS
-    rows: dict[str, CorpusRow] = {}
-    for where, fields in _read_objects(path):
-        row = _read_row(fields, where)
-        if earlier := rows.get(row.id):
-            raise InvalidFolder(f"{where}: _id {row.id!r} was used before, at {earlier.where}")
-        rows[row.id] = row
+    rows = [
+        CorpusRow(
+            id=row_id,
+            text=_read_text(fields, "text", where),
+            user_id=_read_text(metadata, "user_id", where),
+            session_id=_read_text(metadata, "session_id", where),
+            role=_read_text(metadata, "role", where),
+            speaker=_read_text(metadata, "speaker", where),
+            timestamp=_read_time(metadata, "timestamp", where),
+            where=where,
+        )
+        for row_id, fields, metadata, where in _read_objects(folder / CORPUS)
+    ]
     if not rows:
-        raise InvalidFolder(f"{path}: holds no rows")
-    return list(rows.values())
+        raise InvalidFolder(f"{folder / CORPUS}: holds no rows")
+    return rows
 
 
 def read_queries(folder: Path, *, corpus: Collection[CorpusRow]) -> list[Query]:
@@ -72,59 +101,33 @@ def read_queries(folder: Path, *, corpus: Collection[CorpusRow]) -> list[Query]:
     searches only its user's memories.
     """
     owners = {row.id: row.user_id for row in corpus}
-    asked: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for where, fields in _read_objects(folder / QUERIES):
-        query_id = _read_text(fields, "_id", where)
-        if query_id in asked:
-            raise InvalidFolder(f"{where}: _id {query_id!r} was used before, at {asked[query_id][1]}")
-        asked[query_id] = fields, where
-    judged: dict[str, dict[str, int]] = {}
+    asked = list(_read_objects(folder / QUERIES))
+    judged: dict[str, dict[str, int]] = {query_id: {} for query_id, *_rest in asked}
     for where, query_id, row_id, grade in _read_judgements(folder / JUDGEMENTS):
-        if query_id not in asked:
+        if query_id not in judged:
             raise InvalidFolder(f"{where}: there is no query {query_id!r}")
         if row_id not in owners:
             raise InvalidFolder(f"{where}: there is no row {row_id!r} in {CORPUS}")
         if grade > 0:
-            judged.setdefault(query_id, {})[row_id] = grade
-    queries = [
-        _read_query(fields, where, owners=owners, relevant=judged.get(query_id, {}))
-        for query_id, (fields, where) in asked.items()
-    ]
-    found = [query for query in queries if query.relevant]
-    if not found:
+            judged[query_id][row_id] = grade
+    queries = []
+    for query_id, fields, metadata, where in asked:
+        text, user_id = _read_text(fields, "text", where), _read_text(metadata, "user_id", where)
+        category, relevant = _read_text(metadata, "category", where), judged[query_id]
+        for row_id in relevant:
+            if owners[row_id] != user_id:
+                raise InvalidFolder(f"{where}: {row_id!r} is to answer it, and belongs to {owners[row_id]!r}")
+        if relevant:
+            queries.append(Query(query_id, text, user_id, category, relevant))
+    if not queries:
         raise InvalidFolder(f"{folder}: no query has a relevant row")
-    return found
-
-
-def _read_query(
-    fields: Mapping[str, Any], where: str, *, owners: Mapping[str, str], relevant: Mapping[str, int]
-) -> Query:
-    metadata = _read_metadata(fields, where)
-    user_id = _read_text(metadata, "user_id", where)
-    for row_id in relevant:
-        if owners[row_id] != user_id:
-            raise InvalidFolder(f"{where}: {row_id!r} is to answer it, and belongs to {owners[row_id]!r}")
-    return Query(
-        id=_read_text(fields, "_id", where),
-        text=_read_text(fields, "text", where),
-        user_id=user_id,
-        category=_read_text(metadata, "category", where),
-        relevant=relevant,
-    )
+    return queries
 
 
 def _read_judgements(path: Path) -> Iterator[tuple[str, str, str, int]]:
-    """Yield where each line is, the query's ID, the row's and the grade; the line of headings is left out."""
-    try:
-        lines = path.read_text("utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidFolder(f"{path}: cannot be read: {reason}") from error
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        parts = line.rstrip("\r").split("\t")
+    """Yield the place of each line, the query's ID, the row's ID and the grade; skip the line of headings."""
+    for where, line in list(_read_lines(path))[1:]:
+        parts = line.decode(errors="replace").rstrip("\r").split("\t")
         if len(parts) != 3:
             raise InvalidFolder(f"{where}: must be a query ID, a row ID and a grade, separated by tabs")
         query_id, row_id, grade = parts
@@ -133,46 +136,36 @@ def _read_judgements(path: Path) -> Iterator[tuple[str, str, str, int]]:
         yield where, query_id, row_id, int(grade)
 
 
-def _read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield where each line is and the object on it; empty lines are skipped."""
+def _read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any], str]]:
+    """Yield the ID, the fields, the metadata and the place of the object on each line."""
+    places: dict[str, str] = {}
+    for where, line in _read_lines(path):
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:  # text that is not UTF-8 is a ValueError too
+            raise InvalidFolder(f"{where}: is not valid JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise InvalidFolder(f"{where}: is not a JSON object")
+        if found := find_forbidden(fields):
+            raise InvalidFolder(f"{where}: holds {found}, which cannot be stored")
+        object_id, metadata = _read_text(fields, "_id", where), fields.get("metadata")
+        if not isinstance(metadata, dict):
+            raise InvalidFolder(f"{where}: metadata must be an object")
+        if earlier := places.get(object_id):
+            raise InvalidFolder(f"{where}: _id {object_id!r} was used before, at {earlier}")
+        places[object_id] = where
+        yield object_id, fields, metadata, where
+
+
+def _read_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the file and number of each line that is not blank, with the line."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InvalidFolder(f"{path}: cannot be read: {error.strerror}") from error
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:  # text that is no UTF-8 is a ValueError too
-            raise InvalidFolder(f"{where}: is not valid JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise InvalidFolder(f"{where}: is not a JSON object")
-        if found := find_forbidden(value):
-            raise InvalidFolder(f"{where}: holds {found}, which cannot be stored")
-        yield where, value
-
-
-def _read_row(fields: Mapping[str, Any], where: str) -> CorpusRow:
-    metadata = _read_metadata(fields, where)
-    return CorpusRow(
-        id=_read_text(fields, "_id", where),
-        text=_read_text(fields, "text", where),
-        user_id=_read_text(metadata, "user_id", where),
-        session_id=_read_text(metadata, "session_id", where),
-        role=_read_text(metadata, "role", where),
-        speaker=_read_text(metadata, "speaker", where),
-        timestamp=_read_time(metadata, "timestamp", where),
-        where=where,
-    )
-
-
-def _read_metadata(fields: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    metadata = fields.get("metadata")
-    if not isinstance(metadata, dict):
-        raise InvalidFolder(f"{where}: metadata must be an object")
-    return metadata
+        if line.strip():
+            yield f"{path}:{number}", line
 
 
 def _read_text(fields: Mapping[str, Any], name: str, where: str) -> str:

@@ -3,7 +3,7 @@
 Every table of a person's data has the person in `user_id`. A foreign key of Django compares the reference alone, so a
 row could come to refer to another person's. Here the database compares both: `(message_id, user_id)` with
 `(id, user_id)` of the messages. So a mistake anywhere above, in a query, an import or a race, is refused by PostgreSQL,
-and every reference carries the column by which the tables can be spread over several servers (docs/scale.md).
+and every reference carries the column by which the tables can be spread over several servers (docs/benchmarks.md).
 
 In a model: ``ForeignKey(..., db_constraint=False)`` for the column, `SameOwner` in ``Meta.constraints`` for the check,
 and on what is referred to a unique constraint of its key and ``user`` (`share_owner` and `has_owner` make both). In a

@@ -163,7 +163,7 @@ def test_variables_of_the_example_are_known() -> None:
 
 
 def test_the_documents_name_files_of_deploy_that_are_there() -> None:
-    text = "".join((ROOT / "docs" / name).read_text() for name in ("deployment.md", "operations.md", "scale.md"))
+    text = "".join((ROOT / "docs" / name).read_text() for name in ("deployment.md", "operations.md", "benchmarks.md"))
     named = set(re.findall(r"\bdeploy/[\w/*.-]*\w", text)) - {"deploy/certificates"}
     assert len(named) > 10
     assert not {path for path in named if not any(ROOT.glob(path))}

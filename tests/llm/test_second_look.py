@@ -1,4 +1,4 @@
-"""A second look before memories end, by very small models: how often they are right (docs/weak_models.md).
+"""A second look before memories end, by very small models: how often they are right (docs/models.md).
 
 The figures are printed, to be read: at this size they are no better than chance, and no goal is set for them.
 """

@@ -1,4 +1,4 @@
-"""A very small model as the judge: what it babbles does not become memory (docs/weak_models.md).
+"""A very small model as the judge: what it babbles does not become memory (docs/models.md).
 
 `WEAK_TURNS=40` holds all the turns; the suite holds a few. What is active afterwards is printed, to be read.
 """

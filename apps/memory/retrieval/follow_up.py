@@ -1,7 +1,7 @@
 """What a message needs of what was said before it, to be understood (K7): "再找找其他的", "what about the other one?".
 
 A message of few keywords is searched for with the last lines of the conversation; one that speaks for itself is not, so
-a new subject drops the old one. benchmarks/follow_ups.py measures both. Pure, no Django.
+a new subject drops the old one. Both are measured in docs/retrieval.md. Pure, no Django.
 """
 
 from __future__ import annotations

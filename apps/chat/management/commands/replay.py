@@ -1,69 +1,73 @@
-"""``manage.py replay FOLDER [--user NAME]``: recorded conversations through the real turn."""
+"""``manage.py replay FOLDER [--user NAME]``: send recorded conversations through the real turn."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
+from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from apps.accounts.models import User
-from apps.chat.replay import (
-    Answered,
-    NotAnswered,
-    Outcome,
-    RecordedConversation,
-    Skipped,
-    read_conversations,
-    replay_conversation,
-)
-from apps.core.beir import InvalidFolder
+from apps.chat.services import OpenTurn, open_message_turn, open_retry_turn, start_turn
+from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.selectors import get_shown_status, list_messages_by_key
+from apps.conversations.services import create_session
+from apps.conversations.types import MAX_CONTENT_CHARS, MAX_TITLE_CHARS
+from apps.core.beir import CorpusRow, InvalidFolder, read_corpus
+from apps.core.db import in_database
+from apps.core.errors import JiyiError
 
+# The exit code of a program that Ctrl-C ended.
 INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended."""
+MAX_KEY_CHARS = Message._meta.get_field("idempotency_key").max_length or 0
+UNDER_WAY = "Another process is answering it, or did when it was stopped: run this again in a few minutes."
 
 
-@dataclass
-class Tally:
-    """The results of one run's turns. `actions` counts what happened to proposed memories (L2)."""
+@dataclass(frozen=True, slots=True)
+class RecordedConversation:
+    """The messages of one user in one session, in order, by their idempotency keys."""
 
-    sessions: int = 0
-    answered: int = 0
-    skipped: int = 0
-    failed: int = 0
-    actions: Counter[str] = field(default_factory=Counter)
-
-    def add(self, outcome: Outcome) -> None:
-        match outcome:
-            case Answered(started_session, actions):
-                self.answered += 1
-                self.sessions += started_session
-                self.actions.update(actions)
-            case NotAnswered(started_session):
-                self.failed += 1
-                self.sessions += started_session
-            case Skipped():
-                self.skipped += 1
+    user_id: str
+    session_id: str
+    messages: dict[str, CorpusRow]
 
 
-@dataclass(frozen=True)
-class Display:
-    """Where progress goes: `begin` a conversation, `advance` by a message, `complain` about one."""
+def read_conversations(folder: Path) -> list[RecordedConversation]:
+    """Return what the users of a BEIR folder said, each user's conversations in order of time.
 
-    begin: Callable[[str], None]
-    advance: Callable[[], None]
-    complain: Callable[[str], None]
+    Rows of other roles are left out. Raises `InvalidFolder`.
+    """
+    grouped: dict[str, dict[str, dict[str, CorpusRow]]] = defaultdict(lambda: defaultdict(dict))
+    for row in read_corpus(folder):
+        if row.role != Role.USER:
+            continue
+        if len(row.text) > MAX_CONTENT_CHARS:
+            raise InvalidFolder(f"{row.where}: text has {len(row.text)} characters; {MAX_CONTENT_CHARS} are allowed")
+        # With the folder's name, as two folders may use the same IDs and be replayed into the same account.
+        key = f"{folder.resolve().name}/{row.id}"
+        if len(key) > MAX_KEY_CHARS:
+            raise InvalidFolder(f"{row.where}: _id and the folder's name have more than {MAX_KEY_CHARS - 1} characters")
+        grouped[row.user_id][row.session_id][key] = row
+    if not grouped:
+        raise InvalidFolder(f"{folder}: holds no messages of role user")
+    return [
+        RecordedConversation(user_id, session_id, messages)
+        for user_id, sessions in grouped.items()
+        for session_id, messages in sorted(sessions.items(), key=lambda item: next(iter(item[1].values())).timestamp)
+    ]
 
 
 class Command(BaseCommand):
@@ -85,43 +89,89 @@ class Command(BaseCommand):
         except InvalidFolder as error:
             raise CommandError(str(error)) from error
         accounts = _get_accounts(folder, conversations, name=options["user"])
-        tally = Tally()
+        self.counts: Counter[str] = Counter()
         start = time.perf_counter()
-        with self._show(total=sum(len(conversation.messages) for conversation in conversations)) as display:
-            interrupted = asyncio.run(
-                _replay(conversations, accounts=accounts, shared=bool(options["user"]), tally=tally, display=display)
-            )
-        self._report(tally, seconds=time.perf_counter() - start)
+        interrupted = asyncio.run(self._replay(conversations, accounts=accounts, shared=bool(options["user"])))
+        self._report(seconds=time.perf_counter() - start)
         if interrupted:
             raise CommandError("Stopped. Run the command again to continue.", returncode=INTERRUPTED)
-        if tally.failed:
-            raise CommandError(f"{tally.failed} turns failed. Run the command again to retry them.")
+        if failed := self.counts["failed"]:
+            raise CommandError(f"{failed} turns failed. Run the command again to retry them.")
 
-    @contextmanager
-    def _show(self, *, total: int) -> Iterator[Display]:
-        """A progress bar for people, a line per conversation for files and pipes."""
+    async def _replay(
+        self, conversations: Sequence[RecordedConversation], *, accounts: dict[str, User], shared: bool
+    ) -> bool:
+        """Replay one conversation after the other; return whether Ctrl-C or TERM ended it early.
+
+        `shared`: several people go into one account, so that the titles have to tell them apart.
+        """
+        stopping = _stop_on_signals()
         console = Console(stderr=True)
-        if not (console.is_terminal and self.stdout.isatty()):
-            yield Display(begin=self.stdout.write, advance=lambda: None, complain=self.stderr.write)
-            return
+        shown = console.is_terminal and self.stdout.isatty()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console) as progress:
-            task = progress.add_task("", total=total)
-            yield Display(
-                begin=lambda title: progress.update(task, description=title),
-                advance=lambda: progress.advance(task),
-                complain=lambda text: console.print(text, style="red", markup=False, highlight=False),
-            )
+        with Progress(*columns, console=console, disable=not shown) as progress:
+            task = progress.add_task("", total=sum(len(conversation.messages) for conversation in conversations))
+            for conversation in conversations:
+                name = f"{conversation.user_id} {conversation.session_id}"
+                title = name if shared else conversation.session_id
+                progress.update(task, description=name)
+                if not shown:
+                    self.stdout.write(f"{name}: {len(conversation.messages)} messages")
+                user = accounts[conversation.user_id]
+                earlier = await in_database(_find_sent, user, conversation.messages)
+                session_id = next((message.session_id for message in earlier.values()), None)
+                for key, row in conversation.messages.items():
+                    session_id = await self._send(
+                        user, row, key=key, sent=earlier.get(key), session_id=session_id, title=title
+                    )
+                    progress.advance(task)
+                    if stopping.is_set():
+                        return True
+        return False
 
-    def _report(self, tally: Tally, *, seconds: float) -> None:
-        actions = tally.actions
+    async def _send(
+        self, user: User, row: CorpusRow, *, key: str, sent: Message | None, session_id: uuid.UUID | None, title: str
+    ) -> uuid.UUID | None:
+        """Send a message as a turn, or take up one that failed in an earlier run (`sent`); return its session.
+
+        A message that fails does not keep the next from being sent.
+        """
+        opening: Callable[[], OpenTurn]
+        if sent is None:
+            opening = partial(_open_turn, user=user, session_id=session_id, title=title, row=row, key=key)
+        elif sent.status == MessageStatus.COMPLETE:
+            self.counts["skipped"] += 1
+            return session_id
+        elif get_shown_status(sent, now=timezone.now()) == MessageStatus.PENDING:
+            self._complain(row, UNDER_WAY)
+            return session_id
+        else:
+            opening = partial(open_retry_turn, user=user, message_id=sent.id, now=timezone.now())
+        run = start_turn(opening)
+        opened = await run.opened()
+        self.counts["sessions"] += session_id is None
+        try:
+            result = await run.result()
+        except JiyiError as error:
+            self._complain(row, error.message)
+        else:
+            self.counts["answered"] += 1
+            self.counts.update(str(update["action"]) for update in result["memory_updates"])
+        return opened.session_id
+
+    def _complain(self, row: CorpusRow, reason: str) -> None:
+        self.counts["failed"] += 1
+        self.stderr.write(f"{row.where}: {reason}")
+
+    def _report(self, *, seconds: float) -> None:
+        counts = self.counts
         self.stdout.write(
-            f"Messages: {tally.answered} answered in {tally.sessions} new sessions, {tally.skipped} answered before, "
-            f"{tally.failed} failed.\n"
-            f"Memories: {actions['created'] + actions['superseded']} new and active "
-            f"({actions['superseded']} replaced an older one), {actions['pending']} new and pending, "
-            f"{actions['refreshed']} mentioned again.\n"
-            f"{tally.answered / seconds:.1f} turns/s."
+            f"Messages: {counts['answered']} answered in {counts['sessions']} new sessions, {counts['skipped']} "
+            f"answered before, {counts['failed']} failed.\n"
+            f"Memories: {counts['created'] + counts['superseded']} new and active "
+            f"({counts['superseded']} replaced an older one), {counts['pending']} new and pending, "
+            f"{counts['refreshed']} mentioned again.\n"
+            f"{counts['answered'] / seconds:.1f} turns/s."
         )
 
 
@@ -146,32 +196,25 @@ def _get_accounts(folder: Path, conversations: Sequence[RecordedConversation], *
         }
 
 
-async def _replay(
-    conversations: Sequence[RecordedConversation],
-    *,
-    accounts: Mapping[str, User],
-    shared: bool,
-    tally: Tally,
-    display: Display,
-) -> bool:
-    """Replay one conversation after the other; return whether Ctrl-C or TERM ended it early.
+def _find_sent(user: User, keys: Iterable[str]) -> dict[str, Message]:
+    """Return the messages that earlier runs sent, by key."""
+    found = list_messages_by_key(user, list(keys))
+    return {message.idempotency_key: message for message in found if message.idempotency_key is not None}
 
-    `shared`: several people go into one account, so that the titles have to tell them apart.
-    """
-    stopping = _stop_on_signals()
-    for conversation in conversations:
-        title = f"{conversation.user_id} {conversation.session_id}" if shared else conversation.session_id
-        display.begin(f"{conversation.user_id} {conversation.session_id}: {len(conversation.messages)} messages")
-        turns = replay_conversation(user=accounts[conversation.user_id], conversation=conversation, title=title)
-        async with aclosing(turns):
-            async for message, outcome in turns:
-                tally.add(outcome)
-                display.advance()
-                if isinstance(outcome, NotAnswered):
-                    display.complain(f"{message.where}: {outcome.reason}")
-                if stopping.is_set():
-                    return True
-    return False
+
+@transaction.atomic
+def _open_turn(*, user: User, session_id: uuid.UUID | None, title: str, row: CorpusRow, key: str) -> OpenTurn:
+    """Open a turn; the first one of a conversation makes its session with it, so that none is ever left empty."""
+    if session_id is None:
+        session_id = create_session(user=user, title=title[:MAX_TITLE_CHARS]).id
+    return open_message_turn(
+        user=user,
+        session_id=session_id,
+        content=row.text,
+        idempotency_key=key,
+        now=timezone.now(),
+        said_at=row.timestamp,
+    )
 
 
 def _stop_on_signals() -> asyncio.Event:

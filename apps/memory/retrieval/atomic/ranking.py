@@ -13,7 +13,7 @@ from apps.memory.retrieval.atomic.features import FEATURES
 from apps.memory.retrieval.atomic.types import AtomicRecall, Flags, Floats, Integers
 
 SAID_BEFORE = -3.0
-"""The weight of what was said already; benchmarks/follow_ups.py shows what others would do."""
+"""The weight of what was said already; measured in docs/retrieval.md."""
 
 # The evidence, in standard deviations, that a memory needs among very many, and how much less where there are few: the
 # more memories there are, the likelier one of them is near a message by chance. Measured in docs/retrieval.md.

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.memory.retrieval.atomic.query import AtomicQuery
 from apps.memory.retrieval.atomic.types import AtomicRecall
-from benchmarks import ranking_data
+from benchmarks import train_ranking
 
 DAY = 86_400.0
 
@@ -22,4 +22,4 @@ def make_recall(
 ) -> AtomicRecall:
     """Memories with these contents, in this order; of one session unless said."""
     asked = AtomicQuery(query, earlier=earlier)
-    return ranking_data.make_recall(contents, asked, sessions=sessions or [0] * len(contents), **columns)
+    return train_ranking.make_recall(contents, asked, sessions=sessions or [0] * len(contents), **columns)

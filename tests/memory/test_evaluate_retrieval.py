@@ -13,11 +13,10 @@ from django.core.management import CommandError, call_command
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.core.beir import read_corpus
-from apps.memory.evaluation import run
+from apps.core.beir import read_corpus, read_folders
+from apps.memory.management.commands import evaluate_retrieval
 from apps.memory.models import AtomicEmbedding, AtomicMemory, Change
 from apps.memory.retrieval.atomic import retrieve_atomic_memories
-from apps.memory.retrieval.atomic.features import FEATURES
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("A4"), pytest.mark.long]
 
@@ -109,7 +108,7 @@ def test_each_row_is_one_active_memory_and_retrieval_is_that_of_a_turn(
         stored.append(list(AtomicMemory.objects.filter(user=options["user"]).order_by("create_time", "content")))
         return retrieve_atomic_memories(**options)
 
-    monkeypatch.setattr(run, "retrieve_atomic_memories", spy)
+    monkeypatch.setattr(evaluate_retrieval, "retrieve_atomic_memories", spy)
     folder = write_folder(tmp_path / "small")
     evaluate(folder)
     assert asked == ["咪咪是谁", "搬到上海", "Where does my sister live, Berlin?", "咪咪是谁"]
@@ -151,7 +150,7 @@ def test_nothing_is_left_after_an_interruption(
         assert len(left_over()) > 0
         signal.raise_signal(number)
 
-    monkeypatch.setattr(run, "retrieve_atomic_memories", interrupt)
+    monkeypatch.setattr(evaluate_retrieval, "retrieve_atomic_memories", interrupt)
     with pytest.raises(CommandError, match="Stopped") as stopped:
         evaluate(write_folder(tmp_path / "small"))
     assert stopped.value.returncode == 130
@@ -162,7 +161,7 @@ def test_nothing_is_left_after_an_interruption(
 def test_folders_of_one_name_are_told_apart_and_one_given_twice_counts_once(tmp_path: Path) -> None:
     first, second = write_folder(tmp_path / "a" / "dev"), write_folder(tmp_path / "b" / "dev")
     other = write_folder(tmp_path / "other")
-    names = [folder.name for folder in run.read_folders([first, second, other, tmp_path / "a" / ".." / "a" / "dev"])]
+    names = [folder.name for folder in read_folders([first, second, other, tmp_path / "a" / ".." / "a" / "dev"])]
     assert names == [str(first.resolve()), str(second.resolve()), "other"]
 
 
@@ -193,23 +192,3 @@ def test_a_folder_without_queries_and_depths_out_of_range_are_refused(tmp_path: 
     (folder / "queries.jsonl").unlink()
     with pytest.raises(CommandError, match=r"queries\.jsonl: cannot be read: No such file"):
         evaluate(folder)
-
-
-def test_what_each_feature_is_worth(tmp_path: Path) -> None:
-    out = StringIO()
-    call_command("evaluate_retrieval", write_folder(tmp_path / "f"), "--ablate", stdout=out)
-    table = out.getvalue().partition("what each feature is worth")[2]
-    rows = [[cell for cell in line.split() if cell != "│"] for line in table.splitlines() if line.startswith("│")]
-    losses = {feature: losses for feature, *losses in rows}
-    assert losses.keys() >= FEATURES.keys()
-    assert all(-1 <= float(loss) <= 1 for pair in losses.values() for loss in pair)
-
-
-def test_why_a_query_got_its_answer(tmp_path: Path) -> None:
-    folder, out = write_folder(tmp_path / "f"), StringIO()
-    call_command("evaluate_retrieval", folder, "--explain", "q1", stdout=out)
-    explained = out.getvalue().partition("q1: 搬到上海")[2]
-    assert explained.count("relevant") == 2
-    assert "words +" in explained
-    with pytest.raises(CommandError, match="there is no query 'q9'"):
-        call_command("evaluate_retrieval", folder, "--explain", "q9")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memory.evaluation.metrics import (
+from apps.memory.management.commands.evaluate_retrieval import (
     compute_hit,
     compute_ndcg,
     compute_percentile,

@@ -1,1 +1,0 @@
-"""How well memories are found: BEIR folders through the services and the retrieval that production uses."""
