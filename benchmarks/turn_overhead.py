@@ -90,7 +90,7 @@ class Talker:
     ) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
-        from apps.conversations.services import create_session
+        from apps.conversations.sessions import create_session
 
         self.memories = memories
         self._door = door

@@ -38,7 +38,7 @@ from apps.backup.progress import Bar
 from apps.backup.redoing import Redone, check_keys, redo
 from apps.backup.running import check_nobody_uses, empty_queues
 from apps.backup.types import BackupError, Manifest, find_unknown
-from apps.conversations.queue.services import release_all_claims
+from apps.conversations.queue import release_all_claims
 from apps.core.db import disconnect
 from apps.core.secret_key import fingerprint, put_secret_key
 

@@ -40,15 +40,11 @@ from apps.chat.serializers import (
 )
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
 from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
+from apps.conversations.attachments import add_attachment, list_attachments, remove_attachment
+from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Attachment, Message, Session
-from apps.conversations.selectors import (
-    get_message,
-    get_message_by_key,
-    get_session,
-    list_attachments,
-    list_messages,
-    list_sessions,
-)
+from apps.conversations.recordings import record_turns
+from apps.conversations.rounds import AlreadySent
 from apps.conversations.serializers import (
     AttachmentSerializer,
     MessageChangeRequest,
@@ -56,16 +52,17 @@ from apps.conversations.serializers import (
     SessionChangeRequest,
     SessionSerializer,
 )
-from apps.conversations.services import (
-    AlreadySent,
+from apps.conversations.sessions import (
     create_session,
     delete_session,
+    get_message,
+    get_message_by_key,
+    get_session,
+    list_messages,
+    list_sessions,
     set_collected,
     update_session,
 )
-from apps.conversations.services.attachments import add_attachment, remove_attachment
-from apps.conversations.services.exporting import ExportFormat, answer_export
-from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS, RecordedMessage
 from apps.core.apart import read_apart
 from apps.core.db import in_database, release_connections

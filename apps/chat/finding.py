@@ -11,7 +11,8 @@ from typing import Literal
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
-from apps.conversations.selectors import find_in_files, find_messages, find_titled_sessions, get_sessions_by_id
+from apps.conversations.search import find_in_files, find_messages, find_titled_sessions
+from apps.conversations.sessions import get_sessions_by_id
 from apps.conversations.types import FoundMessage
 from apps.core.text.highlight import cut_excerpt, find_ranges
 from apps.core.text.search_terms import SearchTerms, parse_question, parse_search

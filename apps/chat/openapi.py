@@ -26,6 +26,7 @@ from apps.chat.serializers import (
     TurnSerializer,
 )
 from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
+from apps.conversations.export import ExportFormat
 from apps.conversations.serializers import (
     AttachmentSerializer,
     MessageChangeRequest,
@@ -33,7 +34,6 @@ from apps.conversations.serializers import (
     SessionChangeRequest,
     SessionSerializer,
 )
-from apps.conversations.services.exporting import ExportFormat
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.openapi.types import (
     NOT_BLANK,

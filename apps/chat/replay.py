@@ -15,8 +15,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.services import OpenTurn, open_message_turn, open_retry_turn, start_turn
 from apps.conversations.models import Message, MessageStatus, Role
-from apps.conversations.selectors import get_shown_status, list_messages_by_key
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session, get_shown_status, list_messages_by_key
 from apps.conversations.types import MAX_CONTENT_CHARS, MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, InvalidFolder, read_corpus
 from apps.core.db import in_database

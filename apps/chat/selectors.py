@@ -16,7 +16,7 @@ from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.chat.weight import list_weighty
 from apps.connections.selectors import list_chat_models
 from apps.conversations.models import MessageStatus
-from apps.conversations.selectors import get_session
+from apps.conversations.sessions import get_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import NotFound
 from apps.core.llm.client import get_environment_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils import timezone
 
 from apps.conversations.models import Message
-from apps.conversations.queue.services import finish, put_off
-from apps.conversations.queue.types import Blame, Claim, SessionClaim
+from apps.conversations.queue import Blame, Claim, SessionClaim
+from apps.conversations.worker import finish, put_off
 from apps.memory.services import prepare_embeddings, store_embeddings
 from apps.summaries.services import prepare_summaries, store_summaries
 

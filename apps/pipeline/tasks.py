@@ -9,16 +9,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.conversations.models import Work
-from apps.conversations.queue.selectors import list_due_kinds
-from apps.conversations.queue.services import (
-    DATABASE_ERRORS,
-    claim_batch,
-    claim_rounds,
-    claim_session,
-    drain,
-    fail_lost_work,
-    wake_workers,
-)
+from apps.conversations.queue import fail_lost_work, list_due_kinds, wake_workers
+from apps.conversations.worker import DATABASE_ERRORS, claim_batch, claim_rounds, claim_session, drain
 from apps.pipeline import jobs
 from apps.pipeline.extraction import run as extraction
 

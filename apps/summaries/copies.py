@@ -11,9 +11,9 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.conversations.models import Session, Work
-from apps.conversations.queue.services import release_work
-from apps.conversations.services import is_made_title, lock_session
-from apps.conversations.services.summarizing import list_conversation_summaries, rewrite_summary
+from apps.conversations.queue import release_work
+from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
+from apps.conversations.sessions import is_made_title, lock_session
 from apps.core.text.traces import Traces
 from apps.memory.models import Change
 from apps.memory.selectors import list_recorded

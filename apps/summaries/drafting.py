@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from apps.conversations.services.summarizing import Unsummarized
+from apps.conversations.rounds import Unsummarized
 from apps.conversations.types import Line, Round
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.blocks import escape

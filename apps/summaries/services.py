@@ -17,8 +17,8 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
-from apps.conversations.services import entitle_session, lock_session
-from apps.conversations.services.summarizing import find_unsummarized, list_said_after, read_line, record_summary
+from apps.conversations.rounds import find_unsummarized, list_said_after, read_line, record_summary
+from apps.conversations.sessions import entitle_session, lock_session
 from apps.conversations.types import Line
 from apps.core.db import release_connections
 from apps.core.errors import Conflict

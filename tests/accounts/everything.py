@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from apps.accounts.models import LoginSession
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue.services import claim_batch
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
+from apps.conversations.worker import claim_batch
 from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing

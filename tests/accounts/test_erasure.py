@@ -28,9 +28,10 @@ from apps.accounts.services.erasure import Receipt, count_rows, erase_user
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.accounts.services.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue.services import claim_batch, claim_rounds, claim_session, finish
-from apps.conversations.queue.types import ClaimLost
-from apps.conversations.services import create_session, record_assistant_message
+from apps.conversations.queue import ClaimLost
+from apps.conversations.rounds import record_assistant_message
+from apps.conversations.sessions import create_session
+from apps.conversations.worker import claim_batch, claim_rounds, claim_session, finish
 from apps.core.errors import NotFound
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form

@@ -20,7 +20,7 @@ from apps.backup.erasures import merge, read_erasures
 from apps.backup.redoing import redo
 from apps.backup.types import BackupError
 from apps.conversations.models import Session
-from apps.conversations.services import create_session, delete_session
+from apps.conversations.sessions import create_session, delete_session
 from apps.core.secret_key import fingerprint
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
 from apps.memory.services import (

@@ -77,7 +77,7 @@ def test_what_was_erased_since_is_erased_again(made: Made, target: Installation)
         "from django.utils import timezone\n"
         "from uuid import UUID\n"
         "from apps.accounts.models import User\n"
-        "from apps.conversations.services import delete_session\n"
+        "from apps.conversations.sessions import delete_session\n"
         "from apps.memory.services import forget_memories\n"
         "lin = User.objects.get(username='lin')\n"
         f"forget_memories(user=lin, ids=[UUID('{lin['memory']}')], now=timezone.now())\n"

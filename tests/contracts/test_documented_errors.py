@@ -20,7 +20,7 @@ from rest_framework.throttling import UserRateThrottle
 from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.chat.openapi import MODEL_UNAVAILABLE
-from apps.conversations.services import open_round
+from apps.conversations.rounds import open_round
 from apps.core.openapi.errors import SHARED
 from apps.gateway.openai import openapi as openai
 from apps.memory.models import EmbeddingModel

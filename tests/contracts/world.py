@@ -16,7 +16,8 @@ from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.chat.models import Turn
 from apps.chat.turn.command_record import record_commands
-from apps.conversations.services import create_session, fail_round, open_round
+from apps.conversations.rounds import fail_round, open_round
+from apps.conversations.sessions import create_session
 from apps.core.text.commands import CommandKind
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import create_import

@@ -11,8 +11,8 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from apps.conversations import queue
 from apps.conversations.models import Message, Recording, Session, Work
-from apps.conversations.queue import sending
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
@@ -38,7 +38,7 @@ CHAT = [
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tasks that were sent, in place of sending them."""
     names: list[str] = []
-    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(queue, "send_task", names.append)
     return names
 
 

@@ -23,7 +23,7 @@ from tests.linear.limit import SECONDS, measure
 from tests.linear.patterns import ARGUMENTS, Found, list_calls, list_patterns
 
 MADE_AT_RUN_TIME = {
-    "apps.conversations.word_search._holds": "an escaped word",
+    "apps.conversations.search._holds": "an escaped word",
     "apps.core.llm.blocks.read_block": "a name of ours, and one unbounded part before a fixed text",
     "apps.core.text.citations.holds": "an escaped citation",
     "apps.core.text.grounding._stands_in": "an escaped text",

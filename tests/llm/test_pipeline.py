@@ -13,8 +13,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.models import Message, Role, Work
-from apps.conversations.queue.rows import MAX_ATTEMPTS
-from apps.conversations.services import close_round, open_round
+from apps.conversations.queue import MAX_ATTEMPTS
+from apps.conversations.rounds import close_round, open_round
 from apps.core.text.clean import find_forbidden
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.long_term.validation import find_problems

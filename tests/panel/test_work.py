@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.conversations import queue
 from apps.conversations.models import Message, Work
-from apps.conversations.queue import sending
 from apps.panel.work.errors import explain_error
 from tests.support.factories import SessionFactory
 
@@ -31,7 +31,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "send_task", lambda name: None)
+    monkeypatch.setattr(queue, "send_task", lambda name: None)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.embedded.layout import DataLayout
 from apps.embedded.servers import get_missing_servers

@@ -12,8 +12,8 @@ import pytest
 from django.db import connection
 
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.queue.services import add_work, claim_session_work
-from apps.conversations.services import delete_session
+from apps.conversations.queue import add_work, claim_session_work
+from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, NotFound
 from apps.memory.history import undo

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from apps.conversations.models import Session
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict
 from apps.memory.models import Change
 from apps.memory.services import undo_operation

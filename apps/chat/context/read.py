@@ -28,7 +28,7 @@ from apps.chat.context.types import (
     SessionNote,
 )
 from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.selectors import read_sent_files
+from apps.conversations.attachments import read_sent_files
 from apps.conversations.types import Line, Window
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message

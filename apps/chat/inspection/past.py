@@ -29,7 +29,7 @@ from apps.chat.context.types import (
 from apps.chat.inspection.types import Piece, State
 from apps.chat.turn.command_record import DELETED
 from apps.conversations.models import Attachment, Message
-from apps.conversations.selectors import read_rounds
+from apps.conversations.rounds import read_rounds
 from apps.conversations.types import Line
 from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (

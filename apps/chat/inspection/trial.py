@@ -17,7 +17,8 @@ from apps.chat.emotions import get_strategy
 from apps.chat.selectors import get_turn_configuration
 from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.selectors import get_session, get_window
+from apps.conversations.rounds import get_window
+from apps.conversations.sessions import get_session
 from apps.conversations.types import Window
 from apps.core.llm.client import choose_chat_model
 from apps.memory.selectors import RecalledMemories, WorkingMemorySnapshot, find_working_memory

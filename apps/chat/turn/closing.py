@@ -27,10 +27,10 @@ from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found
 from apps.chat.turn.tool_use.running import ToolRun
 from apps.chat.turn.types import OpenTurn
 from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
+from apps.conversations.histories import await_tools, close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
-from apps.conversations.selectors import get_shown_status
-from apps.conversations.services import close_round, record_assistant_message
-from apps.conversations.services.client_histories import await_tools, close_client_round
+from apps.conversations.rounds import close_round, record_assistant_message
+from apps.conversations.sessions import get_shown_status
 from apps.core.errors import ModelUnavailable, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.grounding import read_questions

@@ -21,7 +21,7 @@ from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
 from apps.chat.turn.command_record import record_choice
-from apps.conversations.services import lock_session
+from apps.conversations.sessions import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
 from apps.core.text.commands import Command, CommandKind

@@ -13,9 +13,8 @@ from apps.accounts.models import User
 from apps.chat.models import Edit
 from apps.chat.turn.opening import open_message_turn
 from apps.chat.turn.types import OpenTurn
-from apps.conversations.selectors import get_session
-from apps.conversations.services.attachments import move_attachments
-from apps.conversations.services.editing import bring_back, replace_from
+from apps.conversations.attachments import move_attachments
+from apps.conversations.sessions import bring_back, get_session, replace_from
 from apps.core.errors import NotFound
 from apps.memory.services import forget_embeddings, restore_retracted, retract_learned
 

@@ -42,9 +42,9 @@ from apps.chat.turn.tool_use.offering import as_tool_calling
 from apps.chat.turn.tool_use.rounds import ToolRounds
 from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
+from apps.conversations.histories import ClientHistory
 from apps.conversations.models import MessageStatus
-from apps.conversations.services import fail_round
-from apps.conversations.services.client_histories import ClientHistory
+from apps.conversations.rounds import fail_round
 from apps.conversations.types import OpenRound
 from apps.core.apart import read_apart
 from apps.core.db import in_database

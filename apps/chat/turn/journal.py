@@ -17,7 +17,7 @@ from typing import IO
 import structlog
 from django.conf import settings
 
-from apps.conversations.services import fail_rounds
+from apps.conversations.rounds import fail_rounds
 from apps.conversations.types import OpenRound
 from apps.core.db import in_database
 

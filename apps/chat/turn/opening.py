@@ -23,10 +23,10 @@ from apps.chat.turn.recounting import compose_memory_list_reply
 from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
 from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.selectors import get_message, get_session, get_window
-from apps.conversations.services import create_session, fail_round, open_round, reopen_round
-from apps.conversations.services.attachments import attach, move_attachments
-from apps.conversations.services.client_histories import find_session, open_client_round, open_round_again
+from apps.conversations.attachments import attach, move_attachments
+from apps.conversations.histories import find_session, open_client_round, open_round_again
+from apps.conversations.rounds import fail_round, get_window, open_round, reopen_round
+from apps.conversations.sessions import create_session, get_message, get_session
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model

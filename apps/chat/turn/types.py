@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import Context
 from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.services.client_histories import ClientHistory
+from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel

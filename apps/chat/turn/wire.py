@@ -12,7 +12,7 @@ from apps.chat.models import Turn
 from apps.chat.turn.command_record import DELETED, describe_commands
 from apps.chat.turn.tool_use.record import calls_to_wire, list_recalled
 from apps.conversations.models import Message
-from apps.conversations.selectors import read_rounds
+from apps.conversations.rounds import read_rounds
 from apps.conversations.serializers import MessageSerializer
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.json_text import readable_text

@@ -19,7 +19,7 @@ from apps.accounts.selectors import get_user
 from apps.chat import services
 from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
 from apps.conversations.models import MessageStatus
-from apps.conversations.selectors import get_shown_status
+from apps.conversations.sessions import get_shown_status
 from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
-from apps.conversations.selectors import get_session
+from apps.conversations.sessions import get_session
 from apps.core.http import read_uuid
 from apps.memory.embeddings.search import search_conversations
 from apps.memory.embeddings.serializers import ConversationSearchRequest, ConversationSearchResultsSerializer

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
-from apps.conversations.selectors import get_session
+from apps.conversations.sessions import get_session
 from apps.core.errors import InvalidInput
 from apps.core.http import read_int, read_uuid
 from apps.memory.embeddings.queries import embed_query

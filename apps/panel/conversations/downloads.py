@@ -7,8 +7,8 @@ from uuid import UUID
 from django.http import FileResponse, Http404, HttpRequest
 from django.utils import timezone
 
+from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Session
-from apps.conversations.services.exporting import ExportFormat, answer_export
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 

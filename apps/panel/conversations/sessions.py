@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.conversations.models import Message, Session
-from apps.conversations.services import delete_session, delete_sessions, rename_session
+from apps.conversations.sessions import delete_session, delete_sessions, rename_session
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.cards import ShownPage
 from apps.panel.conversations.talk import read_talk

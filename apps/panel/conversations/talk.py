@@ -16,7 +16,7 @@ from django.db.models.functions import Left
 from apps.accounts.selectors import get_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, MessageStatus, Session
-from apps.conversations.selectors import get_shown_status
+from apps.conversations.sessions import get_shown_status
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
 from apps.panel.values import show_value

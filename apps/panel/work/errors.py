@@ -1,4 +1,4 @@
-"""What the names of errors in the queue mean, and what can be done about them (`apps.conversations.queue.blame`)."""
+"""What the names of errors in the queue mean, and what can be done about them (`apps.conversations.worker`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from apps.conversations.queue.services import WORKER_LOST
+from apps.conversations.queue import WORKER_LOST
 
 
 @dataclass(frozen=True, slots=True)

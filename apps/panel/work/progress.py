@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
 from apps.conversations.models import Work
-from apps.conversations.queue.selectors import count_backlog
+from apps.conversations.queue import count_backlog
 
 LABELS = {
     Work.Kind.EMBED: _("Creating embeddings"),

@@ -17,8 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from apps.conversations.models import Work
-from apps.conversations.queue.selectors import list_failed_ids
-from apps.conversations.queue.services import replay_failed
+from apps.conversations.queue import list_failed_ids, replay_failed
 from apps.panel.owned import PartAdmin, sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.work.errors import explain_error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from apps.conversations.models import Message, Role
-from apps.conversations.queue.types import SessionClaim
+from apps.conversations.queue import SessionClaim
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.memory.services import forget_learned
 

@@ -14,8 +14,8 @@ from django.utils import timezone
 from apps.accounts.selectors import get_settings
 from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, MessageStatus, Role
-from apps.conversations.queue.services import finish
-from apps.conversations.queue.types import EXTRACTED_CHARACTERS, SessionClaim
+from apps.conversations.queue import EXTRACTED_CHARACTERS, SessionClaim
+from apps.conversations.worker import finish
 from apps.core.db import release_connections
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.client import ask_for_object

@@ -15,7 +15,8 @@ from django.utils import timezone
 from apps.chat.turn import engine, journal
 from apps.chat.turn.journal import Journal, fail_left_turns, fail_left_turns_soon
 from apps.conversations.models import Message, MessageStatus
-from apps.conversations.services import create_session, fail_round, open_round
+from apps.conversations.rounds import fail_round, open_round
+from apps.conversations.sessions import create_session
 from apps.conversations.types import OpenRound
 from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient

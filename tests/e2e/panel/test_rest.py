@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.memory.do_not_relearn import digest_text, record_forgotten
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory

@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.accounts.models import Setting, User
 from apps.chat.finding import find_conversations
 from apps.conversations.models import Attachment, Message, Session, Work
-from apps.conversations.queue.services import claim_rounds
+from apps.conversations.worker import claim_rounds
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import undo_import
 from apps.gateway.models import PastImport

@@ -12,9 +12,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.queue.services import claim_session_work, take_work
-from apps.conversations.services import record_assistant_message
-from apps.conversations.services.summarizing import record_summary
+from apps.conversations.queue import claim_session_work, take_work
+from apps.conversations.rounds import record_assistant_message, record_summary
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import Change, ConversationEmbedding, LongTermMemory
 from apps.memory.selectors import get_context, list_copies

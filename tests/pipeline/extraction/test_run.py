@@ -13,8 +13,8 @@ import pytest
 
 from apps.accounts.models import Setting, User
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.queue.services import add_work, claim_rounds
-from apps.conversations.queue.types import ClaimLost, SessionClaim
+from apps.conversations.queue import ClaimLost, SessionClaim, add_work
+from apps.conversations.worker import claim_rounds
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext

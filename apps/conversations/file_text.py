@@ -1,7 +1,7 @@
 """The text of a file: plain text in the encodings people have, or the text of a PDF. No Django.
 
 PDF files are read in a process of their own with limits, as a crafted one can take any time and memory:
-``python -m apps.conversations.attachments.extracting`` reads one from standard input and writes its text.
+``python -m apps.conversations.file_text`` reads one from standard input and writes its text.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _read_pdf(data: bytes) -> str:
     too_many = UnreadableAttachment("pages", f"This PDF has over {MAX_PDF_PAGES:,} pages.")
     if sum(1 for _page in _PAGE.finditer(data)) > MAX_PDF_PAGES:
         raise too_many
-    command = [sys.executable, "-m", "apps.conversations.attachments.extracting"]
-    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-m", "apps.conversations.file_text"]
+    root = Path(__file__).resolve().parents[2]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=PDF_SECONDS, check=False, cwd=root)
     except subprocess.TimeoutExpired:

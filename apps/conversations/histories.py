@@ -17,9 +17,9 @@ from apps.accounts.models import User
 from apps.accounts.services import keep_account
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
-from apps.conversations.queue.services import add_work
-from apps.conversations.selectors import get_message, get_window
-from apps.conversations.services import close_round, lock_session, make_title, open_round
+from apps.conversations.queue import add_work
+from apps.conversations.rounds import close_round, get_window, open_round
+from apps.conversations.sessions import get_message, lock_session, make_title
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessage, Window
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict

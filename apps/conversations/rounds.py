@@ -1,36 +1,35 @@
-"""Writing sessions and messages."""
+"""Rounds: a message and its reply, from opening to closing, the window they make, and what a summary covers of them."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
+from itertools import starmap
 from operator import or_
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
 
 from apps.accounts.models import User
-from apps.accounts.selectors import working_ttl
-from apps.accounts.services import keep_account
-from apps.accounts.services.ledger import record_sessions
-from apps.accounts.services.programs import get_program
-from apps.conversations.models import Message, MessageStatus, Role, Session, Work
-from apps.conversations.queue.services import add_work, wake_workers
-from apps.conversations.selectors import get_message, get_session, make_window
-from apps.conversations.types import MAX_AUTO_TITLE_CHARS, MAX_TITLE_CHARS, OpenRound, SessionChanges, Window
+from apps.conversations.models import Message, MessageStatus, Role, Work
+from apps.conversations.queue import add_work, wake_workers
+from apps.conversations.sessions import get_message, lock_session, make_title
+from apps.conversations.types import (
+    Line,
+    OpenRound,
+    Round,
+    SaidRound,
+    Window,
+)
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, NotFound
 from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.segment import pieces
 from apps.core.tracing import get_traceparent
-
-_READ_FOR_TITLE = 2_000
-"""Characters of a message: white space may come first."""
 
 # The two halves of a turn are one statement each: fewer round trips while the user waits for the first token, and
 # the session's row lock, which orders concurrent messages, is held for the shortest time possible.
@@ -107,78 +106,6 @@ class AlreadySent(Conflict):
     """A message with the same idempotency key is there: its outcome is the answer to this one too (C6)."""
 
 
-def create_session(*, user: User, title: str = "", temporary: bool = False, model: str = "") -> Session:
-    """Start a conversation with a new unique ID and an empty window (C2)."""
-    return Session.objects.create(user=user, title=title, temporary=temporary, model=model, via=get_program())
-
-
-def lock_session(*, user: User, session_id: uuid.UUID) -> Session:
-    """Return the session, locked until the transaction ends: what orders writers of one session. Or `NotFound`.
-
-    Its owner's account is locked against erasure first, as erasure locks it first.
-    """
-    keep_account(user)
-    session = Session.objects.select_for_update(no_key=True).filter(user=user, id=session_id).first()
-    if session is None:
-        raise NotFound("This session does not exist.")
-    return session
-
-
-def keep_sessions(user: User) -> None:
-    """Keep all of the person's sessions from being deleted until the transaction ends.
-
-    For services that write to several sessions in no fixed order: a deletion locks its session before anything in it.
-    """
-    keep_account(user)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM chat_session WHERE user_id = %s ORDER BY id FOR KEY SHARE", [user.pk])
-
-
-def update_session(*, user: User, session_id: uuid.UUID, changes: SessionChanges) -> Session:
-    """Give the session another title, pin it or archive it; or `NotFound`. Its place by last activity stays."""
-    Session.objects.filter(user=user, id=session_id).update(**changes)
-    return get_session(user, session_id)
-
-
-def rename_session(*, user: User, session_id: uuid.UUID, title: str) -> Session:
-    """Give the session another title; or `NotFound`."""
-    return update_session(user=user, session_id=session_id, changes={"title": title})
-
-
-def delete_session(*, user: User, session_id: uuid.UUID) -> int:
-    """Delete the session with its messages, turns and working memory; memories stay, pointing nowhere (W4)."""
-    deleted = delete_sessions(Session.objects.filter(user=user, id=session_id))
-    if not deleted:
-        raise NotFound("This session does not exist.")
-    return deleted
-
-
-@transaction.atomic
-def delete_sessions(sessions: QuerySet[Session], *, record: bool = True) -> int:
-    """Delete these sessions as `delete_session` does; returns how many.
-
-    Locked before anything in them: a turn that closes meanwhile is either in what is deleted or finds nothing to close.
-    `record`: so that they are deleted again when an older backup is restored (R3).
-    """
-    ids = list(sessions.order_by("id").select_for_update(of=("self",)).values_list("id", flat=True))
-    Session.objects.filter(id__in=ids).delete()
-    if record:
-        record_sessions(ids)
-    return len(ids)
-
-
-def delete_idle_temporary_sessions() -> int:
-    """Delete temporary sessions idle as long as their owner lets working memory idle (C7); returns how many."""
-    idle = Session.objects.filter(temporary=True, last_active_at__lt=Now() - working_ttl(user="user"))
-    return delete_sessions(idle, record=False)  # a restored one is idle, too
-
-
-def set_collected(*, user: User, message_id: uuid.UUID, is_collected: bool) -> Message:
-    """Mark a message as a favourite, or no longer (C1)."""
-    Message.objects.filter(user=user, id=message_id).update(is_collected=is_collected)
-    return get_message(user, message_id)
-
-
 def open_round(
     *,
     user: User,
@@ -242,44 +169,6 @@ def open_round(
         model=model,
     )
     return opened, window
-
-
-def make_title(content: str) -> str:
-    """Return the title an untitled session takes from a message: its beginning, on one line, in whole words.
-
-    "" where clients put everything into it that it holds.
-    """
-    line = " ".join(cut_client_blocks(content)[:_READ_FOR_TITLE].split())
-    if len(line) <= MAX_AUTO_TITLE_CHARS:
-        return line
-    begun = ""
-    for piece in pieces(line):
-        if len(begun) + len(piece) >= MAX_AUTO_TITLE_CHARS:
-            break
-        begun += piece
-    return f"{begun.rstrip() or line[: MAX_AUTO_TITLE_CHARS - 1]}…"
-
-
-def entitle_session(*, user: User, session_id: uuid.UUID, title: str, earlier: str = "") -> None:
-    """Give a session a title that tells what it is about, in the place of the beginning of its first message.
-
-    `earlier`: one that it was given in this way before, which gives way too. What a person called it stays. Does
-    nothing for a blank title and where the session is gone.
-    """
-    session = Session.objects.filter(user=user, id=session_id).first()
-    title = " ".join(title.split())[:MAX_TITLE_CHARS]
-    if session is None or not title:
-        return
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    if session.title in {earlier or title, make_title(said.content) if said else title}:
-        # Only if it is still called that: somebody may rename it at this moment.
-        Session.objects.filter(user=user, id=session_id, title=session.title).update(title=title)
-
-
-def is_made_title(session: Session) -> bool:
-    """Whether a session is called by the beginning of its first message, and not what a person called it."""
-    said = session.messages.filter(role=Role.USER).exclude(status=MessageStatus.REPLACED).order_by("position").first()
-    return said is not None and session.title == make_title(said.content)
 
 
 def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: timedelta) -> OpenRound:
@@ -423,6 +312,185 @@ def record_assistant_message(
         return message
 
 
-def forget_rounds(*, user: User, message_ids: Collection[uuid.UUID]) -> None:
-    """Let no later turn recall these messages: something that they said has been deleted (A5, L6)."""
-    Message.objects.filter(user=user, id__in=message_ids, recallable=True).update(recallable=False)
+def get_window(user: User, session_id: uuid.UUID, *, limit: int, before: int | None = None) -> Window:
+    """Return the newest whole rounds of at most `limit` messages in all, oldest first (C3), and the summary (S5).
+
+    Only what was answered counts: a failed or still pending message is in nobody's window, nor is one that the summary
+    covers. `before` leaves out everything from that position on: what a turn sees is what was said before its message.
+    """
+    answered = Message.objects.filter(
+        user=user, session_id=session_id, status=MessageStatus.COMPLETE, summarized_by__isnull=True
+    )
+    fields = ("id", "role", "content", "reply_to_id")
+    said = answered.filter(role__in=(Role.USER, Role.ASSISTANT))
+    if before is not None:
+        said = said.filter(position__lt=before)
+    newest = list(said.order_by("-position").values_list(*fields)[:limit])
+    summaries = answered.filter(role=Role.SUMMARY).order_by("-position").values_list(*fields)[:1]
+    return make_window([*reversed(newest), *summaries], limit=limit)
+
+
+def make_window(rows: Iterable[tuple[uuid.UUID, str, str, uuid.UUID | None]], *, limit: int) -> Window:
+    """Return the window that these messages, oldest first, make; of several summaries the last counts.
+
+    A reply whose question `limit` cut off is left out; one whose question is in the summary stands alone.
+    """
+    lines = [
+        (Line(id=message_id, role=role, content=content), reply_to) for message_id, role, content, reply_to in rows
+    ]
+    said = [(line, reply_to) for line, reply_to in lines if line.role != Role.SUMMARY]
+    rounds: list[list[Line]] = []
+    seen: set[uuid.UUID] = set()
+    for line, reply_to in said:
+        if reply_to in seen:
+            rounds[-1].append(line)
+        elif reply_to is None or len(said) < limit:
+            rounds.append([line])
+        seen.add(line.id)
+    summaries = [line for line, _reply_to in lines if line.role == Role.SUMMARY]
+    return Window(rounds=tuple(map(tuple, rounds)), summary=summaries[-1] if summaries else None)
+
+
+def read_rounds(user: User, message_ids: Collection[uuid.UUID]) -> dict[str, SaidRound]:
+    """Return what the person said in these messages, and the replies to it, by message ID. Two queries, or none."""
+    if not message_ids:
+        return {}
+    said = Message.objects.filter(user=user, id__in=message_ids, role=Role.USER)
+    replies = Message.objects.filter(user=user, reply_to__in=message_ids, status=MessageStatus.COMPLETE)
+    answers = dict(replies.values_list("reply_to_id", "content"))
+    return {
+        str(key): SaidRound(content, answers.get(key, ""), create_time)
+        for key, content, create_time in said.values_list("id", "content", "create_time")
+    }
+
+
+KEPT_MESSAGES = 4
+"""The newest messages, which no summary covers (S3)."""
+
+MAX_COVERED_ROUNDS = 100
+"""Most rounds read for one summary; a recording of more (C9) takes several, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsummarized:
+    """What the next summary of a conversation is to cover: the summary before it and whole rounds, oldest first.
+
+    `more`: there are further ones after them.
+    """
+
+    summary: Line | None
+    rounds: tuple[Round, ...]
+    more: bool = False
+
+
+def get_conversation_summary(user: User, session_id: uuid.UUID) -> Line | None:
+    """Return the summary that stands for the older part of the conversation (S5), or None if there is none yet."""
+    newest = _list_uncovered(user, session_id).filter(role=Role.SUMMARY).order_by("-position").first()
+    return Line(id=newest.id, role=newest.role, content=newest.content) if newest else None
+
+
+def find_unsummarized(user: User, session_id: uuid.UUID, *, threshold: int) -> Unsummarized | None:
+    """Return what is to be summarised, or None while no more than `threshold` messages are without a summary (S3).
+
+    All but the newest `KEPT_MESSAGES`, and a message is kept or covered with its reply: the window shows no reply by
+    itself.
+    """
+    said = _list_uncovered(user, session_id).filter(role__in=(Role.USER, Role.ASSISTANT)).order_by("position")
+    rounds = _group(said.values_list("id", "reply_to_id"))
+    if sum(map(len, rounds)) <= threshold:
+        return None
+    kept = 0
+    while rounds and kept < KEPT_MESSAGES:
+        kept += len(rounds.pop())
+    if not rounds:
+        return None
+    chosen = rounds[:MAX_COVERED_ROUNDS]
+    rows = said.filter(id__in=[message_id for ids in chosen for message_id in ids])
+    lines = {line.id: line for line in starmap(read_line, rows.values_list("id", "role", "content"))}
+    return Unsummarized(
+        summary=get_conversation_summary(user, session_id),
+        rounds=tuple(tuple(lines[message_id] for message_id in ids) for ids in chosen if lines.keys() >= set(ids)),
+        more=len(chosen) < len(rounds),
+    )
+
+
+def _group(rows: Iterable[tuple[uuid.UUID, uuid.UUID | None]]) -> list[list[uuid.UUID]]:
+    """Return IDs in order, each reply with what it answers; a reply whose message is not there stands alone."""
+    rounds: dict[uuid.UUID, list[uuid.UUID]] = {}
+    for message_id, reply_to in rows:
+        if reply_to in rounds:
+            rounds[reply_to].append(message_id)
+        else:
+            rounds[message_id] = [message_id]
+    return list(rounds.values())
+
+
+def read_line(message_id: uuid.UUID, role: str, content: str) -> Line:
+    """Return a message as summaries read it: of a person's without what clients put around it."""
+    return Line(message_id, role, cut_client_blocks(content) if role == Role.USER else content)
+
+
+def list_said_after(user: User, session_id: uuid.UUID, *, position: int) -> QuerySet[Message]:
+    """The answered messages of the session after `position` and their replies, in order."""
+    said = Message.objects.filter(user=user, session_id=session_id, status=MessageStatus.COMPLETE)
+    return said.filter(role__in=(Role.USER, Role.ASSISTANT), position__gt=position).order_by("position")
+
+
+@transaction.atomic
+def record_summary(
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    covers: Sequence[uuid.UUID],
+    replaces: uuid.UUID | None,
+    now: datetime,
+    summarize_on: bool = False,
+) -> Message:
+    """Store a summary at the end of the session, to be embedded, and mark what it covers with its ID (S4).
+
+    `covers`: the messages. `replaces`: the summary before it, whose content the new one takes in. `summarize_on`: there
+    is more to be summarised. Raises `NotFound` without the session, and `Conflict` when one of the messages is gone or
+    was covered by another summary meanwhile; then nothing is stored.
+    """
+    session = lock_session(user=user, session_id=session_id)
+    session.last_position += 1
+    session.save(update_fields=["last_position"])
+    current = get_conversation_summary(user, session_id)
+    summary = Message.objects.create(
+        session=session,
+        user=user,
+        role=Role.SUMMARY,
+        content=content,
+        create_time=now,
+        position=session.last_position,
+    )
+    covered = {*covers, *([replaces] if replaces else [])}
+    marked = _list_uncovered(user, session_id).filter(id__in=covered).update(summarized_by=summary)
+    if marked != len(covered) or (current and current.id) != replaces:
+        raise Conflict("The conversation changed while it was being summarised.")
+    kinds = (Work.Kind.EMBED, Work.Kind.SUMMARIZE) if summarize_on else (Work.Kind.EMBED,)
+    add_work(messages=[summary], kinds=kinds, now=now)
+    return summary
+
+
+def list_conversation_summaries(user: User) -> QuerySet[Message]:
+    """Return the summaries of all the person's conversations, covered ones too, newest first."""
+    return Message.objects.filter(user=user, role=Role.SUMMARY).order_by("-create_time", "-id")
+
+
+def rewrite_summary(summary: Message, *, content: str, now: datetime) -> None:
+    """Give a summary another text, to be embedded anew; a run that embeds the old one cannot store it any more.
+
+    In the caller's transaction, which holds the session. Vectors of the old text are the caller's to delete.
+    """
+    Work.objects.filter(message=summary, kind=Work.Kind.EMBED).delete()
+    summary.content = content
+    summary.save(update_fields=["content"])
+    add_work(messages=[summary], kinds=(Work.Kind.EMBED,), now=now)
+
+
+def _list_uncovered(user: User, session_id: uuid.UUID) -> QuerySet[Message]:
+    return Message.objects.filter(
+        user=user, session_id=session_id, status=MessageStatus.COMPLETE, summarized_by__isnull=True
+    )

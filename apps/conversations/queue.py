@@ -1,4 +1,4 @@
-"""The rows of the queue: leaving work, claiming, taking, putting off, giving back, failing and replaying it.
+"""The queue of background work, in PostgreSQL: what is still to be done for messages after the reply (see `Work`).
 
 A run claims rows (`claim_work`, `claim_session_work`), computes without a transaction, and writes its result in the
 transaction in which `take_work` deletes the rows: whoever does not find all of them any more writes nothing. A run that
@@ -8,25 +8,166 @@ again when it or its worker comes back under the same name (`release_claims`), o
 Who comes first: what was said in a turn, the longest due first; then what was recorded, by its place in the queue
 (start-time fair queueing, Goyal et al. 1996: a person's next row is numbered after their last one, but never before
 where the queue is now). So an import holds up no turn, and the imports of several people take turns, row by row.
+
+Workers are woken by a task by name and without arguments, from a thread of its own: the broker may be slow or gone. A
+call that gets lost costs time only, as a periodic sweep looks here.
 """
 
 from __future__ import annotations
 
+import os
+import queue
 import random
+import threading
+import uuid
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from functools import lru_cache, partial
+from typing import Any, Self
 
+import structlog
+from celery import current_app
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet
 from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
-from apps.conversations.queue.sending import wake_workers
-from apps.conversations.queue.types import Blame, ClaimedWork
 from apps.core.tracing import get_traceparent
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedWork:
+    """A claimed row. `data_epoch` is its owner's at that time: work on what was erased meanwhile is not taken (R3).
+
+    `trace`: the span that left it, "" where nothing is traced.
+    """
+
+    id: int
+    user_id: int
+    data_epoch: int
+    session_id: uuid.UUID
+    message_id: uuid.UUID
+    recorded: bool
+    trace: str = ""
+
+
+EXTRACTED_CHARACTERS = 12_000
+"""Messages of a session that share one extraction call, at most, and their characters: a prompt has to hold them."""
+
+
+class Blame(StrEnum):
+    """Whose fault it is that work came to nothing: it decides how long it is tried again."""
+
+    SERVER = "server"  # the model server is away or refuses everybody: no attempt of the work's
+    UNSURE = "unsure"  # it may be this work that it chokes on: from now on alone, and patiently
+    WORK = "work"  # the same again is likely: a few attempts
+
+
+class ClaimLost(Exception):
+    """Some of the work is not this run's any more: deleted, erased, or claimed by another after the lease ran out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Work of one kind that the run `token` has claimed, in the order in which it was left; never empty."""
+
+    token: str
+    work: tuple[ClaimedWork, ...]
+
+    @property
+    def message_ids(self) -> list[uuid.UUID]:
+        """The messages it is about."""
+        return [item.message_id for item in self.work]
+
+    @property
+    def recorded(self) -> bool:
+        """Whether any of it was recorded without a turn."""
+        return any(item.recorded for item in self.work)
+
+    def only(self, message_ids: Collection[uuid.UUID]) -> Self:
+        """Return the part of the claim that is about these messages."""
+        return replace(self, work=tuple(item for item in self.work if item.message_id in message_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaim(Claim):
+    """Work on messages of one session, which is `user`'s."""
+
+    user: User
+
+    @property
+    def session_id(self) -> uuid.UUID:
+        return self.work[0].session_id
+
+
+logger = structlog.get_logger(__name__)
+
+TASKS = {
+    "embed": "apps.pipeline.tasks.embed",
+    "extract": "apps.pipeline.tasks.extract",
+    "summarize": "apps.pipeline.tasks.summarize",
+}
+"""The task for each kind of work (`Work.Kind`). A task is sent without arguments: it asks PostgreSQL what is due."""
+
+
+class _Sender:
+    """Sends names of tasks from a daemon thread; a name that already waits to be sent is not sent twice."""
+
+    def __init__(self) -> None:
+        self._names: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._waiting: set[str] = set()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._run, name="task-sender", daemon=True).start()
+
+    def send(self, name: str) -> None:
+        with self._lock:
+            if name in self._waiting:
+                return
+            self._waiting.add(name)
+        self._names.put(name)
+
+    def _run(self) -> None:
+        while True:
+            name = self._names.get()
+            with self._lock:
+                self._waiting.discard(name)
+            try:
+                current_app.send_task(name, retry=False, ignore_result=True)
+            except Exception as error:  # whatever the broker does, later calls must get their chance
+                logger.warning("task_not_sent", task=name, cause=type(error).__name__)
+
+
+@lru_cache(maxsize=1)
+def _get_sender() -> _Sender:
+    return _Sender()
+
+
+os.register_at_fork(after_in_child=_get_sender.cache_clear)
+"""A forked process has no threads: without one of its own it would send nothing."""
+
+
+def send_task(name: str) -> None:
+    """Send the task to its queue soon; returns at once and never fails."""
+    _get_sender().send(name)
+
+
+def warm_up() -> None:
+    """Load what sending takes now, so that the first turn of a process does not wait for it."""
+    current_app.amqp.send_task_message  # noqa: B018 (each of these three is made, and its modules read, when it is asked for)
+    current_app.backend  # noqa: B018
+    current_app.AsyncResult  # noqa: B018
+    current_app.connection_for_write().get_transport_cls()
+
+
+def wake_workers(kinds: Collection[str]) -> None:
+    """Tell the workers, once the transaction commits, that work of these kinds is due; a lost call costs only time."""
+    for kind in kinds:
+        transaction.on_commit(partial(send_task, TASKS[kind]))
+
 
 ALONE_FROM_ATTEMPTS = 2
 """Work that came to nothing so often is claimed alone: what is wrong with it hurts nothing else any more."""
@@ -318,3 +459,46 @@ def _give_up(claimed: QuerySet[Work]) -> int:
     return claimed.filter(attempts__gte=MAX_ATTEMPTS).update(
         state=Work.State.FAILED, error=WORKER_LOST, claim=None, lease_until=None
     )
+
+
+Backlog = dict[str, dict[str, int]]
+"""By kind of work: `due` (waiting, those put off included), `claimed` (under way), `failed`, and `oldest_seconds`."""
+
+
+def list_due_kinds(*, now: datetime) -> list[str]:
+    """The kinds of which there is work that a run could claim now."""
+    free = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    due = Work.objects.filter(free, state=Work.State.DUE, due_at__lte=now)
+    return [kind for kind in Work.Kind.values if due.filter(kind=kind).exists()]
+
+
+def count_backlog(*, user: User | None = None) -> Backlog:
+    """How much is left to do of everybody's, or of one person's, by kind; `oldest_seconds` is 0 when nothing is."""
+    now = timezone.now()
+    left, claimed = Q(state=Work.State.DUE), Q(lease_until__gte=now)
+    everything = Work.objects.order_by()
+    rows = (
+        (everything if user is None else everything.filter(user=user))
+        .values("kind")
+        .annotate(
+            left=Count("id", filter=left),
+            claimed=Count("id", filter=left & claimed),
+            failed=Count("id", filter=Q(state=Work.State.FAILED)),
+            oldest=Min("created_at", filter=left),
+        )
+    )
+    backlog = {kind: {"due": 0, "claimed": 0, "failed": 0, "oldest_seconds": 0} for kind in Work.Kind.values}
+    for row in rows:
+        backlog[row["kind"]] = {
+            "due": row["left"] - row["claimed"],
+            "claimed": row["claimed"],
+            "failed": row["failed"],
+            "oldest_seconds": max(0, int((now - row["oldest"]).total_seconds())) if row["oldest"] else 0,
+        }
+    return backlog
+
+
+def list_failed_ids(*, kind: str | None = None, user: User | None = None) -> list[int]:
+    """The rows that failed, of one kind or of all, of one person or of everybody, oldest first."""
+    failed = Work.objects.filter(state=Work.State.FAILED, **({} if user is None else {"user": user}))
+    return list((failed.filter(kind=kind) if kind else failed).order_by("id").values_list("id", flat=True))

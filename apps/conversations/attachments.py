@@ -7,12 +7,19 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.conversations.attachments.extracting import UnreadableAttachment, extract_text
+from apps.conversations.file_text import UnreadableAttachment, extract_text
 from apps.conversations.models import Attachment
-from apps.conversations.services import lock_session
-from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENT_CHARS, MAX_ATTACHMENTS
+from apps.conversations.sessions import get_session, lock_session
+from apps.conversations.types import (
+    MAX_ATTACHMENT_BYTES,
+    MAX_ATTACHMENT_CHARS,
+    MAX_ATTACHMENTS,
+    SentFile,
+)
+from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text
 
@@ -64,3 +71,27 @@ def attach(*, user: User, session_id: uuid.UUID, message_id: uuid.UUID, attachme
 def move_attachments(*, user: User, before: Collection[uuid.UUID], after: uuid.UUID) -> None:
     """Have what was sent with these messages go with another one, which took their place."""
     Attachment.objects.filter(user=user, message__in=before).update(message=after)
+
+
+# Of the texts only as much as can go into a prompt.
+SENT_FILES = """
+SELECT attachment.id, name, left(text, %(chars)s), length(text)
+FROM attachment JOIN conversation ON conversation.id = message_id
+WHERE attachment.session_id = %(session)s AND attachment.user_id = %(user)s AND status <> 'replaced'
+ORDER BY attachment.created_at DESC, attachment.id DESC
+"""
+
+
+def list_attachments(user: User, session_id: uuid.UUID) -> QuerySet[Attachment]:
+    """The files of a session, oldest first. Raises `NotFound` without the session."""
+    get_session(user, session_id)
+    return Attachment.objects.filter(user=user, session=session_id).order_by("created_at", "id")
+
+
+def read_sent_files(user: User, session_id: uuid.UUID, *, chars: int) -> list[SentFile]:
+    """Return the files that were sent in a session and are part of it, newest first. One query.
+
+    `chars`: of each text, its beginning.
+    """
+    rows = fetch_prepared(SENT_FILES, {"user": user.pk, "session": session_id, "chars": chars})
+    return [SentFile(*row) for row in rows]

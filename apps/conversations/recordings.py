@@ -12,10 +12,10 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
+from apps.conversations.attachments import MAX_FILE_NAME_CHARS
 from apps.conversations.models import Attachment, Message, MessageStatus, Recording, Role, Session, Work
-from apps.conversations.queue.services import add_work
-from apps.conversations.services import delete_sessions, lock_session, make_title
-from apps.conversations.services.attachments import MAX_FILE_NAME_CHARS
+from apps.conversations.queue import add_work
+from apps.conversations.sessions import delete_sessions, lock_session, make_title
 from apps.conversations.types import MAX_ATTACHMENT_CHARS, ImportedConversation, RecordedMessage
 from apps.core.errors import Conflict
 
