@@ -14,8 +14,8 @@ from apps.accounts.selectors import get_user
 from apps.core.http import read_uuid
 from apps.core.serializers import KnownFieldsSerializer
 from apps.profile import services
-from apps.profile.selectors import get_user_profile, list_pending_proposals
 from apps.profile.serializers import ProfileChangeRequest, ProfileReplaceRequest, ProfileSerializer
+from apps.profile.services import get_user_profile, list_pending_proposals
 
 
 def _answer(user: User) -> Response:

@@ -15,13 +15,13 @@ from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.summaries import services
 from apps.summaries.models import SessionSummary
-from apps.summaries.selectors import get_session_summary, list_session_summaries
 from apps.summaries.serializers import (
     SessionSummarySerializer,
     SummaryChangeRequest,
     SummaryReplaceRequest,
     SummaryRequest,
 )
+from apps.summaries.services import get_session_summary, list_session_summaries
 
 
 class SummariesView(generics.ListAPIView[SessionSummary]):

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from apps.core.fields import StrictCharField, StrictUUIDField
 from apps.core.serializers import KnownFieldsSerializer
 from apps.summaries.models import SessionSummary
-from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
+from apps.summaries.services import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
 
 
 class SessionSummarySerializer(serializers.ModelSerializer[SessionSummary]):

@@ -10,17 +10,9 @@ from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
 NOUNS = frozenset(
-    {
-        "sessions",
-        "rounds",
-        "recordings",
-        "histories",
-        "attachments",
-        "search",
-        "export",
-        "queue",
-        "worker",
-    }  # conversations
+    "attachments export histories queue recordings rounds search sessions worker"  # conversations
+    " document"  # profile
+    " emotions inspect turn".split()  # chat
 )
 SURFACE = frozenset({"services", "selectors", "types", "serializers", "models"}) | NOUNS
 

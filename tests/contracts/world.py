@@ -37,9 +37,8 @@ from apps.memory.services import (
     record_entries,
     record_form,
 )
-from apps.profile.selectors import list_pending_proposals
-from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
+from apps.profile.document import ProposedSection
+from apps.profile.services import list_pending_proposals, propose_sections, update_profile
 from apps.summaries.services import create_session_summary
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient

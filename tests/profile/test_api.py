@@ -10,9 +10,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.profile.selectors import list_pending_proposals
-from apps.profile.services import propose_sections
-from apps.profile.types import ProposedSection
+from apps.profile.document import ProposedSection
+from apps.profile.services import list_pending_proposals, propose_sections
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

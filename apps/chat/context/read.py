@@ -56,8 +56,8 @@ from apps.memory.selectors import (
     tells_all,
 )
 from apps.memory.types import AtomicCandidate, Candidate, MemoryKind, ScoredAtomicMemory, ScoredMemory
-from apps.profile.selectors import get_user_profile
-from apps.summaries.selectors import get_recent_session_summaries
+from apps.profile.services import get_user_profile
+from apps.summaries.services import get_recent_session_summaries
 
 MAX_EVERYTHING = 500
 """Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""

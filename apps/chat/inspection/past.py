@@ -42,9 +42,9 @@ from apps.memory.selectors import (
     list_contexts,
     list_entries_at,
 )
-from apps.profile.selectors import find_profile_then_and_now
-from apps.profile.types import ProfileSnapshot
-from apps.summaries.selectors import list_session_summaries
+from apps.profile.document import ProfileSnapshot
+from apps.profile.services import find_profile_then_and_now
+from apps.summaries.services import list_session_summaries
 
 V = TypeVar("V")
 

@@ -20,7 +20,7 @@ from apps.core.text.scripts import holds_chinese
 from apps.memory.models import LongTermMemory
 from apps.memory.selectors import list_atomic_memories, list_memories
 from apps.memory.services import CommandResult, Outcome
-from apps.profile.selectors import get_user_profile
+from apps.profile.services import get_user_profile
 
 LISTED = 50
 """Memories of each kind that the reply lists; the panel shows them all."""

@@ -25,8 +25,8 @@ from apps.memory.services import (
     update_atomic_memory,
     update_memory,
 )
-from apps.profile.selectors import get_user_profile
-from apps.summaries.selectors import get_recent_session_summaries
+from apps.profile.services import get_user_profile
+from apps.summaries.services import get_recent_session_summaries
 
 CategoryName = Literal["preference", "fact", "pattern"]
 

@@ -8,7 +8,7 @@ from django.db.models import F, Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 
 from apps.memory.models import Change
-from apps.profile.types import TEXT_SECTIONS
+from apps.profile.document import TEXT_SECTIONS
 
 SEARCHED = 10_000
 """How many changes are read for words, the newest; older ones are narrowed to by the filters."""

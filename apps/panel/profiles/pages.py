@@ -24,10 +24,16 @@ from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.profiles.document import list_decided, list_sections, list_timeline
 from apps.panel.reasons import translate_reason
+from apps.profile.document import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
 from apps.profile.models import UserProfile
-from apps.profile.selectors import to_snapshot
-from apps.profile.services import accept_proposal, reject_proposal, reopen_proposal, restore_version, update_profile
-from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
+from apps.profile.services import (
+    accept_proposal,
+    reject_proposal,
+    reopen_proposal,
+    restore_version,
+    to_snapshot,
+    update_profile,
+)
 
 VERSIONS = 10
 MOST_VERSIONS = 200

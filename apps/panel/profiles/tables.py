@@ -24,10 +24,9 @@ from apps.panel.owned import OwnedAdmin, PartAdmin, sees_everybody
 from apps.panel.profiles.document import compare, title_section
 from apps.panel.reasons import translate_reason
 from apps.panel.templatetags.ages import age
+from apps.profile.document import TEXT_SECTIONS
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.selectors import to_snapshot
-from apps.profile.services import accept_proposal, forget_profile, reject_proposal, restore_version
-from apps.profile.types import TEXT_SECTIONS
+from apps.profile.services import accept_proposal, forget_profile, reject_proposal, restore_version, to_snapshot
 
 CARD_CHARACTERS = 160
 

@@ -29,7 +29,7 @@ from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.review.quoting import Quote, quote_sentence
 from apps.panel.values import show_value
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import SectionChange, preview_proposals
+from apps.profile.services import SectionChange, preview_proposals
 
 MAX_SHOWN = 500
 """Characters of a text on a card: the editor and the memory's own page have all of it."""

@@ -26,7 +26,7 @@ from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.sources.source import Source, find_source
 from apps.panel.values import show_value
-from apps.profile.types import TEXT_SECTIONS
+from apps.profile.document import TEXT_SECTIONS
 
 SHOWN = 200
 """Things in the list, the newest first; the counts and what is done are about all."""

@@ -27,7 +27,7 @@ from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
 from apps.panel.profiles.document import title_section
 from apps.panel.timeline.scale import Scale, make_scale
-from apps.profile.selectors import find_profile_at
+from apps.profile.services import find_profile_at
 
 PER_PAGE = 25
 KNOWN_PER_PAGE = 50

@@ -40,9 +40,8 @@ from apps.pipeline.extraction.confirming import confirm_ends
 from apps.pipeline.extraction.forgetting import forget_as_asked
 from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
 from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
-from apps.profile.selectors import get_user_profile
-from apps.profile.services import propose_sections
-from apps.profile.types import ProposedSection
+from apps.profile.document import ProposedSection
+from apps.profile.services import get_user_profile, propose_sections
 
 EARLIER_MESSAGES = 6
 """Messages before the claimed ones that the model is shown, to understand those."""

@@ -17,9 +17,9 @@ from apps.memory.do_not_relearn import digest_text, record_forgotten
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ContextEntry, SharedContext, WorkingMemory
 from apps.memory.services import append_entry, create_context, record_form, update_working_memory
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal, UserProfile
 from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
 
 pytestmark = pytest.mark.spec("M5")
 

@@ -25,8 +25,8 @@ from apps.memory.services import (
     update_memory,
 )
 from apps.pipeline import tasks
+from apps.profile.document import ProposedSection
 from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
 from tests.e2e.panel.pictures.lives import Life, Remembered, Talk
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer

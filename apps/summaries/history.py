@@ -1,4 +1,4 @@
-"""Copies of a deleted memory in summaries and titles of sessions, and in messages that summarise conversations (L6).
+"""What keeps a summary in step with the rest: its audit record and undo (L7), and copies of deleted memories (L6).
 
 What was said stays as it was said: other messages are the record, not what is remembered of it. So does a title that a
 person typed.
@@ -6,8 +6,9 @@ person typed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from apps.accounts.models import User
 from apps.conversations.models import Session, Work
@@ -15,16 +16,59 @@ from apps.conversations.queue import release_work
 from apps.conversations.rounds import list_conversation_summaries, rewrite_summary
 from apps.conversations.sessions import is_made_title, lock_session
 from apps.core.text.traces import Traces
+from apps.memory.history.types import ChangeDraft, Snapshot
 from apps.memory.models import Change
-from apps.memory.selectors import list_recorded
-from apps.memory.services import CopyHolder, MemoryCopy, forget_embeddings, forget_history
+from apps.memory.selectors import REMOVED, list_recorded
+from apps.memory.services import CopyHolder, MemoryCopy, TrackedKind, forget_embeddings, forget_history
 from apps.summaries.models import SessionSummary
 
-REMOVED = "…"
-"""What stands where nothing is left: a summary stays, as it says what it covers."""
+EMPTY: Snapshot = {"title": "", "snippet": "", "edited": False}
+"""What an undone creation leaves: the mark that the session's summary is not wanted, as a deletion does."""
 
 
-def _find(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
+def snapshot(summary: SessionSummary) -> Snapshot:
+    """Return what a person could care for of a summary, as JSON."""
+    return {"title": summary.title, "snippet": summary.snippet, "edited": summary.edited}
+
+
+def describe_change(summary: SessionSummary, *, action: Change.Action, before: Snapshot | None) -> ChangeDraft:
+    """Return the record of a change of a summary, as it is now; it goes with the session."""
+    return ChangeDraft(
+        kind=Change.Kind.SUMMARY,
+        action=action,
+        object_id=summary.id,
+        before=before,
+        after=snapshot(summary),
+        session_id=summary.session_id,
+    )
+
+
+def _lock(_user: User) -> None:
+    """Reading locks: writers of a summary hold its session, so only those of the sessions in question have to wait."""
+
+
+def _read(user: User, ids: Collection[UUID]) -> Mapping[UUID, SessionSummary]:
+    summaries = SessionSummary.objects.filter(user=user, id__in=ids)
+    sessions = Session.objects.filter(id__in=summaries.values("session_id")).order_by("id")
+    held = list(sessions.select_for_update(no_key=True))
+    return summaries.filter(session__in=held).select_related("session").in_bulk()
+
+
+def _restore(*, user: User, rows: Sequence[tuple[SessionSummary, Snapshot | None]], now: datetime) -> None:
+    """Write the texts as they were; a summary that was not there before is not wanted, as if it had been deleted."""
+    for summary, before in rows:
+        state = before or EMPTY
+        summary.title, summary.snippet, summary.edited = state["title"], state["snippet"], state["edited"]
+        summary.deleted, summary.updated_at = not (summary.title or summary.snippet), now
+        if summary.deleted:
+            summary.covered_until = summary.session.last_position
+        summary.save()
+
+
+KIND = TrackedKind(lock=_lock, read=_read, snapshot=snapshot, restore=_restore)
+
+
+def _find_copies(*, user: User, traces: Traces) -> Iterator[MemoryCopy]:
     rows = SessionSummary.objects.filter(user=user, deleted=False).order_by("-created_at", "-id")
     for summary_id, title, snippet in rows.values_list("id", "title", "snippet"):
         for field, text in (("title", title), ("snippet", snippet)):
@@ -48,8 +92,10 @@ def _list_titled(user: User, traces: Traces) -> list[Session]:
     ]
 
 
-def _remove(*, user: User, traces: Traces, now: datetime) -> None:
+def _remove_copies(*, user: User, traces: Traces, now: datetime) -> None:
     """Cut them under their sessions' locks; a session's summary continues from what is said after `now`.
+
+    A summary of which nothing is left stays, as it says what it covers.
 
     Work first, then sessions, as a run does that stores its summaries; one that has read the old text starts again.
     """
@@ -85,4 +131,4 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
     forget_history(user=user, kind=Change.Kind.SUMMARY, object_ids=changed, now=now)
 
 
-HOLDER = CopyHolder(find=_find, remove=_remove)
+COPIES = CopyHolder(find=_find_copies, remove=_remove_copies)
