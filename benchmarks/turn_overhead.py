@@ -130,7 +130,7 @@ class Talker:
 
         from apps.chat.prompts import get_turn_format
         from apps.chat.selectors import get_turn_configuration
-        from apps.chat.services import preview_context
+        from apps.chat.turn.open import preview_context
         from apps.conversations.models import Session
         from apps.core.llm.types import ModelRequest
         from apps.core.llm.wire import render_request

@@ -16,7 +16,7 @@ from apps.conversations.queue import count_backlog
 from apps.core.health import healthz, livez, readyz
 
 urlpatterns = [
-    path("", include("apps.chat.page_urls")),
+    path("", include("apps.chat.page")),
     path("chat/", include("apps.chat.urls")),
     path("memory/", include("apps.memory.urls")),
     path("", include("apps.accounts.urls")),

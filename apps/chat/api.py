@@ -19,10 +19,9 @@ from rest_framework.views import APIView
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
-from apps.chat import services
 from apps.chat.filters import SessionFilter
-from apps.chat.finding import Mode, find_conversations
 from apps.chat.models import Edit, Turn
+from apps.chat.search import MAX_FOUND, MAX_SEARCH_CHARS, Mode, find_conversations
 from apps.chat.selectors import list_models, list_turn_figures
 from apps.chat.serializers import (
     AttachmentRequest,
@@ -38,8 +37,21 @@ from apps.chat.serializers import (
     RetryRequest,
     TurnFiguresSerializer,
 )
-from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
-from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
+from apps.chat.turn.close import get_outcome, get_stored_turn
+from apps.chat.turn.commands import forget_candidate
+from apps.chat.turn.open import (
+    list_edits,
+    open_another_turn,
+    open_edited_turn,
+    open_form_turn,
+    open_message_turn,
+    open_retry_turn,
+    preview_context,
+    undo_edit,
+)
+from apps.chat.turn.process import fail_left_turns, stop_turn
+from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
 from apps.conversations.attachments import add_attachment, list_attachments, remove_attachment
 from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Attachment, Message, Session
@@ -162,7 +174,7 @@ class ContextView(APIView):
         refuse_forbidden(message)
         if len(message) > MAX_CONTENT_CHARS:
             raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        context = services.preview_context(
+        context = preview_context(
             user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
         )
         return Response(PromptSerializer(context).data)
@@ -191,7 +203,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         try:
             return await _run_turn(
                 partial(
-                    services.open_message_turn,
+                    open_message_turn,
                     user=user,
                     session_id=session,
                     content=body["content"],
@@ -269,9 +281,7 @@ class RetryView(AsyncAPIView):
 
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         body = await _read_apart(RetryRequest, request)
-        opening = partial(
-            services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
-        )
+        opening = partial(open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return await _run_turn(opening, stream=body["stream"])
 
 
@@ -281,7 +291,7 @@ class RegenerateView(AsyncAPIView):
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         body = await _read_apart(RetryRequest, request)
         opening = partial(
-            services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
+            open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
         )
         return await _run_turn(opening, stream=body["stream"])
 
@@ -292,7 +302,7 @@ class EditView(AsyncAPIView):
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         body = await _read_apart(EditRequest, request)
         opening = partial(
-            services.open_edited_turn,
+            open_edited_turn,
             user=get_user(request),
             message_id=read_uuid(message_id),
             content=body["content"],
@@ -305,7 +315,7 @@ class UndoEditView(APIView):
     """Undo an edit."""
 
     def post(self, request: Request, message_id: str) -> Response:
-        restored = services.undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
+        restored = undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return Response(RestoredSerializer(restored).data)
 
 
@@ -316,7 +326,7 @@ class EditsView(generics.ListAPIView[Edit]):
     serializer_class = EditSerializer
 
     def get_queryset(self) -> Any:
-        return services.list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+        return list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
 
 class StopView(AsyncAPIView):
@@ -325,7 +335,7 @@ class StopView(AsyncAPIView):
     async def post(self, request: Request, message_id: str) -> Response:
         """What has come of the reply is kept. Without a reply under way nothing happens."""
         message = await in_database(get_message, get_user(request), read_uuid(message_id))
-        await services.stop_turn(message.id)
+        await stop_turn(message.id)
         return Response(MessageSerializer(message).data)
 
 
@@ -334,9 +344,9 @@ class FormsView(AsyncAPIView):
 
     async def post(self, request: Request, session_id: str) -> Response:
         body = await _read_apart(FormRequest, request)
-        run = services.start_turn(
+        run = start_turn(
             partial(
-                services.open_form_turn,
+                open_form_turn,
                 user=get_user(request),
                 session_id=read_uuid(session_id),
                 title=body["title"],
@@ -369,7 +379,7 @@ class TurnView(APIView):
     """The turn of a message (either the user's message or the reply)."""
 
     def get(self, request: Request, message_id: str) -> Response:
-        turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
+        turn = get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
 
 
@@ -379,8 +389,8 @@ class CandidateView(APIView):
     def post(self, request: Request, message_id: str, candidate_id: str) -> Response:
         """Forget one of the memories in `commands[].unclear`; returns the turn. Undone like any change (L9)."""
         user, message = get_user(request), read_uuid(message_id)
-        services.forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
-        return Response(services.get_stored_turn(user, message, now=timezone.now()))
+        forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
+        return Response(get_stored_turn(user, message, now=timezone.now()))
 
 
 # Helpers of the above
@@ -419,7 +429,7 @@ def _read_idempotency_key(request: Request) -> str | None:
 
 async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpResponseBase:
     """Start a turn and answer with it; what refuses it before it started is an ordinary error, streamed or not."""
-    run = services.start_turn(open_turn)
+    run = start_turn(open_turn)
     await run.opened()
     if stream:
         return stream_events(_encode(run))
@@ -442,9 +452,9 @@ async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
 async def _wait_for_outcome(user: User, message_id: uuid.UUID) -> dict[str, Any]:
     """Return the outcome of a message that was sent before, waiting while it is under way."""
     while True:
-        await in_database(services.fail_left_turns)  # its process may have been killed
+        await in_database(fail_left_turns)  # its process may have been killed
         message = await in_database(get_message, user, message_id)
-        outcome = await in_database(services.get_outcome, user, message, now=timezone.now())
+        outcome = await in_database(get_outcome, user, message, now=timezone.now())
         if outcome is not None:
             return outcome
         await asyncio.sleep(OUTCOME_POLL_SECONDS)

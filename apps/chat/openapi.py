@@ -7,6 +7,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 
+from apps.chat.search import MAX_FOUND, MAX_SEARCH_CHARS
 from apps.chat.serializers import (
     AttachmentRequest,
     EditRequest,
@@ -25,7 +26,6 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
     TurnSerializer,
 )
-from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
 from apps.conversations.export import ExportFormat
 from apps.conversations.serializers import (
     AttachmentSerializer,

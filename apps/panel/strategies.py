@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.chat.emotions import NEUTRAL
 from apps.chat.models import Strategy
-from apps.chat.types import NEUTRAL
 from apps.panel.labels import label_emotion, label_formality, label_tone, tone_of_category
 from apps.panel.owned import StaffAdmin
 

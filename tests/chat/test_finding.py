@@ -13,7 +13,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.chat.finding import FoundConversation, find_conversations
+from apps.chat.search import FoundConversation, find_conversations
 from apps.conversations.models import Message, MessageStatus, Role, Session
 from apps.conversations.search import find_messages
 from apps.core.text.search_terms import parse_search

@@ -9,11 +9,10 @@ from __future__ import annotations
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
 
-NOUNS = frozenset(
-    "attachments export histories queue recordings rounds search sessions worker"  # conversations
-    " document"  # profile
-    " emotions inspect turn".split()  # chat
-)
+NOUNS = {
+    *("attachments", "export", "histories", "queue", "recordings", "rounds", "search", "sessions", "worker"),
+    *("document", "emotions", "inspect", "tools", "turn"),
+}
 SURFACE = frozenset({"services", "selectors", "types", "serializers", "models"}) | NOUNS
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.chat.models import Turn
-from apps.chat.turn.command_record import record_commands
+from apps.chat.turn.commands import record_commands
 from apps.conversations.rounds import fail_round, open_round
 from apps.conversations.sessions import create_session
 from apps.core.text.commands import CommandKind

@@ -19,6 +19,7 @@ from apps.core.errors import Conflict, NotFound
 from apps.memory.history import undo
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory, forget_memories, undo_operation
+from apps.summaries import history
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory

@@ -27,7 +27,7 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.attachments import read_sent_files
 from apps.conversations.types import Line, Window
 from apps.core.text.client_blocks import cut_client_blocks

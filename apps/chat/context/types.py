@@ -9,7 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from apps.chat.types import ReplyStrategy
+from apps.chat.emotions import ReplyStrategy
 from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 

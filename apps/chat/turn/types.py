@@ -11,7 +11,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import Context
-from apps.chat.types import ReplyStrategy, StrategyTable
+from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError

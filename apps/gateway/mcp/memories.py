@@ -10,7 +10,7 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
-from apps.chat.services import Arguments, Caller, Result, Tags, Tool
+from apps.chat.tools import Arguments, Caller, Result, Tags, Tool
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.json_text import readable_text
 from apps.memory.atomic.services import mute_atomic_memories

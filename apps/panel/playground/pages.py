@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.accounts.services import update_settings
-from apps.chat.inspection.selectors import set_stage
+from apps.chat.inspect.rebuild import set_stage
 from apps.conversations.sessions import list_sessions
 from apps.core.errors import NotFound
 from apps.core.http import read_uuid

@@ -10,7 +10,7 @@ from uuid import UUID
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import LAYER_NAMES, Context
-from apps.chat.inspection.selectors import Stage, try_context
+from apps.chat.inspect.rebuild import Stage, try_context
 from apps.memory.retrieval.explain.selectors import explain_recall
 from apps.memory.retrieval.explain.types import Asked, RecallExplanation
 from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.core.llm.blocks import read_block
 from apps.memory.models import AtomicMemory, LongTermMemory, Status

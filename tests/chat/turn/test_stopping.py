@@ -7,7 +7,7 @@ import uuid
 import pytest
 from django.core.cache import cache
 
-from apps.chat.turn.stopping import MARK_KEPT_SECONDS
+from apps.chat.turn.process import MARK_KEPT_SECONDS
 from apps.conversations.models import Message, Work
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events

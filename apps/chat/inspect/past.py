@@ -1,15 +1,12 @@
-"""What was remembered at a time: texts from where they live now, at the revision they had then (L7).
-
-Of what has been deleted nothing is left; what has been edited since is read from the audit record. Each `Found` keeps
-the value to build a prompt from and, for a person to read, the text as it was and as it is.
-"""
+"""A past turn's prompt as it can be rebuilt today (M6): plain values."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any, Generic, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -26,11 +23,11 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.inspection.types import Piece, State
-from apps.chat.turn.command_record import DELETED
+from apps.chat.turn.commands import DELETED
 from apps.conversations.models import Attachment, Message
 from apps.conversations.rounds import read_rounds
 from apps.conversations.types import Line
+from apps.core.llm.types import PromptMessage
 from apps.core.text.json_text import readable_text
 from apps.memory.selectors import (
     WorkingMemoryState,
@@ -45,6 +42,111 @@ from apps.memory.selectors import (
 from apps.profile.document import ProfileSnapshot
 from apps.profile.services import find_profile_then_and_now
 from apps.summaries.services import list_session_summaries
+
+
+class State(StrEnum):
+    """What has become of something since it was put before the model."""
+
+    SAME = "same"
+    EDITED = "edited"
+    DELETED = "deleted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One thing that stood in a layer, or was cut: its text then, and now where that is another.
+
+    `kind` is one of `CutKind`, or "working". `status`: of a memory, what it is now.
+    """
+
+    kind: str
+    id: str
+    state: State
+    then: str
+    now: str
+    status: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CutPieces:
+    """Something the token budget left out; `pieces` is empty for a variable, which is kept by number only."""
+
+    kind: str
+    tokens: int
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltLayer:
+    """A layer as it can be rebuilt. `tokens` is what it took then.
+
+    `exact`: whether it is letter for letter what was sent; None where no digest was kept.
+    """
+
+    index: int
+    name: str
+    tokens: int
+    content: str
+    exact: bool | None
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltCall:
+    """A tool that the model called (T1, X2). `pieces`: what it found, read, made or added to, as it was and is.
+
+    `keyword` None: it was not kept, as it had other words than the message. `ms`: how long it ran.
+    """
+
+    name: str
+    outcome: str
+    keyword: str | None
+    since: str | None
+    until: str | None
+    left_out: int
+    ms: float
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltPrompt:
+    """The whole prompt. `recorded`: whether the turn kept the revisions of what it was made from; turns from before
+    that was so are rebuilt from what there is now.
+
+    `sent` False: the turn composed its reply itself and asked no model.
+
+    `settings`: those that were not at their default. `budget` in tokens, None where it was not kept. `working`: topic
+    and variables as the turn found them. `calls`: of tools; what they returned stood in the requests after the first.
+    """
+
+    layers: Sequence[RebuiltLayer]
+    messages: Sequence[PromptMessage]
+    cut: Sequence[CutPieces]
+    read_at: datetime
+    recorded: bool
+    budget: int | None
+    settings: Mapping[str, object]
+    working: WorkingMemoryState | None = None
+    sent: bool = True
+    calls: Sequence[RebuiltCall] = ()
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether all of it is what was sent; None where that is not known of some layer."""
+        known = [layer.exact for layer in self.layers]
+        if False in known:
+            return False
+        return None if None in known else True
+
+    @property
+    def total_tokens(self) -> int:
+        return sum(layer.tokens for layer in self.layers)
+
+    @property
+    def cut_tokens(self) -> int:
+        return sum(cut.tokens for cut in self.cut)
+
 
 V = TypeVar("V")
 

@@ -1,4 +1,4 @@
-"""Search over everything a person said and was told: by words and titles, and by meaning where an embedder answers."""
+"""Emotions, the strategies they lead to, and other values of a turn (E1, E2). No Django."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ from apps.conversations.types import FoundMessage
 from apps.core.text.highlight import cut_excerpt, find_ranges
 from apps.core.text.search_terms import SearchTerms, parse_question, parse_search
 from apps.memory.selectors import QueryEmbedding, find_similar_messages, start_embedding
+
+MAX_SEARCH_CHARS = 1_000
+"""Of what is searched for in all conversations."""
+
+MAX_FOUND = 50
+"""Conversations that one search returns at most."""
+
 
 Mode = Literal["all", "words", "meaning"]
 FoundBy = Literal["words", "meaning"]

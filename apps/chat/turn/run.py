@@ -1,8 +1,4 @@
-"""The one engine of a turn (DESIGN, rule 6): open, ask the model, store; reported as typed events while it runs.
-
-A turn runs in a task of its own: a client that leaves does not stop it, and no database connection or lock is held
-while the model answers (C6).
-"""
+"""Figures of turns for Prometheus, of this process: how long they take, and why they fail (docs/observability.md)."""
 
 from __future__ import annotations
 
@@ -20,11 +16,11 @@ import structlog
 from django.conf import settings
 from django.db import IntegrityError, InterfaceError, OperationalError
 from django.utils import timezone
+from prometheus_client import Counter, Histogram
 
-from apps.chat.answer import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, read_analysis
-from apps.chat.metrics import FIRST_TOKEN_SECONDS, TURN_FAILURES, TURN_SECONDS
-from apps.chat.prompts import get_turn_format
-from apps.chat.turn.closing import (
+from apps.chat.prompts import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, get_turn_format, read_analysis
+from apps.chat.turn.clients import FinishReason, RelayedAnswer, ReplyLimit, add_layers
+from apps.chat.turn.close import (
     FAILED,
     close_turn,
     describe_unstored,
@@ -33,11 +29,8 @@ from apps.chat.turn.closing import (
     user_message_to_wire,
 )
 from apps.chat.turn.commands import ask_what_to_forget
-from apps.chat.turn.journal import SECONDS_BETWEEN_ATTEMPTS, journal
-from apps.chat.turn.limits import FinishReason, ReplyLimit
-from apps.chat.turn.opening import milliseconds_since
-from apps.chat.turn.relaying import RelayedAnswer, add_layers
-from apps.chat.turn.stopping import add_stoppable, remove_stoppable
+from apps.chat.turn.open import milliseconds_since
+from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
 from apps.chat.turn.tool_use.offering import as_tool_calling
 from apps.chat.turn.tool_use.rounds import ToolRounds
 from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
@@ -57,6 +50,15 @@ from apps.core.llm.types import ChatModel, ModelRequest
 from apps.core.outages import describe_outage
 from apps.core.text.tokens import estimate_tokens
 from apps.core.tracing import Span, get_traceparent, span
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
+
+TURN_SECONDS = Histogram("jiyi_turn_seconds", "Turns from beginning to end", ["outcome"], buckets=_SECONDS)
+FIRST_TOKEN_SECONDS = Histogram(
+    "jiyi_turn_first_token_seconds", "Turns from beginning to the first piece of the reply", buckets=_SECONDS
+)
+TURN_FAILURES = Counter("jiyi_turn_failures", "Turns that failed after their message was stored", ["reason"])
+
 
 logger = structlog.get_logger(__name__)
 

@@ -15,18 +15,23 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.chat.answer import Analysis
 from apps.chat.context.types import LONG_TERM, MESSAGE
 from apps.chat.emotions import get_steering_emotion
 from apps.chat.models import MAX_MODEL_CHARS, Turn
+from apps.chat.prompts import Analysis
 from apps.chat.selectors import get_turn
-from apps.chat.turn.command_record import commands_to_wire, record_commands
-from apps.chat.turn.commands import forget_numbered, show_recalled
-from apps.chat.turn.record import describe_layers, describe_sources
+from apps.chat.turn.commands import commands_to_wire, forget_numbered, record_commands, show_recalled
+from apps.chat.turn.record import (
+    describe_layers,
+    describe_remembered,
+    describe_sources,
+    message_to_wire,
+    turn_to_wire,
+    without,
+)
 from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found_long_term, read_texts, record_runs
 from apps.chat.turn.tool_use.running import ToolRun
 from apps.chat.turn.types import OpenTurn
-from apps.chat.turn.wire import describe_remembered, message_to_wire, turn_to_wire, without
 from apps.conversations.histories import await_tools, close_client_round
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.rounds import close_round, record_assistant_message

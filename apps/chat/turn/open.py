@@ -1,34 +1,38 @@
-"""The first half of a turn: store the message, read what is remembered, build the prompt. Runs in a database thread."""
+"""The first half of a turn: store the message, obey its commands, read what is remembered, build the prompt.
+
+Runs in a database thread.
+"""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.read import list_said, read_context
 from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
-from apps.chat.emotions import get_strategy
+from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.chat.models import Edit
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
-from apps.chat.turn.commands import describe_actions, run_message_commands
-from apps.chat.turn.recounting import compose_memory_list_reply
+from apps.chat.turn.commands import compose_memory_list_reply, describe_actions, run_message_commands
 from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.turn.types import ClientRequest, OpenTurn
-from apps.chat.types import ReplyStrategy, StrategyTable
 from apps.conversations.attachments import attach, move_attachments
 from apps.conversations.histories import find_session, open_client_round, open_round_again
 from apps.conversations.rounds import fail_round, get_window, open_round, reopen_round
-from apps.conversations.sessions import create_session, get_message, get_session
+from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
-from apps.core.errors import TooLarge
+from apps.core.errors import NotFound, TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import read_message
@@ -39,7 +43,14 @@ from apps.memory.selectors import (
     find_working_memory,
     start_embedding,
 )
-from apps.memory.services import archive_working_memory, count_turn, forget_embeddings, record_form
+from apps.memory.services import (
+    archive_working_memory,
+    count_turn,
+    forget_embeddings,
+    record_form,
+    restore_retracted,
+    retract_learned,
+)
 
 
 def open_message_turn(
@@ -450,3 +461,61 @@ def milliseconds_since(start: float) -> float:
 
 def _lease() -> timedelta:
     return timedelta(seconds=django_settings.TURN_LEASE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What undoing an edit brought back: messages, and changes of memories."""
+
+    messages: int
+    memories: int
+
+
+def open_edited_turn(*, user: User, message_id: uuid.UUID, content: str, now: datetime) -> OpenTurn:
+    """Store `content` in place of a message, and prepare its reply.
+
+    The message and all that came after it give way, and what they alone taught is taken back; both are kept for
+    `undo_edit`. Raises `NotFound` without the message, `Conflict` where it cannot be edited; then nothing is changed.
+    """
+    with transaction.atomic():
+        session, replaced = replace_from(user=user, message_id=message_id, now=now)
+        forget_embeddings(message_ids=replaced)
+        retractions = retract_learned(user=user, message_ids=replaced, now=now)
+        turn = open_message_turn(
+            user=user, session_id=session.id, content=content, idempotency_key=None, now=now, instead_of=message_id
+        )
+        assert turn.round is not None, "a message was sent"
+        Edit.objects.create(
+            message_id=turn.round.message_id,
+            session=session,
+            user=user,
+            replaced=replaced,
+            retractions=retractions,
+            created_at=now,
+        )
+    return turn
+
+
+@transaction.atomic
+def undo_edit(*, user: User, message_id: uuid.UUID, now: datetime) -> Restored:
+    """Bring back what stood in the place of an edited message, and what it had taught.
+
+    What has been said since the edit gives way, and what that taught is taken back. Raises `NotFound` where the message
+    is no edited one, `Conflict` while a reply is under way.
+    """
+    edit = Edit.objects.filter(user=user, message=message_id).first()
+    if edit is None:
+        raise NotFound("This message was not edited.")
+    replaced = bring_back(user=user, message_id=message_id, replaced=edit.replaced, now=now)
+    forget_embeddings(message_ids=replaced)
+    retract_learned(user=user, message_ids=replaced, now=now)
+    move_attachments(user=user, before=[message_id], after=edit.replaced[0])
+    restored = restore_retracted(user=user, operations=edit.retractions, now=now)
+    edit.delete()
+    return Restored(messages=len(edit.replaced), memories=restored)
+
+
+def list_edits(user: User, session_id: uuid.UUID) -> QuerySet[Edit]:
+    """The edits of a session whose undoing can be offered, newest first. Raises `NotFound` without the session."""
+    get_session(user, session_id)
+    return Edit.objects.filter(user=user, session=session_id, message__status__in=["complete", "failed"])
