@@ -1,4 +1,7 @@
-"""The tasks that workers run. None has arguments: each asks PostgreSQL what is due (see `apps.conversations.queue`)."""
+"""The tasks that workers run, and what each does. None has arguments: each asks PostgreSQL what is due.
+
+A job writes inside `finish`, or not at all (see `apps.conversations.worker`).
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,29 @@ from celery import Task, shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from apps.conversations.models import Work
-from apps.conversations.queue import fail_lost_work, list_due_kinds, wake_workers
-from apps.conversations.worker import DATABASE_ERRORS, claim_batch, claim_rounds, claim_session, drain
-from apps.pipeline import jobs
-from apps.pipeline.extraction import run as extraction
+from apps.conversations.models import Message, Work
+from apps.conversations.queue import Blame, Claim, SessionClaim, fail_lost_work, list_due_kinds, wake_workers
+from apps.conversations.worker import DATABASE_ERRORS, claim_batch, claim_rounds, claim_session, drain, finish, put_off
+from apps.memory.services import prepare_embeddings, store_embeddings
+from apps.pipeline.run import extract as extract_memories
+from apps.summaries.services import prepare_summaries, store_summaries
+
+
+def embed_messages(claim: Claim) -> None:
+    """Store the vectors of the claimed messages (V1). One that the model refuses fails alone (V3)."""
+    prepared = prepare_embeddings(Message.objects.filter(id__in=claim.message_ids))
+    with finish(claim.only(set(claim.message_ids) - prepared.failures.keys())):
+        store_embeddings(prepared)
+    for message_id, error in prepared.failures.items():
+        put_off(claim.only({message_id}), error=error, blame=Blame.WORK)
+
+
+def summarize_session(claim: SessionClaim) -> None:
+    """Write the summaries that are due on the claimed session: its own (S1), the conversation's (S3), both or none."""
+    prepared = prepare_summaries(user=claim.user, session_id=claim.session_id)
+    with finish(claim):
+        store_summaries(user=claim.user, prepared=prepared, now=timezone.now())
+
 
 _JOB: dict[str, Any] = {
     "bind": True,
@@ -45,19 +66,19 @@ def name_run(task: Task[Any, Any]) -> Run:
 @shared_task(**_JOB)
 def embed(self: Task[Any, Any]) -> None:
     """Embed messages from any users in batches."""
-    drain(kind=Work.Kind.EMBED, claim=claim_batch, job=jobs.embed, **name_run(self))
+    drain(kind=Work.Kind.EMBED, claim=claim_batch, job=embed_messages, **name_run(self))
 
 
 @shared_task(**_JOB)
 def extract(self: Task[Any, Any]) -> None:
     """Turn rounds into memories, session by session."""
-    drain(kind=Work.Kind.EXTRACT, claim=claim_rounds, job=extraction.extract, **name_run(self))
+    drain(kind=Work.Kind.EXTRACT, claim=claim_rounds, job=extract_memories, **name_run(self))
 
 
 @shared_task(**_JOB)
 def summarize(self: Task[Any, Any]) -> None:
     """Write summaries, session by session."""
-    drain(kind=Work.Kind.SUMMARIZE, claim=claim_session, job=jobs.summarize, **name_run(self))
+    drain(kind=Work.Kind.SUMMARIZE, claim=claim_session, job=summarize_session, **name_run(self))
 
 
 @shared_task

@@ -35,8 +35,8 @@ from apps.conversations.worker import claim_batch, claim_rounds, claim_session, 
 from apps.core.errors import NotFound
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form
-from apps.pipeline import jobs
-from apps.pipeline.extraction.run import extract
+from apps.pipeline import tasks
+from apps.pipeline.run import extract
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer
@@ -297,7 +297,7 @@ def test_work_that_was_claimed_before_writes_nothing(alice: ApiClient, claim_wor
     assert not any(count_rows(alice.user).values())
 
 
-@pytest.mark.parametrize(("claim_work", "job"), [(claim_rounds, extract), (claim_session, jobs.summarize)])
+@pytest.mark.parametrize(("claim_work", "job"), [(claim_rounds, extract), (claim_session, tasks.summarize_session)])
 def test_what_a_model_is_still_asked_about_is_not_stored(
     alice: ApiClient, model: ScriptedModel, claim_work: Any, job: Any
 ) -> None:

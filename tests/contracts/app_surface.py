@@ -11,7 +11,7 @@ from importlinter import Contract, ContractCheck, fields, output
 
 NOUNS = {
     *("attachments", "export", "histories", "queue", "recordings", "rounds", "search", "sessions", "worker"),
-    *("document", "emotions", "inspect", "tools", "turn"),
+    *("context", "document", "emotions", "inspect", "tools", "turn"),
 }
 SURFACE = frozenset({"services", "selectors", "types", "serializers", "models"}) | NOUNS
 

@@ -28,7 +28,7 @@ from apps.memory.atomic.types import AtomicDraft
 from apps.memory.history.authorship import changed_by
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.services import create_memory
-from apps.pipeline.extraction import extract
+from apps.pipeline.run import extract
 from tests.support.scripted_model import RecordedRequest, ScriptedModel
 
 FOLDER = Path(__file__).parent

@@ -1,7 +1,8 @@
 """Rebuilding the prompt of a past turn from what the turn kept: references, revisions, and no text (M6).
 
 Where nothing has been edited or deleted since, it is letter for letter what the model got: the same functions put it
-together, and the digest of each layer tells.
+together, and the digest of each layer tells. And the prompt that a message would get under other settings, for the
+playground: stores and counts nothing.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.conf import settings as django_settings
-
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.build import assemble
-from apps.chat.context.read import list_refused, list_said, list_shown_ids, read_context
+from apps.chat.context.read import TurnInput, choose_strategy, list_refused, read_context
 from apps.chat.context.types import (
     ATOMIC,
     LONG_TERM,
@@ -31,7 +30,7 @@ from apps.chat.context.types import (
     Form,
     RecalledMemory,
 )
-from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.chat.emotions import ReplyStrategy, StrategyTable
 from apps.chat.inspect import past
 from apps.chat.inspect.past import CutPieces, Found, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, State
 from apps.chat.models import Turn
@@ -43,7 +42,7 @@ from apps.chat.turn.tool_use.offering import offer_tools
 from apps.chat.turn.tool_use.record import list_recalled
 from apps.conversations.rounds import get_window
 from apps.conversations.sessions import get_session
-from apps.conversations.types import Line, Window
+from apps.conversations.types import Line
 from apps.core.llm.client import choose_chat_model
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
@@ -267,53 +266,29 @@ def _add_end(memory: RecalledMemory, used: Mapping[str, Any]) -> RecalledMemory:
     return replace(memory, line={**memory.line, "until": used["until"]}) if "until" in used else memory
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Where a message would be said. `session_id` None: in a session that does not exist yet.
-
-    `settings` are the person's own now. `recalls`: not in a temporary session (C7). `model`: what the session
-    is set to. `said`: what was said there before, oldest first; `shown_ids`: these messages.
-    """
-
-    session_id: uuid.UUID | None
-    settings: MemorySettings
-    table: StrategyTable
-    strategy: ReplyStrategy | None
-    working: WorkingMemorySnapshot | None
-    recalls: bool
-    model: str
-    said: Sequence[str] = ()
-    shown_ids: Sequence[uuid.UUID] = ()
-
-
-def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: datetime) -> Stage:
+def set_stage(*, user: User, session_id: uuid.UUID | None, topic: str, now: datetime) -> TurnInput:
     """Read where a message would be said; `topic`, unless blank, in place of the one the session has (K7).
 
-    Raises `NotFound` for a session that is not theirs.
+    `session_id` None: in a session that does not exist yet. Raises `NotFound` for a session that is not theirs.
     """
     settings, table = get_turn_configuration(user)
-    working, recalls, window, model = None, True, Window(), ""
-    if session_id is not None:
-        window = get_window(user, session_id, limit=settings.context_limit)
-        session = get_session(user, session_id)
-        recalls, model = not session.temporary, session.model
-        working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
-    strategy = None
-    if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-        strategy = get_strategy(working.last_emotion if working else None, table=table)
-    if topic.strip():
-        working = replace(working or _make_working_memory(now), current_topic=topic.strip())
-    return Stage(
-        session_id=session_id,
-        settings=settings,
-        table=table,
-        strategy=strategy,
-        working=working,
-        recalls=recalls,
-        model=model,
-        said=list_said(window),
-        shown_ids=list_shown_ids(window),
+    stage = TurnInput(
+        user=user, session_id=session_id or uuid.uuid4(), message="", settings=settings, table=table, now=now
     )
+    if session_id is not None:
+        session = get_session(user, session_id)
+        stage = replace(
+            stage,
+            window=get_window(user, session_id, limit=settings.context_limit),
+            working=find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes),
+            recalls=not session.temporary,
+            model=session.model,
+        )
+    stage = replace(stage, strategy=choose_strategy(stage.working, table=table))
+    if topic.strip():
+        working = replace(stage.working or _make_working_memory(now), current_topic=topic.strip())
+        stage = replace(stage, working=working)
+    return stage
 
 
 def _make_working_memory(now: datetime) -> WorkingMemorySnapshot:
@@ -329,26 +304,13 @@ def _make_working_memory(now: datetime) -> WorkingMemorySnapshot:
     )
 
 
-def try_context(
-    *, user: User, message: str, stage: Stage, settings: MemorySettings, recalled: RecalledMemories, now: datetime
-) -> Context:
+def try_context(*, message: str, stage: TurnInput, settings: MemorySettings, recalled: RecalledMemories) -> Context:
     """Return the context that `message` would get on this stage under `settings`, which `recalled` is for, too."""
-    window = Window()
-    if stage.session_id is not None:
-        window = get_window(user, stage.session_id, limit=settings.context_limit)
+    window = get_window(stage.user, stage.session_id, limit=settings.context_limit)
+    given = replace(stage, message=message, settings=settings, window=window)
     return read_context(
-        user,
-        session_id=stage.session_id or uuid.uuid4(),
-        message=message,
-        window=window,
-        strategy=stage.strategy,
-        table=stage.table,
-        working=stage.working,
-        settings=settings,
-        now=now,
-        recalls=stage.recalls,
+        given,
         recalled=recalled,
-        files=None if stage.session_id else (),
         tools=offer_tools(
             settings=settings,
             strategy=stage.strategy,

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
+from apps.chat.context.read import TurnInput
 from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
@@ -51,25 +52,25 @@ _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, O
 
 
 def run_message_commands(
-    *, user: User, opened: OpenRound, commands: Sequence[Command], settings: MemorySettings, now: datetime
-) -> list[CommandResult]:
+    given: TurnInput, *, opened: OpenRound, commands: Sequence[Command]
+) -> Sequence[CommandResult]:
     """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
 
     Raises `NotFound` when the session was deleted meanwhile.
     """
     if all(command.kind is CommandKind.LIST for command in commands):
-        return []
+        return ()
     with transaction.atomic():
-        lock_session(user=user, session_id=opened.session_id)
+        lock_session(user=given.user, session_id=opened.session_id)
         return run_commands(
-            user=user,
+            user=given.user,
             message_id=opened.message_id,
             session_id=opened.session_id,
             commands=commands,
             said_at=opened.create_time,
-            max_length=settings.atomic_content_max_length,
-            zone=settings.zone,
-            now=now,
+            max_length=given.settings.atomic_content_max_length,
+            zone=given.settings.zone,
+            now=given.now,
         )
 
 
@@ -323,17 +324,17 @@ _CATEGORIES = {
 }
 
 
-def compose_memory_list_reply(
-    *, user: User, message: str, settings: MemorySettings, results: Sequence[CommandResult], recalls: bool
-) -> str:
-    """Return the reply, in Markdown. `results`: what else the message asked of the memory, and what was done.
+def compose_memory_list_reply(given: TurnInput, *, results: Sequence[CommandResult]) -> str:
+    """Return the reply to "what do you remember about me?", in Markdown: everything active, from the store.
 
-    `recalls`: whether anything remembered may be read (not in a temporary session, C7).
+    The turn composes it, so that it is complete and true whatever model answers otherwise. `results`: what else the
+    message asked of the memory, and what was done.
     """
-    with translation.override("zh-hans" if holds_chinese(message) else "en"):
-        if not recalls:
+    with translation.override("zh-hans" if holds_chinese(given.message) else "en"):
+        if not given.recalls:
             return _("This is a temporary conversation: nothing is read from memory here, and nothing is stored.")
         done = [line for result in results for line in _list_done(result)]
+        user, settings = given.user, given.settings
         groups = [*_list_profile(user), *_list_long_term(user), *_list_atomic(user, settings)]
         if groups:
             groups.insert(0, _("This is everything I remember about you:"))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -18,9 +19,9 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
-from apps.chat.context.read import list_said, read_context
+from apps.chat.context.read import TurnInput, choose_strategy, embed_message, read_context
 from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
-from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.chat.emotions import StrategyTable
 from apps.chat.models import Edit
 from apps.chat.prompts import FORM_SUBMITTED
 from apps.chat.selectors import get_turn_configuration
@@ -34,16 +35,12 @@ from apps.conversations.sessions import bring_back, create_session, get_message,
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
 from apps.core.errors import NotFound, TooLarge
 from apps.core.llm.client import ChosenModel, choose_chat_model
-from apps.core.text.client_blocks import cut_client_blocks
-from apps.core.text.commands import read_message
 from apps.memory.selectors import (
-    QueryEmbedding,
     WorkingMemorySnapshot,
-    find_earlier,
     find_working_memory,
-    start_embedding,
 )
 from apps.memory.services import (
+    CommandResult,
     archive_working_memory,
     count_turn,
     forget_embeddings,
@@ -51,6 +48,70 @@ from apps.memory.services import (
     restore_retracted,
     retract_learned,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What a turn is opened under. `start`: when that began, as `time.perf_counter` says it."""
+
+    user: User
+    settings: MemorySettings
+    table: StrategyTable
+    now: datetime
+    start: float
+
+    def archive(self, session_id: uuid.UUID) -> None:
+        """Archive a working memory that has expired: the sweep may not have come by yet, and a new one follows (W4)."""
+        if self.settings.working_archive:
+            archive_working_memory(user=self.user, session_id=session_id, now=self.now)
+
+    def count(self, session_id: uuid.UUID, *, again: bool = False) -> WorkingMemorySnapshot | None:
+        """Count a message in working memory, None without the memory system.
+
+        `again`: only where what counted it at first has expired since; then it is the first one of the new (W4).
+        """
+        if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            return None
+        session = {"session_id": session_id, "now": self.now, "ttl_minutes": self.settings.working_ttl_minutes}
+        working = find_working_memory(self.user, **session) if again else None
+        return working or count_turn(user=self.user, **session)
+
+    def make_input(
+        self, session_id: uuid.UUID, message: str, *, working: WorkingMemorySnapshot | None, **others: Any
+    ) -> TurnInput:
+        """Return what the turn starts from; `others`: further fields of it."""
+        return TurnInput(
+            user=self.user,
+            session_id=session_id,
+            message=message,
+            settings=self.settings,
+            table=self.table,
+            now=self.now,
+            working=working,
+            strategy=choose_strategy(working, table=self.table),
+            **others,
+        )
+
+    def continue_round(
+        self, opened: OpenRound, window: Window, working: WorkingMemorySnapshot | None, **others: Any
+    ) -> TurnInput:
+        """Return what the turn of a stored message starts from."""
+        return self.make_input(
+            opened.session_id,
+            opened.content,
+            working=working,
+            window=window,
+            recalls=not opened.temporary,
+            said_at=opened.create_time,
+            model=opened.model,
+            **others,
+        )
+
+
+def _set_up(user: User, now: datetime) -> _Setup:
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    return _Setup(user, settings, table, now, start)
 
 
 def open_message_turn(
@@ -71,18 +132,16 @@ def open_message_turn(
     `attachments`: files that are sent with it. `instead_of`: a message whose files it takes over. Raises `NotFound`
     without the session, `AlreadySent` when the idempotency key was used before, `InvalidInput` about a file.
     """
-    start = time.perf_counter()
-    settings, table = get_turn_configuration(user)
-    if settings.working_archive:  # the sweep may not have come by yet, and a new one is about to take its place (W4)
-        archive_working_memory(user=user, session_id=session_id, now=now)
-    working = wait_for_embedding = None
+    setup = _set_up(user, now)
+    setup.archive(session_id)
+    wait_for_embedding = None
     with transaction.atomic():
         opened, window = open_round(
             user=user,
             session_id=session_id,
             content=content,
             idempotency_key=idempotency_key,
-            window_limit=settings.context_limit,
+            window_limit=setup.settings.context_limit,
             said_at=said_at or now,
             now=now,
             lease=_lease(),
@@ -91,23 +150,11 @@ def open_message_turn(
             attach(user=user, session_id=session_id, message_id=opened.message_id, attachment_ids=attachments)
         if instead_of is not None:
             move_attachments(user=user, before=[instead_of], after=opened.message_id)
-        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            working = count_turn(user=user, session_id=session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
-            if not opened.temporary and get_strategy(working.last_emotion, table=table).use_memory:
-                # Now: it takes as long as all that is read before recall.
-                own = cut_client_blocks(content)
-                wait_for_embedding = start_embedding(own, earlier=find_earlier(own, list_said(window)))
-    return _prepare(
-        user,
-        opened,
-        window,
-        working,
-        settings=settings,
-        table=table,
-        wait_for_embedding=wait_for_embedding,
-        now=now,
-        start=start,
-    )
+        given = setup.continue_round(opened, window, setup.count(session_id))
+        if given.strategy and given.strategy.use_memory and given.recalls:
+            # Now: it takes as long as all that is read before recall.
+            wait_for_embedding = embed_message(content, said=given.said)
+    return _prepare(replace(given, wait_for_embedding=wait_for_embedding), opened=opened, start=setup.start)
 
 
 def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -115,20 +162,10 @@ def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Open
 
     Raises `NotFound` without the message, `Conflict` when it has not failed.
     """
-    start = time.perf_counter()
-    settings, table = get_turn_configuration(user)
-    ttl_minutes = settings.working_ttl_minutes
-    if settings.working_archive:
-        archive_working_memory(user=user, session_id=get_message(user, message_id).session_id, now=now)
-    working = None
-    with transaction.atomic():
-        opened = reopen_round(user=user, message_id=message_id, now=now, lease=_lease())
-        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            # What counted the message at first may have expired since: then it is the first one of the new (W4).
-            working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
-            working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
-    window = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)
-    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
+    setup = _set_up(user, now)
+    if setup.settings.working_archive:
+        setup.archive(get_message(user, message_id).session_id)
+    return _take_up(setup, partial(reopen_round, message_id=message_id))
 
 
 def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
@@ -137,18 +174,19 @@ def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> Op
     `message_id`: of the message or of its reply. What was learned from the message stays as it is. Raises `NotFound`
     without it, `Conflict` where it is not the newest one or has no reply.
     """
-    start = time.perf_counter()
-    settings, table = get_turn_configuration(user)
-    ttl_minutes = settings.working_ttl_minutes
+    setup = _set_up(user, now)
     message = get_message(user, message_id)
-    working = None
+    return _take_up(setup, partial(open_round_again, message_id=message.reply_to_id or message.id))
+
+
+def _take_up(setup: _Setup, take: Callable[..., OpenRound]) -> OpenTurn:
+    """Prepare the reply to a message that is stored already; `take` takes it up."""
     with transaction.atomic():
-        opened = open_round_again(user=user, message_id=message.reply_to_id or message.id, now=now, lease=_lease())
-        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            working = find_working_memory(user, opened.session_id, now=now, ttl_minutes=ttl_minutes)
-            working = working or count_turn(user=user, session_id=opened.session_id, now=now, ttl_minutes=ttl_minutes)
-    window = get_window(user, opened.session_id, limit=settings.context_limit, before=opened.position)
-    return _prepare(user, opened, window, working, settings=settings, table=table, now=now, start=start)
+        opened = take(user=setup.user, now=setup.now, lease=_lease())
+        working = setup.count(opened.session_id, again=True)
+    limit = setup.settings.context_limit
+    window = get_window(setup.user, opened.session_id, limit=limit, before=opened.position)
+    return _prepare(setup.continue_round(opened, window, working), opened=opened, start=setup.start)
 
 
 def open_form_turn(
@@ -158,139 +196,64 @@ def open_form_turn(
 
     Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
     """
-    start = time.perf_counter()
-    settings, table = get_turn_configuration(user)
+    setup = _set_up(user, now)
     session = get_session(user, session_id)
-    if settings.working_archive:
-        archive_working_memory(user=user, session_id=session_id, now=now)
-    working = record_form(user=user, session_id=session_id, title=title, fields=fields, now=now)
-    strategy = get_strategy(working.last_emotion, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
-    chosen = choose_chat_model(preferred=session.model)
-    reading = time.perf_counter()
-    context = read_context(
-        user,
-        session_id=session_id,
-        message=FORM_SUBMITTED,
-        window=get_window(user, session_id, limit=settings.context_limit),
-        strategy=strategy,
-        table=table,
-        working=working,
-        settings=settings,
-        now=now,
+    setup.archive(session_id)
+    given = setup.make_input(
+        session_id,
+        FORM_SUBMITTED,
+        working=record_form(user=user, session_id=session_id, title=title, fields=fields, now=now),
+        window=get_window(user, session_id, limit=setup.settings.context_limit),
         recalls=not session.temporary,
+        model=session.model,
         submitted=Form(title=title, fields=fields),
-        # The reply to a form learns nothing, so it writes nothing either.
-        tools=offer_tools(
-            settings=settings, strategy=strategy, reads=not session.temporary, writes=False, chosen=chosen
-        ),
     )
-    return OpenTurn(
-        user=user,
-        session_id=session_id,
-        round=None,
-        settings=settings,
-        table=table,
-        strategy=strategy,
-        working=working,
-        context=context,
-        chosen=chosen,
-        remembers=False,
-        opened_at=now,
-        opening=_measure(start, reading=reading),
-    )
+    return _prepare(given, opened=None, start=setup.start)
 
 
 def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: ClientRequest, now: datetime) -> OpenTurn:
     """Store what is new in a client's messages and prepare the reply (T3).
 
     `session_id`: None where the client names no session; then its history tells which one it is, or a new one is made.
+    Of a request that is not to be stored memories are read, and nothing is stored, counted or learned.
     Raises `NotFound` without the session, `TooLarge` for a message that is too long to be stored.
     """
-    start = time.perf_counter()
-    settings, table = get_turn_configuration(user)
+    setup, message = _set_up(user, now), request.given.message
     if not request.stored:
-        return _open_unstored(user, request, settings=settings, table=table, now=now, start=start)
-    if len(request.given.message) > MAX_CONTENT_CHARS:
-        raise TooLarge(f"The message has {len(request.given.message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+        client = _make_prompt(request, lines=())
+        given = setup.make_input(uuid.uuid4(), message, working=None, client=client)
+        return _prepare(given, opened=None, start=setup.start, request=request)
+    if len(message) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"The message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
     embeds, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, None
-    message = cut_client_blocks(request.given.message)
     if embeds and not request.given.is_new_only:
-        said = [line.content for line in request.given.before]
-        wait_for_embedding = start_embedding(message, earlier=find_earlier(message, said))
+        wait_for_embedding = embed_message(message, said=[line.content for line in request.given.before])
     if session_id is None:
         session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
-    if settings.working_archive:
-        archive_working_memory(user=user, session_id=session_id, now=now)
-    working = None
+    setup.archive(session_id)
     with transaction.atomic():
-        opened, branch = open_client_round(
+        found, branch = open_client_round(
             user=user,
             session_id=session_id,
             given=request.given,
-            window_limit=settings.context_limit,
+            window_limit=setup.settings.context_limit,
             now=now,
             lease=_lease(),
         )
         if embeds and wait_for_embedding is None:
-            said = list_said(opened.window)
-            wait_for_embedding = start_embedding(message, earlier=find_earlier(message, said))
+            said = [line.content for exchange in found.window.rounds for line in exchange]
+            wait_for_embedding = embed_message(message, said=said)
         if branch.replaced:
             forget_embeddings(message_ids=branch.replaced)
-        if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-            ttl_minutes = settings.working_ttl_minutes
-            working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes) if branch.asked else None
-            working = working or count_turn(user=user, session_id=session_id, now=now, ttl_minutes=ttl_minutes)
-    return _prepare(
-        user,
-        opened.opened,
-        opened.window,
+        working = setup.count(session_id, again=branch.asked is not None)
+    given = setup.continue_round(
+        found.opened,
+        found.window,
         working,
-        settings=settings,
-        table=table,
+        client=_make_prompt(request, lines=found.lines),
         wait_for_embedding=wait_for_embedding,
-        now=now,
-        start=start,
-        request=request,
-        lines=opened.lines,
     )
-
-
-def _open_unstored(
-    user: User, request: ClientRequest, *, settings: MemorySettings, table: StrategyTable, now: datetime, start: float
-) -> OpenTurn:
-    """Prepare a reply that leaves nothing behind: memories are read, and nothing is stored, counted or learned."""
-    strategy = get_strategy(None, table=table) if django_settings.USE_MEMORY_EMOTION_SYSTEM else None
-    chosen = choose_chat_model(asked=request.model)
-    session_id, reading = uuid.uuid4(), time.perf_counter()
-    context = read_context(
-        user,
-        message=request.given.message,
-        session_id=session_id,
-        window=Window(),
-        strategy=strategy,
-        table=table,
-        working=None,
-        settings=settings,
-        now=now,
-        recalls=True,
-        client=_make_prompt(request, lines=()),
-        tools=_offer(request, settings=settings, strategy=strategy, reads=True, writes=False, chosen=chosen),
-    )
-    return OpenTurn(
-        user=user,
-        session_id=session_id,
-        round=None,
-        settings=settings,
-        table=table,
-        strategy=strategy if request.relayed is None else None,
-        working=None,
-        context=context,
-        chosen=chosen,
-        remembers=False,
-        opened_at=now,
-        opening=_measure(start, reading=reading),
-        client=request,
-    )
+    return _prepare(given, opened=found.opened, start=setup.start, request=request)
 
 
 def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -> ClientPrompt:
@@ -305,153 +268,91 @@ def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -
     )
 
 
-def _offer(
-    request: ClientRequest | None,
-    *,
-    settings: MemorySettings,
-    strategy: ReplyStrategy | None,
-    reads: bool,
-    writes: bool,
-    chosen: ChosenModel,
-) -> tuple[str, ...]:
-    """The tools that the model may call; none where a client's own request is passed on (T3)."""
-    if request is not None and request.relayed is not None:
-        return ()
-    return offer_tools(settings=settings, strategy=strategy, reads=reads, writes=writes, chosen=chosen)
-
-
 def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
     """Return the context that `message` would get now; stores and counts nothing."""
     session = get_session(user, session_id)
-    settings, table = get_turn_configuration(user)
-    strategy = working = None
+    setup = _set_up(user, now)
+    working = None
     if django_settings.USE_MEMORY_EMOTION_SYSTEM:
-        working = find_working_memory(user, session_id, now=now, ttl_minutes=settings.working_ttl_minutes)
-        strategy = get_strategy(working.last_emotion if working else None, table=table)
-    return read_context(
-        user,
-        session_id=session_id,
-        message=message,
-        window=get_window(user, session_id, limit=settings.context_limit),
-        strategy=strategy,
-        table=table,
+        ttl_minutes = setup.settings.working_ttl_minutes
+        working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
+    given = setup.make_input(
+        session_id,
+        message,
         working=working,
-        settings=settings,
-        now=now,
+        window=get_window(user, session_id, limit=setup.settings.context_limit),
         recalls=not session.temporary,
-        tools=offer_tools(
-            settings=settings,
-            strategy=strategy,
-            reads=not session.temporary,
-            writes=not session.temporary,
-            chosen=choose_chat_model(preferred=session.model),
-        ),
+        model=session.model,
     )
+    return read_context(given, tools=_offer(given, choose_chat_model(preferred=session.model), writes=given.recalls))
 
 
 def _prepare(
-    user: User,
-    opened: OpenRound,
-    window: Window,
-    working: WorkingMemorySnapshot | None,
-    *,
-    settings: MemorySettings,
-    table: StrategyTable,
-    wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
-    now: datetime,
-    start: float,
-    request: ClientRequest | None = None,
-    lines: Sequence[uuid.UUID | None] = (),
+    given: TurnInput, *, opened: OpenRound | None, start: float, request: ClientRequest | None = None
 ) -> OpenTurn:
-    relayed = request is not None and request.relayed is not None
-    strategy = get_strategy(working.last_emotion, table=table) if working else None
+    """Do what the message tells the memory, then build the prompt, or compose the reply that needs none (L9).
+
+    `opened`: the stored message, None where none is; it fails where this does.
+    """
+    relayed = given.client is not None and given.client.relayed
+    remembers = opened is not None and given.recalls
+    commands: Sequence[CommandResult] = ()
+    reply = None
     try:
-        chosen = choose_chat_model(asked=request.model if request else "", preferred=opened.model)
-        # Before the prompt is built: it says what was done, and recalls what was just stored (L9).
-        obeys = strategy is not None and not opened.temporary
-        asked = read_message(opened.content, before=_list_own(window, request))
-        commands = []
-        if obeys:
-            commands = run_message_commands(
-                user=user, opened=opened, commands=asked.commands, settings=settings, now=now
-            )
+        chosen = choose_chat_model(asked=request.model if request else "", preferred=given.model)
+        asked = given.read_commands()
+        if opened is not None and remembers and given.strategy is not None:
+            # Before the prompt is built: it says what was done, and recalls what was just stored.
+            commands = run_message_commands(given, opened=opened, commands=asked.commands)
         reading = time.perf_counter()
-        reply = None
-        if strategy is not None and not relayed and asked.only_list:
-            reply = compose_memory_list_reply(
-                user=user, message=opened.content, settings=settings, results=commands, recalls=obeys
-            )
-            context = _make_unsent(opened, strategy=strategy, settings=settings, now=now)
+        if opened is not None and given.strategy is not None and not relayed and asked.only_list:
+            reply = compose_memory_list_reply(given, results=commands)
+            context = _make_unsent(given)
         else:
-            context = read_context(
-                user,
-                session_id=opened.session_id,
-                message=opened.content,
-                asked=asked,
-                window=window,
-                strategy=strategy,
-                table=table,
-                working=working,
-                settings=settings,
-                now=now,
-                said_at=opened.create_time,
-                actions=describe_actions(commands),
-                recalls=not opened.temporary,
-                wait_for_embedding=wait_for_embedding,
-                client=_make_prompt(request, lines=lines) if request else None,
-                tools=_offer(
-                    request,
-                    settings=settings,
-                    strategy=strategy,
-                    reads=not opened.temporary,
-                    writes=not opened.temporary,
-                    chosen=chosen,
-                ),
-            )
+            tools = _offer(given, chosen, writes=remembers)
+            context = read_context(given, asked=asked, actions=describe_actions(commands), tools=tools)
     except Exception:
-        fail_round(opened=opened)
+        if opened is not None:
+            fail_round(opened=opened)
         raise
     return OpenTurn(
-        user=user,
-        session_id=opened.session_id,
+        user=given.user,
+        session_id=given.session_id,
         round=opened,
-        settings=settings,
-        table=table,
-        strategy=None if relayed else strategy,
-        working=working,
+        settings=given.settings,
+        table=given.table,
+        strategy=None if relayed else given.strategy,
+        working=given.working,
         context=context,
         chosen=chosen,
-        remembers=not opened.temporary,
-        opened_at=now,
-        opening=_measure(start, reading=reading),
+        remembers=remembers,
+        opened_at=given.now,
+        opening={"opening_ms": milliseconds_since(start), "context_ms": milliseconds_since(reading)},
         commands=commands,
         reply=reply,
         client=request,
     )
 
 
-def _list_own(window: Window, request: ClientRequest | None) -> list[str]:
-    """What the person said in the session before, oldest first."""
-    if request is not None and not request.given.is_new_only:
-        return [line.content for line in request.given.before if line.role == "user"]
-    return [line.content for exchange in window.rounds for line in exchange if line.role == "user"]
-
-
-def _make_unsent(opened: OpenRound, *, strategy: ReplyStrategy, settings: MemorySettings, now: datetime) -> Context:
-    """The context of a turn that asks no model: nothing was sent."""
-    given = ContextInput(
-        message=opened.content,
-        now=now.astimezone(settings.zone),
-        budget=settings.token_budget,
-        context_limit=settings.context_limit,
-        strategy=strategy,
+def _offer(given: TurnInput, chosen: ChosenModel, *, writes: bool) -> tuple[str, ...]:
+    """The tools that the model may call; none where a client's own request is passed on (T3)."""
+    if given.client is not None and given.client.relayed:
+        return ()
+    return offer_tools(
+        settings=given.settings, strategy=given.strategy, reads=given.recalls, writes=writes, chosen=chosen
     )
-    return Context(layers=(), messages=(), given=given)
 
 
-def _measure(start: float, *, reading: float) -> dict[str, float]:
-    """What opening a turn took from `start` on, and of that what reading its context took from `reading` on."""
-    return {"opening_ms": milliseconds_since(start), "context_ms": milliseconds_since(reading)}
+def _make_unsent(given: TurnInput) -> Context:
+    """The context of a turn that asks no model: nothing was sent."""
+    unsent = ContextInput(
+        message=given.message,
+        now=given.now.astimezone(given.settings.zone),
+        budget=given.settings.token_budget,
+        context_limit=given.settings.context_limit,
+        strategy=given.strategy,
+    )
+    return Context(layers=(), messages=(), given=unsent)
 
 
 def milliseconds_since(start: float) -> float:

@@ -21,7 +21,7 @@ from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch, claim_rounds, drain, finish
 from apps.core.errors import ModelUnavailable
 from apps.memory.models import ConversationEmbedding
-from apps.pipeline import jobs, tasks
+from apps.pipeline import tasks
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel, embed_with, make_vector, refuse_with
 
@@ -250,7 +250,7 @@ def embedder(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
 
 
 def embed() -> None:
-    drain(kind="embed", token="a", claim=claim_batch, job=jobs.embed)
+    drain(kind="embed", token="a", claim=claim_batch, job=tasks.embed_messages)
 
 
 @pytest.mark.spec("V1", "V3")

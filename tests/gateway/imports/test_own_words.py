@@ -17,7 +17,7 @@ from apps.gateway.imports.services import undo_import
 from apps.gateway.models import PastImport
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
-from apps.pipeline.extraction import extract
+from apps.pipeline.run import extract
 from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, reject_proposal
 from apps.summaries.models import SessionSummary

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from apps.memory.judging.types import KnownMemory
 from apps.memory.types import MemoryKind
-from apps.pipeline.extraction.answer import MAX_ITEMS, get_extraction_format, read_answer
-from apps.pipeline.extraction.prompt import EXAMPLE_NAMES, INSTRUCTIONS, PromptLine, copies_example, make_request
+from apps.pipeline.prompt import (
+    EXAMPLE_NAMES,
+    INSTRUCTIONS,
+    MAX_ITEMS,
+    PromptLine,
+    copies_example,
+    get_extraction_format,
+    make_request,
+    read_answer,
+)
 
 SAID_AT = datetime(2026, 11, 22, 2, 30, tzinfo=UTC)
 SHANGHAI = ZoneInfo("Asia/Shanghai")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from uuid import UUID
@@ -30,16 +30,14 @@ from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
     Origin,
     changed_by,
+    forget_learned,
     record_context,
     record_entries,
     record_verdicts,
     run_commands,
 )
-from apps.pipeline.extraction.answer import ExtractionAnswer, ProfileAnswer, read_answer
-from apps.pipeline.extraction.confirming import confirm_ends
-from apps.pipeline.extraction.forgetting import forget_as_asked
-from apps.pipeline.extraction.interpret import Heard, read_operations, read_statements
-from apps.pipeline.extraction.prompt import PromptLine, copies_example, make_request
+from apps.pipeline.prompt import ExtractionAnswer, ProfileAnswer, PromptLine, copies_example, make_request, read_answer
+from apps.pipeline.verdicts import ExtractionInput, confirm_ends, read_operations, read_statements
 from apps.profile.document import ProposedSection
 from apps.profile.services import get_user_profile, propose_sections
 
@@ -62,7 +60,7 @@ def extract(claim: SessionClaim) -> None:
     now = timezone.now()
     _remember_as_asked(claim, now=now)
     batch, answer = _hear(claim, now=now)
-    heard = Heard(
+    heard = ExtractionInput(
         messages=batch.said,
         words=batch.words,
         own=batch.own_words,
@@ -239,7 +237,7 @@ def _ask(
 
 
 def _let_paraphrases_pass(
-    statements: Sequence[JudgedStatement], batch: _Batch, *, heard: Heard
+    statements: Sequence[JudgedStatement], batch: _Batch, *, heard: ExtractionInput
 ) -> list[JudgedStatement]:
     """A statement that shares no word with what was said is grounded where it is near to it in meaning.
 
@@ -263,7 +261,7 @@ def _write(
     statements: Sequence[JudgedStatement],
     operations: Sequence[JudgedOperation],
     *,
-    heard: Heard,
+    heard: ExtractionInput,
     now: datetime,
 ) -> None:
     # Entries first: the value that a message gives a key takes the place of what the same message ends.
@@ -296,11 +294,11 @@ def _write(
             message_id=batch.said[case.about].id,
             now=now,
         )
-    forget_as_asked(claim, said=batch.said.values(), now=now)
+    _forget_as_asked(claim, said=batch.said.values(), now=now)
 
 
 def _write_entries(
-    claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, heard: Heard, now: datetime
+    claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, heard: ExtractionInput, now: datetime
 ) -> None:
     """Long-term entries of messages that no turn has read."""
     for number, message in batch.said.items():
@@ -324,3 +322,21 @@ def _write_entries(
             auto_accept_confidence=batch.settings.auto_accept_confidence,
             now=now,
         )
+
+
+_MOST_LATER = 200
+"""Messages of the session after the claimed ones that may ask to forget."""
+
+
+def _forget_as_asked(claim: SessionClaim, *, said: Iterable[Message], now: datetime) -> None:
+    """End what was learned from `said` and what a later message of the session asked to forget, done at its turn."""
+    read = sorted(said, key=lambda message: message.position)
+    if not read:
+        return
+    later = Message.objects.filter(
+        user=claim.user, session=claim.session_id, role=Role.USER, position__gt=read[0].position
+    ).order_by("position")
+    for message in later[:_MOST_LATER]:
+        before = [earlier.id for earlier in read if earlier.position < message.position]
+        text = cut_client_blocks(message.content)
+        forget_learned(user=claim.user, message_id=message.id, text=text, learned_from=before, now=now)

@@ -19,8 +19,7 @@ from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.memory.services import create_memory, undo_operation
-from apps.pipeline.extraction import extract
-from apps.pipeline.extraction.run import SHARES
+from apps.pipeline.run import SHARES, extract
 from apps.profile.models import UserProfile
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.judged import learn
