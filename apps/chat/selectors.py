@@ -83,6 +83,12 @@ def get_turn(user: User, message_id: uuid.UUID) -> Turn:
     return turn
 
 
+# A prompt has room for more memories than bear on the message, so that none that does is missing. One carried weight if
+# at least `PART` of what speaks for the best one of its kind speaks for it: for a long-term memory how well it matches
+# the message, in words or in meaning, whichever is better; for an atomic one its score, which all its parts add up to.
+# The two kinds are written differently and match differently, so a long-term memory needs only `LEAST` of the match of
+# an atomic one. A past round weighs by its score, like an atomic memory. How long ago something was used or how sure it
+# is says nothing about the message, and does not count. static/chat/weight.js says the same.
 PART = 1 / 2
 LEAST = 1 / 4
 

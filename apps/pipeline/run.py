@@ -24,7 +24,7 @@ from apps.core.llm.types import ModelRequest
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded, read_questions
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Relation
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
@@ -244,14 +244,16 @@ def _let_paraphrases_pass(
     What repeats the assistant or the prompt is no paraphrase.
     """
     doubtful = [
-        statement.content
-        for statement in statements
-        if not (statement.grounded or heard.is_foreign(statement.content, targets=statement.verdict.targets))
+        one for one in statements if not (one.grounded or heard.is_foreign(one.content, targets=one.verdict.targets))
     ]
     said = [line.text for line in [*batch.earlier, *batch.lines] if line.role == Role.USER]
-    near = list_paraphrases(doubtful, said=said)
+    near = list_paraphrases([one.content for one in doubtful], said=said)
+    if near is None:
+        # Nothing waits for review only because no embedder answers; but what rests on no word ends no memory, either.
+        near = {one.content for one in doubtful if one.verdict.relation is not Relation.CONTRADICTS}
     release_connections()
-    return [replace(statement, grounded=statement.grounded or statement.content in near) for statement in statements]
+    passed = {id(one) for one in doubtful if one.content in near}
+    return [replace(one, grounded=True) if id(one) in passed else one for one in statements]
 
 
 def _write(

@@ -144,6 +144,9 @@ def confirm_ends(
 ) -> tuple[list[JudgedStatement], list[JudgedOperation]]:
     """Return the verdicts, each end marked with whether the model confirms it of every memory that it names.
 
+    For small models (`memory.confirm_ends`): a yes/no call with both texts. What is not confirmed becomes a proposal in
+    the review queue; nothing is dropped.
+
     One call for each memory, until one is not confirmed; an answer that cannot be used confirms nothing. Raises
     `ModelUnavailable` where the model cannot be asked.
     """

@@ -17,7 +17,7 @@ from apps.conversations.queue import ClaimLost, SessionClaim, add_work
 from apps.conversations.worker import claim_rounds
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.types import ModelRequest
-from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
+from apps.memory.models import AtomicMemory, Change, EmbeddingModel, LongTermMemory, SharedContext
 from apps.memory.services import create_memory, undo_operation
 from apps.pipeline.run import SHARES, extract
 from apps.profile.models import UserProfile
@@ -226,6 +226,23 @@ def test_a_text_in_another_script_has_to_be_near_and_an_example_of_the_prompt_ha
     say(session, said)
     extract(claim())
     assert AtomicMemory.objects.get(user=session.user).status == status
+
+
+@pytest.mark.spec("A3")
+@pytest.mark.parametrize(("relation", "status"), [("new", "active"), ("refines", "active"), ("contradicts", "pending")])
+def test_without_an_embedder_a_paraphrase_is_not_held_but_ends_nothing(
+    answering: Callable[[Any], StandInModel], settings: Any, relation: str, status: str
+) -> None:
+    user = UserFactory()
+    learn(user, "The user is single.", days_ago=9)
+    settings.EMBEDDING_MODEL, settings.EMBEDDING_BASE_URL = "away", "http://127.0.0.1:9"
+    EmbeddingModel.objects.update(name="away")
+    memory = {"content": "They wed.", "about": 1, "relation": relation, "target": [] if relation == "new" else [1]}
+    answering({"memories": [memory]})
+    say(SessionFactory(user=user), "Tied the knot!")
+    extract(claim())
+    assert AtomicMemory.objects.get(user=user, message__isnull=False).status == status
+    assert "The user is single." in contents(user) or relation == "refines"
 
 
 @pytest.mark.spec("A2")

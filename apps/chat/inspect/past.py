@@ -1,4 +1,8 @@
-"""A past turn's prompt as it can be rebuilt today (M6): plain values."""
+"""What was remembered at a time: texts from where they live now, at the revision they had then (L7, M6).
+
+Of what has been deleted nothing is left; what has been edited since is read from the audit record. Each `Found` keeps
+the value to build a prompt from and, for a person to read, the text as it was and as it is.
+"""
 
 from __future__ import annotations
 

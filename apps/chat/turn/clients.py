@@ -14,7 +14,10 @@ FinishReason = Literal["stop", "length"]
 
 
 class ReplyLimit:
-    """Passes the text of a reply on until it ends; what may yet become a stop sequence is held back."""
+    """Passes the text of a reply on until it ends; what may yet become a stop sequence is held back.
+
+    The model writes the reply inside a JSON object, so its server cannot be told: a stop sequence would cut the object.
+    """
 
     def __init__(self, *, stop: Sequence[str] = (), max_tokens: int | None = None) -> None:
         self.finish_reason: FinishReason = "stop"

@@ -72,9 +72,10 @@ class _Setup:
         """
         if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
             return None
-        session = {"session_id": session_id, "now": self.now, "ttl_minutes": self.settings.working_ttl_minutes}
-        working = find_working_memory(self.user, **session) if again else None
-        return working or count_turn(user=self.user, **session)
+        ttl_minutes, working = self.settings.working_ttl_minutes, None
+        if again:
+            working = find_working_memory(self.user, session_id, now=self.now, ttl_minutes=ttl_minutes)
+        return working or count_turn(user=self.user, session_id=session_id, now=self.now, ttl_minutes=ttl_minutes)
 
     def make_input(
         self, session_id: uuid.UUID, message: str, *, working: WorkingMemorySnapshot | None, **others: Any
