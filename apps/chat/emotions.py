@@ -24,7 +24,7 @@ class ReplyStrategy:
     emoji_allowed: bool
 
     def to_wire(self) -> dict[str, Any]:
-        """E2's six fields and `emotion` (SPEC, API: Strategy)."""
+        """E2's six fields and `emotion`."""
         wire = asdict(self)
         del wire["category"]
         return wire

@@ -63,8 +63,8 @@ _IMPORT = re.compile(r'\b(?:from|import) "(\.[^"\n]+)"')
 def list_modules(entry: str) -> list[str]:
     """Return the static paths of all modules that ``entry`` imports, directly or not, without itself; nearest first.
 
-    The page names them, so that the browser asks for everything at once: otherwise it learns of each module from the one
-    before, which takes six round trips one after the other.
+    The page names them, so that the browser asks for everything at once: otherwise it learns of each module from the
+    one before, which takes six round trips one after the other.
     """
     found = [entry]
     for module in found:

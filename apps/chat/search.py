@@ -1,4 +1,4 @@
-"""Emotions, the strategies they lead to, and other values of a turn (E1, E2). No Django."""
+"""Search all that a person said and was told: by words and titles, and by meaning where an embedder answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what a turn needs to know before it starts, and what earlier turns were."""
+"""Read what a turn needs before it starts, what earlier turns were, and which memories carried weight in them."""
 
 from __future__ import annotations
 

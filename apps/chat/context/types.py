@@ -45,7 +45,7 @@ class RecalledMemory:
     components: Mapping[str, Any]
 
     def to_wire(self) -> dict[str, Any]:
-        """SPEC, API: `memories_used[]`."""
+        """Return it as an item of `memories_used`."""
         return {"id": self.id, "kind": self.kind, "text": self.text, "score": self.score, **self.components}
 
 

@@ -273,7 +273,7 @@ def describe_commands(turn: Turn) -> list[dict[str, Any]]:
 
 
 def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[dict[str, Any]]:
-    """Return the results on the wire (SPEC, API: POST messages); memories that may be meant with their texts."""
+    """Return the results on the wire; memories that may be meant with their texts."""
     unclear = {memory_id for result in results for memory_id in result.unclear}
     known = _read_candidates(user, unclear) if unclear else {}
     return [

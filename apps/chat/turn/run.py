@@ -1,4 +1,8 @@
-"""Figures of turns for Prometheus, of this process: how long they take, and why they fail (docs/observability.md)."""
+"""Run a turn: open, ask the model, store; reported as typed events while it runs. The one engine of every door.
+
+A turn runs in a task of its own: a client that leaves does not stop it, and no database connection or lock is held
+while the model answers (C6).
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The reply is stored; `result` is the turn on the wire (SPEC, API: POST messages)."""
+    """The reply is stored; `result` is the turn on the wire."""
 
     result: Mapping[str, Any]
 
