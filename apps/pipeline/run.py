@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
-from uuid import UUID
 
 from django.conf import settings as django_settings
 from django.db.models import Q
 from django.utils import timezone
 
 from apps.accounts.selectors import get_settings
-from apps.accounts.types import MemorySettings
 from apps.conversations.models import Message, MessageStatus, Role
 from apps.conversations.queue import EXTRACTED_CHARACTERS, SessionClaim
 from apps.conversations.worker import finish
@@ -23,8 +21,8 @@ from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.types import ModelRequest
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
-from apps.core.text.grounding import is_grounded, read_questions
-from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Relation
+from apps.core.text.grounding import is_grounded
+from apps.memory.judging.types import JudgedOperation, JudgedStatement, Relation
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
 from apps.memory.services import (
@@ -59,39 +57,31 @@ def extract(claim: SessionClaim) -> None:
     """
     now = timezone.now()
     _remember_as_asked(claim, now=now)
-    batch, answer = _hear(claim, now=now)
-    heard = ExtractionInput(
-        messages=batch.said,
-        words=batch.words,
-        own=batch.own_words,
-        replies=batch.replies,
-        known=batch.known,
-        zone=batch.settings.zone,
-    )
-    statements = _let_paraphrases_pass(read_statements(answer.memories, heard=heard), batch, heard=heard)
-    operations = read_operations(answer.changes, heard=heard)
-    if batch.settings.confirm_ends:
-        statements, operations = confirm_ends(statements, operations, known=batch.known)
+    given, answer = _hear(claim, now=now)
+    statements = _let_paraphrases_pass(read_statements(answer.memories, given=given), given)
+    operations = read_operations(answer.changes, given=given)
+    if given.settings.confirm_ends:
+        statements, operations = confirm_ends(statements, operations, known=given.known)
     with finish(claim), changed_by(origin=Origin.EXTRACTION, actor=None):
-        _write(claim, batch, answer, statements, operations, heard=heard, now=timezone.now())
+        _write(claim, given, answer, statements, operations, now=timezone.now())
 
 
-def _hear(claim: SessionClaim, *, now: datetime) -> tuple[_Batch, ExtractionAnswer]:
+def _hear(claim: SessionClaim, *, now: datetime) -> tuple[ExtractionInput, ExtractionAnswer]:
     """Return what the model was shown and its answer, in as many calls as what was said takes."""
     for share in SHARES:
-        batch = _read_batch(claim, share=share)
+        given = _read_input(claim, share=share)
         try:
-            return batch, _ask_in_parts(claim, batch, limit=int(EXTRACTED_CHARACTERS * share), now=now)
+            return given, _ask_in_parts(claim, given, limit=int(EXTRACTED_CHARACTERS * share), now=now)
         except ModelUnavailable as error:
             if error.fields.get("reason") != "too_long" or share == SHARES[-1]:
                 raise
     raise AssertionError("the last share returns or raises")
 
 
-def _ask_in_parts(claim: SessionClaim, batch: _Batch, *, limit: int, now: datetime) -> ExtractionAnswer:
+def _ask_in_parts(claim: SessionClaim, given: ExtractionInput, *, limit: int, now: datetime) -> ExtractionAnswer:
     answer = ExtractionAnswer()
-    for lines in _split(batch.lines, limit=limit) if batch.said else ():
-        part = read_answer(ask_for_object(_ask(claim, batch, lines=lines, changed=answer.profile, now=now)))
+    for lines in _split(given.lines, limit=limit) if given.said else ():
+        part = read_answer(ask_for_object(_ask(claim, given, lines=lines, changed=answer.profile, now=now)))
         for name in ("memories", "changes", "entries", "profile"):
             getattr(answer, name).extend(getattr(part, name))
         answer.context = answer.context or part.context
@@ -111,34 +101,6 @@ def _split(lines: Sequence[PromptLine], *, limit: int) -> list[list[PromptLine]]
             parts[-1].append(replace(line, text=text))
             used += len(text) if is_said else 0
     return [part for part in parts if any(line.role == Role.USER for line in part)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """What the model is shown. `said`: the user's messages by number; `recorded`: those that no turn has read (C9).
-
-    `replies`: all that the assistant said there, of which the model is shown the beginnings.
-    """
-
-    lines: Sequence[PromptLine]
-    earlier: Sequence[PromptLine]
-    replies: str
-    said: dict[int, Message]
-    recorded: frozenset[UUID]
-    known: Sequence[KnownMemory]
-    settings: MemorySettings
-
-    @property
-    def own_words(self) -> str:
-        """What the person said, and what they were asked: what long-term memories and the profile may rest on."""
-        lines = [*self.earlier, *self.lines[: max(self.said, default=0)]]
-        return "\n".join(line.text if line.role == Role.USER else read_questions(line.text) for line in lines)
-
-    @property
-    def words(self) -> str:
-        """Every word that the model's texts may rest on: a short answer takes its words from the question before it."""
-        last = max(self.said, default=0)
-        return "\n".join(line.text for line in [*self.earlier, *self.lines[:last]])
 
 
 def _remember_as_asked(claim: SessionClaim, *, now: datetime) -> None:
@@ -173,7 +135,7 @@ def _list_said_before(message: Message) -> list[str]:
     return list(said.order_by("-position").values_list("content", flat=True)[:EARLIER_MESSAGES])[::-1]
 
 
-def _read_batch(claim: SessionClaim, *, share: float) -> _Batch:
+def _read_input(claim: SessionClaim, *, share: float) -> ExtractionInput:
     rounds = Q(id__in=claim.message_ids) | Q(reply_to__in=claim.message_ids)
     complete = Message.objects.filter(user=claim.user, status=MessageStatus.COMPLETE)
     messages = list(complete.filter(rounds).order_by("position"))
@@ -189,7 +151,7 @@ def _read_batch(claim: SessionClaim, *, share: float) -> _Batch:
         lines.append(_make_line(message, number=number, share=share))
         if message.role == Role.USER and message.content:
             said[number] = message
-    return _Batch(
+    return ExtractionInput(
         lines=lines,
         earlier=[_make_line(message, share=share) for message in reversed(before)],
         replies="\n".join(message.content for message in [*before, *messages] if message.role != Role.USER),
@@ -213,40 +175,38 @@ def _make_line(message: Message, *, number: int | None = None, share: float) -> 
 
 def _ask(
     claim: SessionClaim,
-    batch: _Batch,
+    given: ExtractionInput,
     *,
     lines: Sequence[PromptLine],
     changed: Sequence[ProfileAnswer],
     now: datetime,
 ) -> ModelRequest:
     """Return the call for `lines`. `changed`: what the parts before said of the profile."""
-    profile = get_user_profile(user=claim.user) if batch.settings.enable_user_profile else None
+    profile = get_user_profile(user=claim.user) if given.settings.enable_user_profile else None
     request = make_request(
         lines=lines,
-        earlier=batch.earlier,
-        known=batch.known,
+        earlier=given.earlier,
+        known=given.known,
         profile={} if profile is None else {**profile.texts, **{item.section: item.text for item in changed}},
-        entries=bool(batch.recorded),
-        context=batch.settings.auto_context,
-        max_length=batch.settings.atomic_content_max_length,
-        zone=batch.settings.zone,
+        entries=bool(given.recorded),
+        context=given.settings.auto_context,
+        max_length=given.settings.atomic_content_max_length,
+        zone=given.settings.zone,
         now=now,
     )
     release_connections()
     return request
 
 
-def _let_paraphrases_pass(
-    statements: Sequence[JudgedStatement], batch: _Batch, *, heard: ExtractionInput
-) -> list[JudgedStatement]:
+def _let_paraphrases_pass(statements: Sequence[JudgedStatement], given: ExtractionInput) -> list[JudgedStatement]:
     """A statement that shares no word with what was said is grounded where it is near to it in meaning.
 
     What repeats the assistant or the prompt is no paraphrase.
     """
     doubtful = [
-        one for one in statements if not (one.grounded or heard.is_foreign(one.content, targets=one.verdict.targets))
+        one for one in statements if not (one.grounded or given.is_foreign(one.content, targets=one.verdict.targets))
     ]
-    said = [line.text for line in [*batch.earlier, *batch.lines] if line.role == Role.USER]
+    said = [line.text for line in [*given.earlier, *given.lines] if line.role == Role.USER]
     near = list_paraphrases([one.content for one in doubtful], said=said)
     if near is None:
         # Nothing waits for review only because no embedder answers; but what rests on no word ends no memory, either.
@@ -258,59 +218,56 @@ def _let_paraphrases_pass(
 
 def _write(
     claim: SessionClaim,
-    batch: _Batch,
+    given: ExtractionInput,
     answer: ExtractionAnswer,
     statements: Sequence[JudgedStatement],
     operations: Sequence[JudgedOperation],
     *,
-    heard: ExtractionInput,
     now: datetime,
 ) -> None:
     # Entries first: the value that a message gives a key takes the place of what the same message ends.
-    _write_entries(claim, batch, answer, heard=heard, now=now)
+    _write_entries(claim, given, answer, now=now)
     record_verdicts(
         user=claim.user,
         statements=statements,
         operations=operations,
-        known=batch.known,
-        max_length=batch.settings.atomic_content_max_length,
-        auto_accept_confidence=batch.settings.auto_accept_confidence,
+        known=given.known,
+        max_length=given.settings.atomic_content_max_length,
+        auto_accept_confidence=given.settings.auto_accept_confidence,
         now=now,
     )
     proposals = [
         ProposedSection(section=item.section, text=item.text, message_id=message.id, said_at=message.create_time)
         for item in answer.profile
-        if (message := batch.said.get(item.about)) is not None
-        and is_grounded(item.text, said=batch.own_words)
-        and not heard.is_borrowed(item.text)
-        and not copies_example(item.text, said=heard.shown)
+        if (message := given.said.get(item.about)) is not None
+        and is_grounded(item.text, said=given.own)
+        and not given.is_borrowed(item.text)
+        and not copies_example(item.text, said=given.shown)
     ]
     propose_sections(user=claim.user, proposals=proposals, now=now)
-    case = answer.context if batch.settings.auto_context else None
-    if case is not None and case.about in batch.said and not heard.is_borrowed(case.content):
+    case = answer.context if given.settings.auto_context else None
+    if case is not None and case.about in given.said and not given.is_borrowed(case.content):
         record_context(
             user=claim.user,
             title=case.title,
             content=case.content,
             session_id=claim.session_id,
-            message_id=batch.said[case.about].id,
+            message_id=given.said[case.about].id,
             now=now,
         )
-    _forget_as_asked(claim, said=batch.said.values(), now=now)
+    _forget_as_asked(claim, said=given.said.values(), now=now)
 
 
-def _write_entries(
-    claim: SessionClaim, batch: _Batch, answer: ExtractionAnswer, *, heard: ExtractionInput, now: datetime
-) -> None:
+def _write_entries(claim: SessionClaim, given: ExtractionInput, answer: ExtractionAnswer, *, now: datetime) -> None:
     """Long-term entries of messages that no turn has read."""
-    for number, message in batch.said.items():
-        if message.id not in batch.recorded:
+    for number, message in given.said.items():
+        if message.id not in given.recorded:
             continue
         names = [field.name for field in fields(ProposedEntry)]
         entries = [
             ProposedEntry(**{name: getattr(entry, name) for name in names})
             for entry in answer.entries
-            if entry.about == number and not copies_example(f"{entry.key} {entry.value}", said=heard.shown)
+            if entry.about == number and not copies_example(f"{entry.key} {entry.value}", said=given.shown)
         ]
         record_entries(
             user=claim.user,
@@ -319,9 +276,9 @@ def _write_entries(
             message_id=message.id,
             said_at=message.create_time,
             message_text=message.content,
-            said=batch.own_words,
-            others=batch.replies,
-            auto_accept_confidence=batch.settings.auto_accept_confidence,
+            said=given.own,
+            others=given.replies,
+            auto_accept_confidence=given.settings.auto_accept_confidence,
             now=now,
         )
 

@@ -5,43 +5,61 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from zoneinfo import ZoneInfo
+from functools import cached_property
+from uuid import UUID
 
-from apps.conversations.models import Message
+from apps.accounts.types import MemorySettings
+from apps.conversations.models import Message, Role
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.blocks import render_block
 from apps.core.llm.client import ask_for_object
 from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
-from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others
+from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others, read_questions
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
-from apps.pipeline.prompt import ChangeAnswer, MemoryAnswer, copies_example, is_example
+from apps.pipeline.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExtractionInput:
-    """What the model was given to read. `messages`: those of the person, by number.
+    """What an extraction works on: what the model is shown, and what its texts may rest on.
 
-    `words`: all that was said in them, in the replies between and in the messages before. `own`: of that what the
-    person said or was asked; `replies`: what the assistant said.
+    `lines`: the claimed rounds; `earlier`: what was said before. `said`: the person's messages among the lines, by
+    number; `recorded`: those of them that no turn has read (C9). `replies`: all that the assistant said there, of which
+    the model is shown the beginnings.
     """
 
-    messages: Mapping[int, Message]
-    words: str
-    own: str
+    lines: Sequence[PromptLine]
+    earlier: Sequence[PromptLine]
     replies: str
+    said: Mapping[int, Message]
+    recorded: frozenset[UUID]
     known: Sequence[KnownMemory]
-    zone: ZoneInfo
+    settings: MemorySettings
+
+    @cached_property
+    def own(self) -> str:
+        """What the person said, and what they were asked: what long-term memories and the profile may rest on."""
+        return "\n".join(line.text if line.role == Role.USER else read_questions(line.text) for line in self._said)
+
+    @cached_property
+    def words(self) -> str:
+        """Every word that the model's texts may rest on: a short answer takes its words from the question before it."""
+        return "\n".join(line.text for line in self._said)
 
     @property
+    def _said(self) -> list[PromptLine]:
+        return [*self.earlier, *self.lines[: max(self.said, default=0)]]
+
+    @cached_property
     def shown(self) -> str:
         """Every word that the model was shown of this person."""
         return "\n".join([self.words, *(memory.text for memory in self.known)])
 
     def find_source(self, about: int) -> Said | None:
         """Return the message that an item comes from, None where there is none of that number."""
-        message = self.messages.get(about)
+        message = self.said.get(about)
         return None if message is None else _cite(message)
 
     def grounds(self, text: str, *, targets: Sequence[int] = ()) -> bool:
@@ -67,7 +85,7 @@ class ExtractionInput:
         return [memory.text for memory in self.known if memory.number in targets]
 
 
-def read_statements(memories: Iterable[MemoryAnswer], *, heard: ExtractionInput) -> list[JudgedStatement]:
+def read_statements(memories: Iterable[MemoryAnswer], *, given: ExtractionInput) -> list[JudgedStatement]:
     """Return the statements of messages that there are; none that was copied from the prompt."""
     return [
         JudgedStatement(
@@ -83,19 +101,19 @@ def read_statements(memories: Iterable[MemoryAnswer], *, heard: ExtractionInput)
             tags=memory.tags,
             event_start=event.start if event else None,
             event_end=event.end if event else None,
-            grounded=heard.grounds(memory.content, targets=memory.target)
-            and not heard.is_foreign(memory.content, targets=memory.target),
+            grounded=given.grounds(memory.content, targets=memory.target)
+            and not given.is_foreign(memory.content, targets=memory.target),
             number=number,
             revises=memory.revises,
         )
         for number, memory in enumerate(memories, start=1)
-        if (source := heard.find_source(memory.about)) is not None
-        and not copies_example(f"{memory.content} {memory.left} {memory.merged}", said=heard.shown)
-        for event in [memory.event and find_time(memory.event, said_at=source.said_at, zone=heard.zone)]
+        if (source := given.find_source(memory.about)) is not None
+        and not copies_example(f"{memory.content} {memory.left} {memory.merged}", said=given.shown)
+        for event in [memory.event and find_time(memory.event, said_at=source.said_at, zone=given.settings.zone)]
     ]
 
 
-def read_operations(changes: Iterable[ChangeAnswer], *, heard: ExtractionInput) -> list[JudgedOperation]:
+def read_operations(changes: Iterable[ChangeAnswer], *, given: ExtractionInput) -> list[JudgedOperation]:
     """Return the changes that messages ask for; none whose text was copied from the prompt."""
     return [
         JudgedOperation(
@@ -106,13 +124,13 @@ def read_operations(changes: Iterable[ChangeAnswer], *, heard: ExtractionInput) 
             confidence=change.confidence,
             grounded=not change.text
             or (
-                heard.grounds(change.text, targets=change.target)
-                and not heard.is_foreign(change.text, targets=change.target)
+                given.grounds(change.text, targets=change.target)
+                and not given.is_foreign(change.text, targets=change.target)
             ),
         )
         for change in changes
-        if (source := heard.find_source(change.about)) is not None
-        and not copies_example(change.text or "", said=heard.shown)
+        if (source := given.find_source(change.about)) is not None
+        and not copies_example(change.text or "", said=given.shown)
     ]
 
 
