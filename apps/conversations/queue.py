@@ -107,9 +107,9 @@ class SessionClaim(Claim):
 logger = structlog.get_logger(__name__)
 
 TASKS = {
-    "embed": "apps.pipeline.tasks.embed",
-    "extract": "apps.pipeline.tasks.extract",
-    "summarize": "apps.pipeline.tasks.summarize",
+    "embed": "apps.extraction.tasks.embed",
+    "extract": "apps.extraction.tasks.extract",
+    "summarize": "apps.extraction.tasks.summarize",
 }
 """The task for each kind of work (`Work.Kind`). A task is sent without arguments: it asks PostgreSQL what is due."""
 

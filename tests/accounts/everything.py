@@ -12,12 +12,12 @@ from apps.conversations.models import Message, Session, Work
 from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
+from apps.extraction import tasks
 from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory, forget_memories
 from apps.memory.shared_context.services import append_entry, create_context
-from apps.pipeline import tasks
 from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.summaries.models import SessionSummary

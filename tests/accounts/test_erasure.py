@@ -33,10 +33,10 @@ from apps.conversations.rounds import record_assistant_message
 from apps.conversations.sessions import create_session
 from apps.conversations.worker import claim_batch, claim_rounds, claim_session, finish
 from apps.core.errors import NotFound
+from apps.extraction import tasks
+from apps.extraction.run import extract
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form
-from apps.pipeline import tasks
-from apps.pipeline.run import extract
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer

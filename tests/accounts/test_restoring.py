@@ -146,7 +146,7 @@ def test_vectors_are_made_again_and_nothing_is_extracted_again(
     said = Message.objects.filter(user=alice.user, status="complete")
     assert set(work.filter(kind="embed").values_list("message_id", flat=True)) == set(said.values_list("id", flat=True))
     assert set(work.filter(kind="embed").values_list("recorded", flat=True)) == {True}
-    assert {"apps.pipeline.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
+    assert {"apps.extraction.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
 
 
 @pytest.mark.long

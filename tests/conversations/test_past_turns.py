@@ -66,7 +66,7 @@ def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     assert work_on(stored[0], stored[2], stored[3]) == {("embed", True), ("extract", True)}
     assert work_on(stored[1], stored[4]) == {("embed", True)}
     assert work_on(stored[5]) == {("embed", True), ("summarize", True)}
-    assert set(sent) == {f"apps.pipeline.tasks.{kind}" for kind in ("embed", "extract", "summarize")}
+    assert set(sent) == {f"apps.extraction.tasks.{kind}" for kind in ("embed", "extract", "summarize")}
     assert scripted_model.requests == []
 
 

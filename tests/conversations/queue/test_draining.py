@@ -20,8 +20,8 @@ from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch, claim_rounds, drain, finish
 from apps.core.errors import ModelUnavailable
+from apps.extraction import tasks
 from apps.memory.models import ConversationEmbedding
-from apps.pipeline import tasks
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel, embed_with, make_vector, refuse_with
 

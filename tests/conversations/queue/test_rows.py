@@ -371,7 +371,7 @@ def test_a_worker_that_comes_back_finds_free_what_its_runs_held_and_nothing_of_o
     sent.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert release_claims_of(worker="worker@host") == 2
-    assert sorted(sent) == ["apps.pipeline.tasks.embed", "apps.pipeline.tasks.extract"]
+    assert sorted(sent) == ["apps.extraction.tasks.embed", "apps.extraction.tasks.extract"]
     assert {(row.claim, row.lease_until, row.attempts) for row in map(read, mine)} == {(None, None, 1)}
     assert read(other).claim == "c"
     assert [has_claims(worker=name) for name in ("worker@host", "worker-model@host")] == [False, True]
@@ -460,7 +460,7 @@ def test_replaying_makes_what_failed_due_as_if_never_tried_and_wakes_its_workers
     assert list_failed_ids(kind="embed") == []
     with django_capture_on_commit_callbacks(execute=True):
         assert replay_failed(ids=[failed.id, kept[0].id]) == 1
-    assert sent == ["apps.pipeline.tasks.extract"]
+    assert sent == ["apps.extraction.tasks.extract"]
     row = read(failed)
     assert (row.state, row.attempts, row.postponements, row.error) == ("due", 0, 0, "")
     assert row.due_at < LONG_AFTER

@@ -12,12 +12,12 @@ from apps.accounts.models import Setting, User
 from apps.chat.search import find_conversations
 from apps.conversations.models import Attachment, Message, Session, Work
 from apps.conversations.worker import claim_rounds
+from apps.extraction.run import extract
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import undo_import
 from apps.gateway.models import PastImport
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
-from apps.pipeline.run import extract
 from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, reject_proposal
 from apps.summaries.models import SessionSummary

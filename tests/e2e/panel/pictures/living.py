@@ -15,6 +15,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token, update_settings
 from apps.conversations.models import Message, Session, Work
 from apps.core.db import release_connections
+from apps.extraction import tasks
 from apps.memory.models import LongTermMemory
 from apps.memory.services import (
     append_entry,
@@ -24,7 +25,6 @@ from apps.memory.services import (
     record_form,
     update_memory,
 )
-from apps.pipeline import tasks
 from apps.profile.document import ProposedSection
 from apps.profile.services import propose_sections, update_profile
 from tests.e2e.panel.pictures.lives import Life, Remembered, Talk

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memory.judging.types import KnownMemory
-from apps.memory.types import MemoryKind
-from apps.pipeline.prompt import (
+from apps.extraction.prompt import (
     EXAMPLE_NAMES,
     INSTRUCTIONS,
     MAX_ITEMS,
@@ -22,6 +20,8 @@ from apps.pipeline.prompt import (
     make_request,
     read_answer,
 )
+from apps.memory.judging.types import KnownMemory
+from apps.memory.types import MemoryKind
 
 SAID_AT = datetime(2026, 11, 22, 2, 30, tzinfo=UTC)
 SHANGHAI = ZoneInfo("Asia/Shanghai")

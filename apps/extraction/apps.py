@@ -2,6 +2,6 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 
-class PipelineConfig(AppConfig):
-    name = "apps.pipeline"
+class ExtractionConfig(AppConfig):
+    name = "apps.extraction"
     verbose_name = _("Background work")

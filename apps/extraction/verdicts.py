@@ -17,8 +17,8 @@ from apps.core.llm.types import ModelRequest, PromptMessage, ResponseFormat
 from apps.core.text.grounding import is_grounded, is_said_by, leans_on_others, read_questions
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.time_expressions import find_time
+from apps.extraction.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, KnownMemory, Operation, Relation, Said, Verdict
-from apps.pipeline.prompt import ChangeAnswer, MemoryAnswer, PromptLine, copies_example, is_example
 
 
 @dataclass(frozen=True)

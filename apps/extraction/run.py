@@ -22,6 +22,15 @@ from apps.core.llm.types import ModelRequest
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import CommandKind, read_message
 from apps.core.text.grounding import is_grounded
+from apps.extraction.prompt import (
+    ExtractionAnswer,
+    ProfileAnswer,
+    PromptLine,
+    copies_example,
+    make_request,
+    read_answer,
+)
+from apps.extraction.verdicts import ExtractionInput, confirm_ends, read_operations, read_statements
 from apps.memory.judging.types import JudgedOperation, JudgedStatement, Relation
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.selectors import list_known_memories, list_paraphrases
@@ -34,8 +43,6 @@ from apps.memory.services import (
     record_verdicts,
     run_commands,
 )
-from apps.pipeline.prompt import ExtractionAnswer, ProfileAnswer, PromptLine, copies_example, make_request, read_answer
-from apps.pipeline.verdicts import ExtractionInput, confirm_ends, read_operations, read_statements
 from apps.profile.document import ProposedSection
 from apps.profile.services import get_user_profile, propose_sections
 

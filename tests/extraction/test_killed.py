@@ -26,8 +26,8 @@ from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.embedded.layout import DataLayout
 from apps.embedded.servers import get_missing_servers
+from apps.extraction import tasks
 from apps.memory.models import AtomicMemory
-from apps.pipeline import tasks
 from apps.summaries.models import SessionSummary
 from tests.support.factories import SessionFactory
 from tests.support.processes import wait_until

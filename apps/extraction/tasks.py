@@ -14,8 +14,8 @@ from django.utils import timezone
 from apps.conversations.models import Message, Work
 from apps.conversations.queue import Blame, Claim, SessionClaim, fail_lost_work, list_due_kinds, wake_workers
 from apps.conversations.worker import DATABASE_ERRORS, claim_batch, claim_rounds, claim_session, drain, finish, put_off
+from apps.extraction.run import extract as extract_memories
 from apps.memory.services import prepare_embeddings, store_embeddings
-from apps.pipeline.run import extract as extract_memories
 from apps.summaries.services import prepare_summaries, store_summaries
 
 
