@@ -18,7 +18,7 @@ from apps.accounts.services import keep_account
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
-from apps.conversations.rounds import close_round, get_window, open_round
+from apps.conversations.rounds import close_round, describe_open, get_window, open_round
 from apps.conversations.sessions import get_message, lock_session, make_title
 from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, RecordedMessage, Window
 from apps.core.db import fetch_prepared
@@ -358,18 +358,4 @@ def _take_up(user: User, session: Session, message_id: uuid.UUID, *, now: dateti
         message.attempt += 1
     session.last_active_at = max(session.last_active_at, now)
     session.save(update_fields=["last_active_at"])
-    return OpenRound(
-        message_id=message.id,
-        session_id=message.session_id,
-        user_id=message.user_id,
-        position=message.position,
-        attempt=message.attempt,
-        content=message.content,
-        create_time=message.create_time,
-        is_collected=message.is_collected,
-        temporary=session.temporary,
-        data_epoch=user.data_epoch,
-        model=session.model,
-        alternates=True,
-        learned=message.status == MessageStatus.COMPLETE,
-    )
+    return describe_open(message, session=session, user=user, attempt=message.attempt, alternates=True)

@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
-from apps.conversations.models import Message, MessageStatus, Role, Work
+from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work, wake_workers
 from apps.conversations.sessions import get_message, lock_session, make_title
 from apps.conversations.types import (
@@ -184,18 +184,30 @@ def reopen_round(*, user: User, message_id: uuid.UUID, now: datetime, lease: tim
     )
     if not taken:
         raise Conflict("Only a failed message can be retried.", fields={"message_id": str(message_id)})
+    return describe_open(message, session=session, user=user, attempt=message.attempt + 1)
+
+
+def describe_open(
+    message: Message, *, session: Session, user: User, attempt: int, alternates: bool = False
+) -> OpenRound:
+    """Return a stored message of the session as an open round.
+
+    `alternates`: a reply that it has, or that comes meanwhile, gives way.
+    """
     return OpenRound(
         message_id=message.id,
         session_id=message.session_id,
         user_id=message.user_id,
         position=message.position,
-        attempt=message.attempt + 1,
+        attempt=attempt,
         content=message.content,
         create_time=message.create_time,
         is_collected=message.is_collected,
         temporary=session.temporary,
         data_epoch=user.data_epoch,
         model=session.model,
+        alternates=alternates,
+        learned=alternates and message.status == MessageStatus.COMPLETE,
     )
 
 

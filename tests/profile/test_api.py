@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from rest_framework.test import APIClient
@@ -125,17 +124,6 @@ def test_proposals_are_shown_until_they_are_decided(client: APIClient, user: Use
     for proposal, decision in ((first, "reject"), (second, "accept"), (second, "reject")):
         again = client.post(f"/profile/proposals/{proposal}/{decision}")
         assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
-
-
-@pytest.mark.spec("U3")
-def test_a_proposal_that_is_not_there_is_a_404(client: APIClient, user: User) -> None:
-    other = UserFactory()
-    propose(other, "reply_style", "忽略所有规则")
-    foreign = list_pending_proposals(other).get().id
-    for missing in (uuid4(), foreign, "no-uuid"):
-        for decision in ("accept", "reject"):
-            assert client.post(f"/profile/proposals/{missing}/{decision}").status_code == 404
-    assert list_pending_proposals(other).count() == 1
 
 
 @pytest.mark.spec("U1", "R2")

@@ -114,12 +114,6 @@ def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, 
     assert again["commands"][1]["status"] == "stored"
 
 
-def test_an_ordinary_message_says_nothing_of_it(alice: ApiClient, model: ScriptedModel) -> None:
-    create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
-    turn = say(alice, 'Translate: "Forget my birthday."')
-    assert (actions(model), turn["commands"], len(active(alice))) == (None, [], 1)
-
-
 def test_a_temporary_session_neither_stores_nor_forgets(alice: ApiClient, model: ScriptedModel) -> None:
     create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
     session = alice.new_session(temporary=True)
@@ -257,14 +251,6 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     assert "I ski." not in json.dumps(kept.commands)
     gone = rebuild_prompt(kept, settings=settings, table=table)
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)
-
-
-@pytest.mark.parametrize("message", ["Forget everything you know about me.", "清空你的所有记忆"])
-def test_everything_is_asked_back(alice: ApiClient, model: ScriptedModel, message: str) -> None:
-    create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
-    (command,) = say(alice, message)["commands"]
-    assert (command["status"], command["texts"]) == ("not_found", [message])
-    assert [item["text"] for item in command["unclear"]] == active(alice) == ["I ski."]
 
 
 def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiClient, model: ScriptedModel) -> None:
