@@ -32,7 +32,7 @@ import json, sys
 from datetime import UTC, datetime
 from apps.accounts.models import User
 from apps.connections.models import *
-from apps.conversations.rounds import create_session
+from apps.conversations.sessions import create_session
 from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.memory.services import create_atomic_memory, create_context, create_memory

@@ -144,7 +144,11 @@ def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: queue._Sender, m
 
 FORK = """
 import os, threading
-from apps.conversations.queue import sending
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+django.setup()
+from apps.conversations import queue
 
 class App:
     sent = threading.Event()
