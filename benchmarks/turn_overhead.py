@@ -114,7 +114,7 @@ class Talker:
     ) -> None:
         from apps.accounts.models import User
         from apps.accounts.services import create_token
-        from apps.conversations.services import create_session
+        from apps.conversations.sessions import create_session
 
         self.memories = memories
         self._said: list[dict[str, str]] = []
@@ -153,7 +153,7 @@ class Talker:
 
         from apps.chat.prompts import get_turn_format
         from apps.chat.selectors import get_turn_configuration
-        from apps.chat.services import preview_context
+        from apps.chat.turn.open import preview_context
         from apps.conversations.models import Session
         from apps.core.llm.types import ModelRequest
         from apps.core.llm.wire import render_request

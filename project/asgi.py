@@ -17,8 +17,9 @@ django.setup(set_prefix=False)
 # What takes a second to load is loaded before the first request, not during it.
 from django.urls import get_resolver  # noqa: E402
 
-from apps.chat.services import fail_left_turns_soon, stop_turns  # noqa: E402
-from apps.conversations.queue.sending import warm_up as warm_up_tasks  # noqa: E402
+from apps.chat.turn.process import fail_left_turns_soon  # noqa: E402
+from apps.chat.turn.run import stop_turns  # noqa: E402
+from apps.conversations.queue import warm_up as warm_up_tasks  # noqa: E402
 from apps.core.asgi import Handler  # noqa: E402
 from apps.core.cache_invalidation import start_cache_invalidation  # noqa: E402
 from apps.core.llm.client import get_environment_model  # noqa: E402

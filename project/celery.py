@@ -61,11 +61,11 @@ def stop_trace(**_options: Any) -> None:
 
 
 @worker_ready.connect
-def take_up_name(sender: Any, **_options: Any) -> None:
+def free_former_claims(sender: Any, **_options: Any) -> None:
     """Free what this worker held when it was killed the last time."""
-    from apps.conversations.queue import services as queue  # once Django is set up
+    from apps.conversations.worker import take_up_name  # once Django is set up
 
-    queue.take_up_name(sender.hostname)
+    take_up_name(sender.hostname)
 
 
 app = Celery("jiyi")

@@ -68,7 +68,7 @@ INSTALLED_APPS = [
     "apps.memory",
     "apps.profile",
     "apps.summaries",
-    "apps.pipeline",
+    "apps.extraction",
     "apps.chat",
     "apps.gateway",
     "apps.panel",
@@ -434,9 +434,9 @@ CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", "embedding", "model")]
 """Periodic work, embedding, and what waits for the chat model: a slow model holds up only its own."""
 
 CELERY_TASK_ROUTES = {
-    "apps.pipeline.tasks.embed": {"queue": "embedding"},
-    "apps.pipeline.tasks.extract": {"queue": "model"},
-    "apps.pipeline.tasks.summarize": {"queue": "model"},
+    "apps.extraction.tasks.embed": {"queue": "embedding"},
+    "apps.extraction.tasks.extract": {"queue": "model"},
+    "apps.extraction.tasks.summarize": {"queue": "model"},
     "apps.memory.tasks.embed_memories": {"queue": "embedding"},
     "apps.memory.tasks.change_embedding_model": {"queue": "embedding"},
 }
@@ -469,7 +469,7 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.memory.tasks.index_large_collections", 600),
         ("apps.memory.tasks.apply_retention", 86_400),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
-        ("apps.pipeline.tasks.sweep", 10),
+        ("apps.extraction.tasks.sweep", 10),
         ("apps.gateway.tasks.clear_oauth", 86_400),
         ("apps.accounts.tasks.tidy_logins", 86_400),
         ("apps.gateway.tasks.run_imports", 10),

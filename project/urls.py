@@ -12,11 +12,11 @@ from apps.accounts.guarded import GuardedView
 from apps.accounts.pages import oidc, password_reset
 from apps.accounts.pages.code import CodePage
 from apps.accounts.pages.login import LoginPage
-from apps.conversations.queue.selectors import count_backlog
+from apps.conversations.queue import count_backlog
 from apps.core.health import healthz, livez, readyz
 
 urlpatterns = [
-    path("", include("apps.chat.page_urls")),
+    path("", include("apps.chat.page")),
     path("chat/", include("apps.chat.urls")),
     path("memory/", include("apps.memory.urls")),
     path("", include("apps.accounts.urls")),

@@ -34,7 +34,7 @@ from apps.accounts.services.ledger import (
 )
 from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
-from apps.conversations.services import delete_sessions
+from apps.conversations.sessions import delete_sessions
 from apps.core.errors import NotFound
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.memory.services import (

@@ -35,7 +35,7 @@ from apps.backup.erasures import (
     reapply_erasures,
 )
 from apps.backup.postgresql import BackupError, Database, django_uses
-from apps.conversations.queue.services import release_all_claims
+from apps.conversations.queue import release_all_claims
 from apps.core.db import disconnect
 from apps.core.secret_key import fingerprint, put_secret_key
 

@@ -20,7 +20,6 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
-from apps.chat import services
 from apps.chat.models import Edit, Turn
 from apps.chat.selectors import list_turn_figures
 from apps.chat.serializers import (
@@ -36,12 +35,25 @@ from apps.chat.serializers import (
     TurnFiguresSerializer,
     TurnSerializer,
 )
-from apps.chat.services import Delta, Done, Failed, OpenTurn, Started, TurnRun
+from apps.chat.turn.close import get_outcome, get_stored_turn
+from apps.chat.turn.commands import forget_candidate
+from apps.chat.turn.open import (
+    list_edits,
+    open_another_turn,
+    open_edited_turn,
+    open_form_turn,
+    open_message_turn,
+    open_retry_turn,
+    undo_edit,
+)
+from apps.chat.turn.process import fail_left_turns, stop_turn
+from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Started
 from apps.conversations.models import Message
-from apps.conversations.selectors import get_message, get_message_by_key, list_messages
+from apps.conversations.recordings import record_turns
+from apps.conversations.rounds import AlreadySent
 from apps.conversations.serializers import MessageChangeRequest, MessageSerializer
-from apps.conversations.services import AlreadySent, set_collected
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.sessions import get_message, get_message_by_key, list_messages, set_collected
 from apps.conversations.types import RecordedMessage
 from apps.core.apart import read_apart
 from apps.core.db import in_database
@@ -124,7 +136,7 @@ class MessagesView(AsyncAPIView, generics.ListAPIView[Message]):
         try:
             return await _run_turn(
                 partial(
-                    services.open_message_turn,
+                    open_message_turn,
                     user=user,
                     session_id=session,
                     content=body["content"],
@@ -205,9 +217,7 @@ class RetryView(AsyncAPIView):
     async def post(self, request: Request, message_id: str) -> HttpResponseBase:
         """Retry a failed message. Asks the model again; nothing is stored twice."""
         body = await _read_apart(RetryRequest, request)
-        opening = partial(
-            services.open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
-        )
+        opening = partial(open_retry_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return await _run_turn(opening, stream=body["stream"])
 
 
@@ -232,7 +242,7 @@ class RegenerateView(AsyncAPIView):
         """
         body = await _read_apart(RetryRequest, request)
         opening = partial(
-            services.open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
+            open_another_turn, user=get_user(request), message_id=read_uuid(message_id), now=timezone.now()
         )
         return await _run_turn(opening, stream=body["stream"])
 
@@ -259,7 +269,7 @@ class EditView(AsyncAPIView):
         """
         body = await _read_apart(EditRequest, request)
         opening = partial(
-            services.open_edited_turn,
+            open_edited_turn,
             user=get_user(request),
             message_id=read_uuid(message_id),
             content=body["content"],
@@ -283,7 +293,7 @@ class UndoEditView(APIView):
         Brings back the messages that gave way and what they had taught; what has been said since gives way
         instead.
         """
-        restored = services.undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
+        restored = undo_edit(user=get_user(request), message_id=read_uuid(message_id), now=timezone.now())
         return Response(RestoredSerializer(restored).data)
 
 
@@ -294,7 +304,7 @@ class EditsView(generics.ListAPIView[Edit]):
     serializer_class = EditSerializer
 
     def get_queryset(self) -> Any:
-        return services.list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
+        return list_edits(get_user(self.request), read_uuid(self.kwargs["session_id"]))
 
     @operation("list_edits", scope=Scope.READ)
     def get(self, request: Request, session_id: str) -> Response:
@@ -314,7 +324,7 @@ class StopView(AsyncAPIView):
         under way nothing happens.
         """
         message = await in_database(get_message, get_user(request), read_uuid(message_id))
-        await services.stop_turn(message.id)
+        await stop_turn(message.id)
         return Response(MessageSerializer(message).data)
 
 
@@ -339,9 +349,9 @@ class FormsView(AsyncAPIView):
         continue. The same title again replaces the form.
         """
         body = await _read_apart(FormRequest, request)
-        run = services.start_turn(
+        run = start_turn(
             partial(
-                services.open_form_turn,
+                open_form_turn,
                 user=get_user(request),
                 session_id=read_uuid(session_id),
                 title=body["title"],
@@ -379,7 +389,7 @@ class TurnView(APIView):
 
         Of a user's message or of its reply: what was used and learned, as when the turn was answered.
         """
-        turn = services.get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
+        turn = get_stored_turn(get_user(request), read_uuid(message_id), now=timezone.now())
         return Response(turn)
 
 
@@ -394,8 +404,8 @@ class CandidateView(APIView):
         change.
         """
         user, message = get_user(request), read_uuid(message_id)
-        services.forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
-        return Response(services.get_stored_turn(user, message, now=timezone.now()))
+        forget_candidate(user=user, message_id=message, memory_id=read_uuid(candidate_id), now=timezone.now())
+        return Response(get_stored_turn(user, message, now=timezone.now()))
 
 
 # Helpers of the above
@@ -418,7 +428,7 @@ def _read_idempotency_key(request: Request) -> str | None:
 
 async def _run_turn(open_turn: Callable[[], OpenTurn], *, stream: bool) -> HttpResponseBase:
     """Start a turn and answer with it; what refuses it before it started is an ordinary error, streamed or not."""
-    run = services.start_turn(open_turn)
+    run = start_turn(open_turn)
     await run.opened()
     if stream:
         return stream_events(_encode(run))
@@ -441,9 +451,9 @@ async def _encode(run: TurnRun) -> AsyncIterator[tuple[str, Any]]:
 async def _wait_for_outcome(user: User, message_id: uuid.UUID) -> dict[str, Any]:
     """Return the outcome of a message that was sent before, waiting while it is under way."""
     while True:
-        await in_database(services.fail_left_turns)  # its process may have been killed
+        await in_database(fail_left_turns)  # its process may have been killed
         message = await in_database(get_message, user, message_id)
-        outcome = await in_database(services.get_outcome, user, message, now=timezone.now())
+        outcome = await in_database(get_outcome, user, message, now=timezone.now())
         if outcome is not None:
             return outcome
         await asyncio.sleep(OUTCOME_POLL_SECONDS)

@@ -1,8 +1,69 @@
-"""Emotion of a turn and the strategy of the next (E1–E4): pure functions over the strategy table."""
+"""Emotions and the reply strategies they lead to (E1-E4). Pure: no Django."""
 
 from __future__ import annotations
 
-from apps.chat.types import NEUTRAL, NEUTRAL_STRATEGY, UNKNOWN, UNKNOWN_EMOTION, Emotion, ReplyStrategy, StrategyTable
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+UNKNOWN = "unknown"
+NEUTRAL = "neutral"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyStrategy:
+    """How to reply after `emotion` (E2). `max_length` is in characters and only advice."""
+
+    emotion: str
+    category: str
+    tone: str
+    max_length: int
+    use_memory: bool
+    proactive_question: bool
+    formality: str
+    emoji_allowed: bool
+
+    def to_wire(self) -> dict[str, Any]:
+        """E2's six fields and `emotion`."""
+        wire = asdict(self)
+        del wire["category"]
+        return wire
+
+
+NEUTRAL_STRATEGY = ReplyStrategy(
+    emotion=NEUTRAL,
+    category="neutral",
+    tone="professional",
+    max_length=300,
+    use_memory=True,
+    proactive_question=False,
+    formality="casual",
+    emoji_allowed=False,
+)
+"""What holds even if an administrator deleted the neutral row."""
+
+StrategyTable = Mapping[str, ReplyStrategy]
+
+
+@dataclass(frozen=True, slots=True)
+class Emotion:
+    """What the model made of the user's message (E1). `category` follows from `primary` through the table."""
+
+    primary: str
+    category: str
+    confidence: float
+    indicators: tuple[str, ...]
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "primary": self.primary,
+            "category": self.category,
+            "confidence": self.confidence,
+            "indicators": list(self.indicators),
+        }
+
+
+UNKNOWN_EMOTION = Emotion(primary=UNKNOWN, category="neutral", confidence=0.0, indicators=())
 
 
 def name_emotion(*, primary: str, confidence: float, indicators: tuple[str, ...], table: StrategyTable) -> Emotion:

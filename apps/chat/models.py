@@ -11,7 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.chat.types import UNKNOWN
+from apps.chat.emotions import UNKNOWN
 from apps.conversations.models import Message, Session
 from apps.core.json import ReadableJSONEncoder
 from apps.core.same_owner import share_owner
@@ -110,7 +110,7 @@ class Turn(models.Model):
     Holds references and figures, never remembered text; the indicators of `emotion` are words of the message it goes
     with, and are deleted with it. `memories_used`: ``[{id, kind, score, ...components}]``;
     `memory_updates`: ``[{id, action}]``; `commands`: what the message told the memory to do, and the outcome
-    (`apps.chat.turn.command_record`); `tool_calls`: what the model called, and the outcome
+    (`apps.chat.turn.commands`); `tool_calls`: what the model called, and the outcome
     (`apps.chat.turn.tool_use.record`), whose memories are in `memories_used`, too, marked `by` tool; `layers`:
     ``[{index, name, tokens, refs, digest}]``; `timings`: milliseconds by phase; `sources`: the revisions of what the
     layers show, and what they were made under (`apps.chat.turn.record`), empty for turns from before it was kept.

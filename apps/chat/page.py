@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 import uuid
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
+from django.contrib.staticfiles import finders
+from django.core.checks import CheckMessage, Error, register
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
+from django.views.i18n import JavaScriptCatalog
 
-from apps.chat.page_modules import list_modules
 from apps.chat.selectors import list_models
 from apps.core.llm.client import FROM_ENVIRONMENT, OFFLINE, get_environment_model
 from apps.core.words import list_words
@@ -47,3 +55,46 @@ def show_chat_page(request: HttpRequest, session_id: uuid.UUID | None = None) ->
         "may_connect": user.has_perm("connections.change_modelserver"),
     }
     return render(request, "chat/page.html", context)
+
+
+_IMPORT = re.compile(r'\b(?:from|import) "(\.[^"\n]+)"')
+"""Of a module; what is loaded only when it is needed (`import("…")`) is not meant."""
+
+
+@cache
+def list_modules(entry: str) -> list[str]:
+    """Return the static paths of all modules that ``entry`` imports, directly or not, without itself; nearest first.
+
+    The page names them, so that the browser asks for everything at once: otherwise it learns of each module from the
+    one before, which takes six round trips one after the other.
+    """
+    found = [entry]
+    for module in found:
+        file = finders.find(module)
+        for relative in _IMPORT.findall(Path(file).read_text()) if file else ():
+            imported = posixpath.normpath(posixpath.join(posixpath.dirname(module), relative))
+            if imported not in found:
+                found.append(imported)
+    return found[1:]
+
+
+@register("environment")
+def check_browser_libraries(**_options: Any) -> list[CheckMessage]:
+    """Return an error for each library of the chat page that is not installed: without them no reply would be shown."""
+    libraries = [entry for entry in settings.STATICFILES_DIRS if isinstance(entry, tuple)]
+    return [
+        Error(
+            f"{name.removeprefix('vendor/')} is not installed in {folder}.",
+            hint="Run `make run`, or `npm ci --prefix frontend`.",
+            id="chat.E001",
+        )
+        for name, folder in libraries
+        if not Path(folder).is_dir()
+    ]
+
+
+urlpatterns = [
+    path("", show_chat_page, name="chat"),
+    path("s/<uuid:session_id>", show_chat_page, name="chat-session"),
+    path("texts.js", JavaScriptCatalog.as_view(packages=["apps.chat"]), name="texts"),
+]

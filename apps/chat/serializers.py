@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from apps.chat.models import Edit, Turn
-from apps.chat.weight import list_weighty
+from apps.chat.selectors import list_influential
 from apps.conversations.models import Role
 from apps.conversations.serializers import MessageSerializer
 from apps.conversations.types import MAX_ATTACHMENTS, MAX_CONTENT_CHARS
@@ -94,7 +94,7 @@ class TurnFiguresSerializer(serializers.Serializer[Any]):
     remembered = serializers.SerializerMethodField(help_text="Long-term memories that the turn created or changed.")
 
     def get_recalled(self, turn: Turn) -> int:
-        return len(list_weighty(turn.memories_used))
+        return len(list_influential(turn.memories_used))
 
     def get_remembered(self, turn: Turn) -> int:
         return len(turn.memory_updates)

@@ -17,21 +17,19 @@ from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
-from apps.chat import services
-from apps.chat.finding import Mode, find_conversations
+from apps.chat.search import MAX_FOUND, MAX_SEARCH_CHARS, Mode, find_conversations
 from apps.chat.selectors import list_models
-from apps.chat.types import MAX_FOUND, MAX_SEARCH_CHARS
+from apps.chat.turn.open import preview_context
+from apps.conversations.attachments import add_attachment, list_attachments, remove_attachment
+from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Attachment, Role, Session
-from apps.conversations.selectors import get_session, list_attachments, list_sessions
 from apps.conversations.serializers import (
     AttachmentSerializer,
     MessageSerializer,
     SessionChangeRequest,
     SessionSerializer,
 )
-from apps.conversations.services import create_session, delete_session, update_session
-from apps.conversations.services.attachments import add_attachment, remove_attachment
-from apps.conversations.services.exporting import ExportFormat, answer_export
+from apps.conversations.sessions import create_session, delete_session, get_session, list_sessions, update_session
 from apps.conversations.types import MAX_ATTACHMENT_BYTES, MAX_CONTENT_CHARS
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, TooLarge
@@ -330,7 +328,7 @@ class ContextView(APIView):
         refuse_forbidden(message)
         if len(message) > MAX_CONTENT_CHARS:
             raise TooLarge(f"message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
-        context = services.preview_context(
+        context = preview_context(
             user=get_user(request), session_id=read_uuid(session_id), message=message, now=timezone.now()
         )
         return Response(PromptSerializer(context).data)

@@ -9,6 +9,6 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from prometheus_client import REGISTRY
 
-        from apps.conversations.queue.metrics import BacklogCollector
+        from apps.conversations.worker import BacklogCollector
 
         REGISTRY.register(BacklogCollector())

@@ -9,7 +9,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.accounts.services.personal_data import LeftOut, PersonalTable, Restoration, register_tables
 from apps.conversations.models import Attachment, Message, Recording, Session, Work
-from apps.conversations.services.past_turns import embed_again
+from apps.conversations.recordings import embed_again
 
 
 def _prepare_work(work: Work, _restoration: Restoration) -> None:

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.models import Attachment, Message, MessageStatus, Role, Session
-from apps.conversations.selectors import get_shown_status
+from apps.conversations.sessions import get_shown_status
 from apps.conversations.types import MAX_MODEL_CHARS, MAX_TITLE_CHARS
 from apps.core.errors import NotFound
 from apps.core.fields import StrictBooleanField, StrictCharField

@@ -7,7 +7,7 @@ from typing import Any
 from celery import Task, shared_task
 from django.utils import timezone
 
-from apps.conversations.queue.services import DATABASE_ERRORS
+from apps.conversations.worker import DATABASE_ERRORS
 from apps.gateway.imports.running import run_imports as continue_imports
 from apps.gateway.imports.services import wake_importer
 from apps.gateway.oauth import services

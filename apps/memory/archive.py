@@ -11,7 +11,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_own_values, get_settings
-from apps.conversations.services import lock_session
+from apps.conversations.sessions import lock_session
 from apps.core.errors import NotFound
 from apps.core.text.fold import normalize_key
 from apps.core.text.json_text import json_text

@@ -1,4 +1,4 @@
-"""Carrying out what a person tells their memory: remember …, forget … (SPEC L9). Undone with one click each (L7).
+"""Carrying out what a person tells their memory: remember …, forget … (L9). Undone with one click each (L7).
 
 Both are done before the reply is made, so that it claims nothing that did not happen. Each command of a message is one
 operation of the audit record, whose ID follows from the message: a turn that is retried does nothing twice (C6).

@@ -16,14 +16,16 @@ _MOST_PARTS = 100
 """Messages and sentences that are compared."""
 
 
-def list_paraphrases(texts: Sequence[str], *, said: Sequence[str]) -> set[str]:
-    """Return those of `texts` that are near to one of the texts `said`; none where no embedder answers."""
+def list_paraphrases(texts: Sequence[str], *, said: Sequence[str]) -> set[str] | None:
+    """Return those of `texts` that are near to one of the texts `said`; None where no embedder answers."""
     if not texts:
         return set()
     # A long message is about many things: each of its sentences is compared, too.
     parts = [*said, *(part for text in said for part in split_sentences(text))][:_MOST_PARTS]
     list_models_in_use()  # the first message of all may come here before anything was embedded
     vectors = embed_queries([*texts, *parts])
+    if not vectors:
+        return None
     heard = [vectors[text] for text in parts if text in vectors]
     return {
         text

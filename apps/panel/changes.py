@@ -50,8 +50,8 @@ from apps.panel.pages import PanelPage, with_toast
 from apps.panel.refusals import translate_reason
 from apps.panel.sources import SourceFilter, SourceLink, describe_source, link_sources
 from apps.panel.words import show_time, show_value
+from apps.profile.document import TEXT_SECTIONS
 from apps.profile.models import ProfileProposal, UserProfile
-from apps.profile.types import TEXT_SECTIONS
 from apps.summaries.models import SessionSummary
 
 MODELS: dict[str, type[Model]] = {

@@ -24,10 +24,9 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.selectors import get_settings
 from apps.chat.models import Turn
+from apps.conversations.export import ExportFormat, answer_export
 from apps.conversations.models import Message, MessageStatus, Session
-from apps.conversations.selectors import get_shown_status
-from apps.conversations.services import delete_session, delete_sessions, rename_session
-from apps.conversations.services.exporting import ExportFormat, answer_export
+from apps.conversations.sessions import delete_session, delete_sessions, get_shown_status, rename_session
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.selectors import WorkingMemorySnapshot, find_working_memory
 from apps.panel.owned import OwnedAdmin, sees_everybody

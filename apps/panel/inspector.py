@@ -13,12 +13,13 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LONG_TERM
-from apps.chat.inspection.selectors import read_working, rebuild_prompt
-from apps.chat.inspection.types import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt
+from apps.chat.emotions import NEUTRAL, StrategyTable
+from apps.chat.inspect.past import CutPieces, Piece, RebuiltCall, RebuiltLayer, RebuiltPrompt, read_working
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
-from apps.chat.selectors import get_turn_configuration, list_weighty
-from apps.chat.services import describe_commands
-from apps.chat.types import COMPOSED, NEUTRAL, StrategyTable
+from apps.chat.selectors import get_turn_configuration, list_influential
+from apps.chat.turn.commands import describe_commands
+from apps.chat.turn.record import COMPOSED
 from apps.conversations.models import Work
 from apps.core.db import fetch_rows
 from apps.core.text.json_text import readable_text
@@ -264,7 +265,7 @@ def _list_used(turn: Turn, prompt: RebuiltPrompt) -> list[UsedMemory]:
     pieces = {piece.id: piece for layer in prompt.layers for piece in layer.pieces}
     own: Any = prompt.settings.get("score_weights")
     weights = ScoreWeights.model_validate(own) if own else ScoreWeights()
-    weighty = {item["id"] for item in list_weighty(turn.memories_used)}
+    weighty = {item["id"] for item in list_influential(turn.memories_used)}
     used = []
     for item in turn.memories_used:
         if "score" not in item:

@@ -20,8 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.conversations.models import Work
-from apps.conversations.queue.selectors import count_backlog, list_failed_ids
-from apps.conversations.queue.services import WORKER_LOST, replay_failed
+from apps.conversations.queue import WORKER_LOST, count_backlog, list_failed_ids, replay_failed
 from apps.panel.owned import PartAdmin, sees_everybody
 from apps.panel.pages import PanelPage
 

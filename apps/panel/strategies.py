@@ -11,8 +11,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from apps.chat.emotions import NEUTRAL
 from apps.chat.models import Strategy
-from apps.chat.types import NEUTRAL
 from apps.core.words import word
 from apps.panel.owned import StaffAdmin
 from apps.panel.templatetags.panel import emotion_chip

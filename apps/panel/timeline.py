@@ -27,7 +27,7 @@ from apps.memory.selectors import KnownMemory, Step, TimelineLine, read_knowledg
 from apps.panel.links import link_memory, link_message, link_page
 from apps.panel.owned import sees_everybody
 from apps.panel.pages import PanelPage
-from apps.profile.selectors import find_profile_at
+from apps.profile.services import find_profile_at
 
 # Ages below this are drawn evenly.
 _NEAR = timedelta(days=2)

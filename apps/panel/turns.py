@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.chat.models import Turn
-from apps.chat.selectors import list_weighty
+from apps.chat.selectors import list_influential
 from apps.conversations.models import Message
 from apps.panel.inspector import describe_turn
 from apps.panel.owned import PartAdmin
@@ -80,7 +80,7 @@ class TurnAdmin(ReadingPage, PartAdmin):
     @admin.display(description=_("recalled"))
     def used_count(self, turn: Turn) -> int:
         """As many as the chat page says: those that carried weight."""
-        return len(list_weighty(turn.memories_used))
+        return len(list_influential(turn.memories_used))
 
     @admin.display(description=_("memory updates"))
     def update_count(self, turn: Turn) -> int:

@@ -19,10 +19,16 @@ from apps.core.fields import StrictCharField
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
-from apps.profile import services
 from apps.profile.document import MAX_SECTION_CHARACTERS
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import get_user_profile, list_pending_proposals
+from apps.profile.services import (
+    accept_proposal,
+    forget_profile,
+    get_user_profile,
+    list_pending_proposals,
+    reject_proposal,
+    update_profile,
+)
 
 operation = partial(describe, tag="Profile")
 
@@ -125,7 +131,7 @@ class ProfileView(APIView):
 
     def _update(self, request: Request, serializer: type[ProfileChangeRequest], *, replace: bool) -> Response:
         user, changes = get_user(request), read_body(serializer, request)
-        services.update_profile(user=user, changes=changes, now=timezone.now(), replace=replace)
+        update_profile(user=user, changes=changes, now=timezone.now(), replace=replace)
         return _answer(user)
 
     @operation("delete_profile", scope=Scope.ADMIN)
@@ -134,7 +140,7 @@ class ProfileView(APIView):
 
         For good: with its versions and proposals, and it is not learned again from earlier messages.
         """
-        return Response({"deleted": services.forget_profile(user=get_user(request), now=timezone.now())})
+        return Response({"deleted": forget_profile(user=get_user(request), now=timezone.now())})
 
 
 class AcceptProposalView(APIView):
@@ -144,7 +150,7 @@ class AcceptProposalView(APIView):
     def post(self, request: Request, proposal_id: str) -> Response:
         """Accept a proposal. Its text becomes that of the section. Answers with the profile."""
         user = get_user(request)
-        services.accept_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
+        accept_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)
 
 
@@ -155,5 +161,5 @@ class RejectProposalView(APIView):
     def post(self, request: Request, proposal_id: str) -> Response:
         """Reject a proposal. It is not proposed again. Answers with the profile."""
         user = get_user(request)
-        services.reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
+        reject_proposal(user=user, proposal_id=read_uuid(proposal_id), now=timezone.now())
         return _answer(user)

@@ -9,10 +9,9 @@ class ProfileConfig(AppConfig):
     def ready(self) -> None:
         from apps.memory.models import Change
         from apps.memory.services import register_copy_holder, register_kind, register_statement_holder
-        from apps.profile import commands, copies
-        from apps.profile.undo import KIND, PROPOSALS
+        from apps.profile.history import COPIES, KIND, PROPOSALS, STATEMENTS
 
         register_kind(Change.Kind.PROFILE, KIND)
         register_kind(Change.Kind.PROPOSAL, PROPOSALS)
-        register_copy_holder("profile", copies.HOLDER)
-        register_statement_holder(Change.Kind.PROFILE, commands.HOLDER)
+        register_copy_holder("profile", COPIES)
+        register_statement_holder(Change.Kind.PROFILE, STATEMENTS)

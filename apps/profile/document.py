@@ -1,15 +1,71 @@
-"""The document as one mapping of section names to texts, the three fixed ones among them, and what it may hold."""
+"""The profile document: its sections by name, what they may hold, and what the audit record keeps of them (L7)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from uuid import UUID
 
+from apps.accounts.models import User
 from apps.core.errors import InvalidInput, TooLarge
 from apps.core.text.clean import find_forbidden, normalize_line_ends
 from apps.core.text.fold import normalize_key
-from apps.profile.models import UserProfile
-from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, MAX_SECTIONS, TEXT_SECTIONS
+from apps.memory.history.types import ChangeDraft, Snapshot
+from apps.memory.models import Change
+from apps.memory.selectors import list_recorded
+from apps.memory.services import empty_history, forget_history
+from apps.profile.models import ProfileProposal, UserProfile
+
+TEXT_SECTIONS = ("reply_style", "language_habits", "background")
+"""The sections that every document has, under fields of their own; all others are in `sections` (U1)."""
+
+MAX_SECTION_CHARACTERS = 2_000
+MAX_SECTIONS = 50
+"""Sections besides `TEXT_SECTIONS`."""
+
+MAX_NAME_CHARACTERS = 100
+MAX_PENDING_PROPOSALS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSnapshot:
+    """The document as one turn sees it (U1, U2). A section without text is an empty string, or not in `sections`."""
+
+    reply_style: str
+    language_habits: str
+    background: str
+    sections: Mapping[str, str]
+    version: int
+    updated_at: datetime
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The sections that say something, by name, those that every document has first."""
+        sections = {name: getattr(self, name) for name in TEXT_SECTIONS} | dict(self.sections)
+        return {name: text for name, text in sections.items() if text}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return not (self.reply_style or self.language_habits or self.background or self.sections)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSection:
+    """The whole new text of a section of the profile, with what a message shows about the person (U3).
+
+    `section` is one of `TEXT_SECTIONS` or one that the person has made. `said_at` is when the message was said: what is
+    older than a deletion or an edit by hand does not come back, and what is older than the section's text does not
+    replace it.
+    """
+
+    section: str
+    text: str
+    message_id: UUID | None
+    said_at: datetime
+
 
 Document = dict[str, str]
 """Sections by name, none of them blank."""
@@ -98,3 +154,49 @@ def find_section(name: str, *, among: Iterable[str]) -> str | None:
     """
     wanted = normalize_key(name.strip())
     return next((known for known in (*TEXT_SECTIONS, *among) if normalize_key(known) == wanted), None)
+
+
+def snapshot(profile: UserProfile) -> Snapshot:
+    """Return the document, as versions keep it too."""
+    return {**{name: getattr(profile, name) for name in TEXT_SECTIONS}, "sections": dict(profile.sections)}
+
+
+def describe_change(profile: UserProfile, *, action: Change.Action, before: Snapshot | None) -> ChangeDraft:
+    """Return the record of a change of the document, as it is now."""
+    return ChangeDraft(
+        kind=Change.Kind.PROFILE, action=action, object_id=profile.id, before=before, after=snapshot(profile)
+    )
+
+
+def snapshot_proposal(proposal: ProfileProposal) -> Snapshot:
+    """Return what is proposed, and whether it waits for a decision."""
+    return {"section": proposal.section, "text": proposal.text, "status": proposal.status}
+
+
+def describe_decision(proposal: ProfileProposal, *, action: Change.Action, before: Snapshot) -> ChangeDraft:
+    """Return the record of what was decided about a proposal."""
+    return ChangeDraft(
+        kind=Change.Kind.PROPOSAL,
+        action=action,
+        object_id=proposal.id,
+        before=before,
+        after=snapshot_proposal(proposal),
+    )
+
+
+def list_decided_texts(user: User) -> Iterator[tuple[str, str]]:
+    """The sections and texts of proposals in the records of their decisions."""
+    decisions = Change.objects.filter(user=user, kind=Change.Kind.PROPOSAL, before__isnull=False).order_by("id")
+    for states in decisions.values_list("before", "after"):
+        yield from ((state["section"], state["text"]) for state in states if state)
+
+
+def forget_decisions(*, user: User, where: Callable[[str], bool], now: datetime) -> None:
+    """Empty the records of proposals in which a text stands that `where` is true of (L6).
+
+    A deletion is recorded of those that are gone; others only lose the words that they were proposed in.
+    """
+    recorded = list_recorded(user=user, kind=Change.Kind.PROPOSAL, where=where)
+    living = set(ProfileProposal.objects.filter(user=user, id__in=recorded).values_list("id", flat=True))
+    empty_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=living)
+    forget_history(user=user, kind=Change.Kind.PROPOSAL, object_ids=recorded - living, now=now)

@@ -20,10 +20,16 @@ from apps.core.filtering import TimesFilter
 from apps.core.http import read_uuid
 from apps.core.operations import Problem, describe
 from apps.core.serializers import KnownFieldsSerializer, read_body
-from apps.summaries import services
 from apps.summaries.models import SessionSummary
-from apps.summaries.selectors import get_session_summary, list_session_summaries
-from apps.summaries.types import MAX_SNIPPET_CHARACTERS, MAX_TITLE_CHARACTERS
+from apps.summaries.services import (
+    MAX_SNIPPET_CHARACTERS,
+    MAX_TITLE_CHARACTERS,
+    create_session_summary,
+    delete_session_summary,
+    get_session_summary,
+    list_session_summaries,
+    update_session_summary,
+)
 
 operation = partial(describe, tag="Summaries")
 
@@ -96,7 +102,7 @@ class SummariesView(generics.ListAPIView[SessionSummary]):
     def post(self, request: Request) -> Response:
         """Write a summary. For a session that has none."""
         body = read_body(SummaryRequest, request)
-        summary = services.create_session_summary(user=get_user(request), now=timezone.now(), **body)
+        summary = create_session_summary(user=get_user(request), now=timezone.now(), **body)
         return Response(SessionSummarySerializer(summary).data, status=status.HTTP_201_CREATED)
 
 
@@ -127,12 +133,12 @@ class SummaryView(APIView):
         user, asked = get_user(request), read_uuid(summary_id)
         get_session_summary(user, asked)
         changes, now = read_body(serializer, request, **options), timezone.now()
-        summary = services.update_session_summary(user=user, summary_id=asked, changes=changes, now=now)
+        summary = update_session_summary(user=user, summary_id=asked, changes=changes, now=now)
         return Response(SessionSummarySerializer(summary).data)
 
     @operation("delete_summary", scope=Scope.WRITE)
     def delete(self, request: Request, summary_id: str) -> Response:
         """Delete a summary. For good: it is not written again from earlier messages."""
         user, asked = get_user(request), read_uuid(summary_id)
-        services.delete_session_summary(user=user, summary_id=asked, now=timezone.now())
+        delete_session_summary(user=user, summary_id=asked, now=timezone.now())
         return Response({"deleted": 1})

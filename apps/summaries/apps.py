@@ -9,8 +9,7 @@ class SummariesConfig(AppConfig):
     def ready(self) -> None:
         from apps.memory.models import Change
         from apps.memory.services import register_copy_holder, register_kind
-        from apps.summaries import copies
-        from apps.summaries.undo import KIND
+        from apps.summaries.history import COPIES, KIND
 
         register_kind(Change.Kind.SUMMARY, KIND)
-        register_copy_holder("summary", copies.HOLDER)
+        register_copy_holder("summary", COPIES)

@@ -1,36 +1,60 @@
-"""Writing summaries: by a model in the background (S1, S3), and of sessions by hand.
+"""Summaries: read them, write them by a model in the background (S1, S3), and of sessions by hand.
 
 The background job is in two halves. `prepare_summaries` reads and asks the model, without a transaction;
 `store_summaries` writes, within the transaction that takes the work off the queue. What has changed in between is found
-out under the session's lock, which every writer of its summaries holds.
+out under the session's lock, which every writer of its summaries holds. Temporary sessions have none (C7), and a
+deleted one is not there.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
 from apps.conversations.models import Session
-from apps.conversations.services import entitle_session, lock_session
-from apps.conversations.services.summarizing import find_unsummarized, list_said_after, read_line, record_summary
+from apps.conversations.rounds import find_unsummarized, list_said_after, read_line, record_summary
+from apps.conversations.sessions import entitle_session, lock_session
 from apps.conversations.types import Line
-from apps.core.db import release_connections
-from apps.core.errors import Conflict
+from apps.core.db import fetch_rows, release_connections
+from apps.core.errors import Conflict, NotFound
 from apps.memory.history.types import Snapshot
 from apps.memory.models import Change
-from apps.memory.selectors import cut_ended
+from apps.memory.selectors import REMOVED, cut_ended
 from apps.memory.services import Origin, changed_by, forget_history, record_changes
-from apps.summaries.audit import describe_change, snapshot
-from apps.summaries.drafting import draft_conversation_summary, draft_session_note, get_room
+from apps.summaries.drafting import (
+    PreparedSummaries,
+    SessionDraft,
+    SessionNote,
+    draft_conversation_summary,
+    draft_session_note,
+    get_room,
+)
+from apps.summaries.history import describe_change, snapshot
 from apps.summaries.models import SessionSummary
-from apps.summaries.selectors import get_session_summary
-from apps.summaries.types import PreparedSummaries, SessionDraft, SessionNote
+
+MAX_TITLE_CHARACTERS = 200
+MAX_SNIPPET_CHARACTERS = 2000
+"""Limits for texts that a user writes; generated texts are shorter."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummarySnapshot:
+    """What a session was about (S1); `last_active_at` is the session's."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID
+    title: str
+    snippet: str
+    created_at: datetime
+    last_active_at: datetime
+
 
 REFRESH_MESSAGES = 10
 """After so many messages a session's summary is written anew (S1)."""
@@ -228,3 +252,40 @@ def _lock_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
     summary = get_session_summary(user, summary_id)  # again, now that nobody else changes it
     summary.session = session
     return summary
+
+
+_RECENT = """
+SELECT summary.id, session_id, summary.title, snippet, summary.created_at, session.last_active_at
+FROM session_summary AS summary JOIN chat_session AS session ON session.id = session_id
+WHERE summary.user_id = %(user)s AND NOT deleted AND NOT session.temporary
+  AND session_id IS DISTINCT FROM %(excluded)s::uuid
+ORDER BY session.last_active_at DESC, summary.id DESC
+LIMIT %(limit)s
+"""
+
+
+def list_session_summaries(user: User) -> QuerySet[SessionSummary]:
+    """The user's session summaries, newest first."""
+    return SessionSummary.objects.filter(user=user, deleted=False)
+
+
+def get_session_summary(user: User, summary_id: uuid.UUID) -> SessionSummary:
+    """Return the summary, or raise `NotFound`."""
+    summary = list_session_summaries(user).filter(id=summary_id).first()
+    if summary is None:
+        raise NotFound("This summary does not exist.")
+    return summary
+
+
+def get_recent_session_summaries(
+    *, user: User, limit: int, exclude_session_id: uuid.UUID | None = None
+) -> list[SessionSummarySnapshot]:
+    """Return summaries of the `limit` most recently active other sessions that have one, newest first (S2).
+
+    They are for a model to read: without what was corrected or forgotten since. One that says nothing else is left out.
+    """
+    rows = fetch_rows(_RECENT, {"user": user.pk, "excluded": exclude_session_id, "limit": limit})
+    found = [SessionSummarySnapshot(*row) for row in rows]
+    cut = cut_ended(user, [text for summary in found for text in (summary.title, summary.snippet)])
+    pairs = zip(found, cut[::2], cut[1::2], strict=True)
+    return [replace(summary, title=title, snippet=text) for summary, title, text in pairs if text != REMOVED]

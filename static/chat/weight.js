@@ -1,4 +1,4 @@
-// Which of the memories that stood in a prompt carried weight: what apps/chat/weight.py says, which explains it.
+// Which of the memories that stood in a prompt carried weight: what apps/chat/selectors.py says, which explains it.
 
 const PART = 1 / 2;
 const LEAST = 1 / 4;

@@ -9,15 +9,15 @@ from django.utils import timezone
 
 from apps.accounts.models import LoginSession
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue.services import claim_batch
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
+from apps.conversations.worker import claim_batch
+from apps.extraction import tasks
 from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory, forget_memories
 from apps.memory.shared_context.services import append_entry, create_context
-from apps.pipeline import jobs
 from apps.profile.models import ProfileProposal
 from apps.profile.services import update_profile
 from apps.summaries.models import SessionSummary
@@ -30,7 +30,7 @@ def fill_everything(client: ApiClient) -> World:
     world, user, now = build_world(client), client.user, timezone.now()
     session = Session.objects.get(id=world.session)
     while claim := claim_batch("everything"):
-        jobs.embed(claim)
+        tasks.embed_messages(claim)
     record_turns(
         user=user,
         session_id=session.id,

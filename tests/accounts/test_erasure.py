@@ -28,14 +28,15 @@ from apps.accounts.services.erasure import Receipt, count_rows, erase_user
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.accounts.services.personal_data import list_tables
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue.services import claim_batch, claim_rounds, claim_session, finish
-from apps.conversations.queue.types import ClaimLost
-from apps.conversations.services import create_session, record_assistant_message
+from apps.conversations.queue import ClaimLost
+from apps.conversations.rounds import record_assistant_message
+from apps.conversations.sessions import create_session
+from apps.conversations.worker import claim_batch, claim_rounds, claim_session, finish
 from apps.core.errors import NotFound
+from apps.extraction import tasks
+from apps.extraction.run import extract
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_memory, record_form
-from apps.pipeline import jobs
-from apps.pipeline.extraction.run import extract
 from tests.accounts.everything import fill_everything
 from tests.contracts.world import SECRET, build_world, dump
 from tests.support.answers import answer
@@ -296,7 +297,7 @@ def test_work_that_was_claimed_before_writes_nothing(alice: ApiClient, claim_wor
     assert not any(count_rows(alice.user).values())
 
 
-@pytest.mark.parametrize(("claim_work", "job"), [(claim_rounds, extract), (claim_session, jobs.summarize)])
+@pytest.mark.parametrize(("claim_work", "job"), [(claim_rounds, extract), (claim_session, tasks.summarize_session)])
 def test_what_a_model_is_still_asked_about_is_not_stored(
     alice: ApiClient, model: ScriptedModel, claim_work: Any, job: Any
 ) -> None:

@@ -30,7 +30,7 @@ from apps.accounts.services.ledger import (
     parse_records,
     read_file,
 )
-from apps.conversations.services import create_session, delete_session
+from apps.conversations.sessions import create_session, delete_session
 from apps.core.secret_key import fingerprint
 from tests.support.factories import UserFactory
 

@@ -19,8 +19,8 @@ from apps.accounts.services.export import write_export
 from apps.accounts.services.personal_data import list_tables
 from apps.accounts.services.restoring import Restored, restore_person
 from apps.chat.models import Turn
+from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue import sending
 from apps.memory.atomic.held_verdicts import HeldVerdict, Target
 from apps.memory.embeddings import memories as embeddings
 from apps.memory.judging.types import Reason, Relation
@@ -58,7 +58,7 @@ VOLATILE = {"accounts_setting": {"updated_at"}, "work": {"place", "claim", "leas
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
-    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(queue, "send_task", names.append)
     monkeypatch.setattr(embeddings, "send_task", names.append)
     return names
 
@@ -146,7 +146,7 @@ def test_vectors_are_made_again_and_nothing_is_extracted_again(
     said = Message.objects.filter(user=alice.user, status="complete")
     assert set(work.filter(kind="embed").values_list("message_id", flat=True)) == set(said.values_list("id", flat=True))
     assert set(work.filter(kind="embed").values_list("recorded", flat=True)) == {True}
-    assert {"apps.pipeline.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
+    assert {"apps.extraction.tasks.embed", "apps.memory.tasks.embed_memories"} <= set(sent)
 
 
 @pytest.mark.long

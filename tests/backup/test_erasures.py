@@ -18,7 +18,7 @@ from apps.accounts.services.ledger import ACCOUNT, PERSON, SESSION, Erased, iden
 from apps.backup.erasures import merge_erasures, read_erasures, reapply_erasures
 from apps.backup.postgresql import BackupError
 from apps.conversations.models import Session
-from apps.conversations.services import create_session, delete_session
+from apps.conversations.sessions import create_session, delete_session
 from apps.core.secret_key import fingerprint
 from apps.memory.models import AtomicEmbedding, AtomicMemory, LongTermEmbedding, LongTermMemory, SharedContext
 from apps.memory.services import (

@@ -45,7 +45,7 @@ def test_data_is_replaced_only_when_told_so_and_what_was_erased_since_is_erased_
         "from django.utils import timezone\n"
         "from uuid import UUID\n"
         "from apps.accounts.models import User\n"
-        "from apps.conversations.services import delete_session\n"
+        "from apps.conversations.sessions import delete_session\n"
         "from apps.memory.services import forget_memories\n"
         "User.objects.create_user('after')\n"
         "lin = User.objects.get(username='lin')\n"

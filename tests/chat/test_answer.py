@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.chat.answer import NO_ANALYSIS, read_analysis
-from apps.chat.types import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, ReplyStrategy
+from apps.chat.emotions import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, ReplyStrategy
+from apps.chat.prompts import NO_ANALYSIS, read_analysis
 from apps.memory.long_term.types import ProposedEntry
 
 TABLE = {

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
 
-from apps.chat.checks import check_browser_libraries
+from apps.chat.page import check_browser_libraries
 
 FRONTEND = Path(settings.BASE_DIR) / "frontend"
 

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from apps.chat.emotions import get_steering_emotion, get_strategy, name_emotion
-from apps.chat.types import NEUTRAL_STRATEGY, UNKNOWN_EMOTION, Emotion, ReplyStrategy
+from apps.chat.emotions import (
+    NEUTRAL_STRATEGY,
+    UNKNOWN_EMOTION,
+    Emotion,
+    ReplyStrategy,
+    get_steering_emotion,
+    get_strategy,
+    name_emotion,
+)
 
 SAD = ReplyStrategy("sad", "negative", "empathetic", 400, True, False, "casual", False)
 TABLE = {"neutral": NEUTRAL_STRATEGY, "sad": SAD}

@@ -13,9 +13,9 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.chat.finding import FoundConversation, find_conversations
+from apps.chat.search import FoundConversation, find_conversations
 from apps.conversations.models import Message, MessageStatus, Role, Session
-from apps.conversations.selectors import find_messages
+from apps.conversations.search import find_messages
 from apps.core.text.search_terms import parse_search
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from tests.support.factories import SessionFactory, UserFactory
@@ -53,7 +53,7 @@ def excerpts(found: list[FoundConversation]) -> list[str]:
 @pytest.fixture(params=[3_000, 1], ids=["read", "indexed"])
 def _looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest messages are read one by one, the others are looked up in the index."""
-    monkeypatch.setattr("apps.conversations.word_search.NEWEST", request.param)
+    monkeypatch.setattr("apps.conversations.search.NEWEST", request.param)
 
 
 @pytest.mark.long

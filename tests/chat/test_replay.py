@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services import fail_abandoned_rounds
+from apps.conversations.rounds import fail_abandoned_rounds
 from apps.memory.models import LongTermMemory
 from tests.support.answers import answer
 from tests.support.scripted_model import MODEL, RecordedRequest, ScriptedModel, refuse_with

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.chat.weight import list_weighty
+from apps.chat.selectors import list_influential
 
 
 def long_term(name: str, words: float, meaning: float) -> dict[str, Any]:
@@ -34,9 +34,9 @@ CASES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
 
 @pytest.mark.parametrize(("used", "weighty"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_speaks_for_a_memory_is_compared_with_the_best(used: list[dict[str, Any]], weighty: list[str]) -> None:
-    assert [item["id"] for item in list_weighty(used)] == weighty
+    assert [item["id"] for item in list_influential(used)] == weighty
 
 
 def test_what_a_tool_found_has_no_figures_and_is_left_out() -> None:
     found = {"id": "b", "kind": "long_term", "by": "tool"}
-    assert list_weighty([long_term("a", 0.5, 0.5), found]) == [long_term("a", 0.5, 0.5)]
+    assert list_influential([long_term("a", 0.5, 0.5), found]) == [long_term("a", 0.5, 0.5)]

@@ -22,7 +22,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.chat.api import MODEL_UNAVAILABLE
 from apps.conversations import serializers as conversations
-from apps.conversations.services import open_round
+from apps.conversations.rounds import open_round
 from apps.core.openapi import SHARED
 from apps.gateway.openai import schemas as openai
 from apps.memory.models import EmbeddingModel

@@ -15,8 +15,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.chat.models import Turn
-from apps.chat.turn.command_record import record_commands
-from apps.conversations.services import create_session, fail_round, open_round
+from apps.chat.turn.commands import record_commands
+from apps.conversations.rounds import fail_round, open_round
+from apps.conversations.sessions import create_session
 from apps.core.text.commands import CommandKind
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import create_import
@@ -36,9 +37,8 @@ from apps.memory.services import (
     record_entries,
     record_form,
 )
-from apps.profile.selectors import list_pending_proposals
-from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
+from apps.profile.document import ProposedSection
+from apps.profile.services import list_pending_proposals, propose_sections, update_profile
 from apps.summaries.services import create_session_summary
 from tests.contracts.routes import Route
 from tests.support.http_server import ApiClient

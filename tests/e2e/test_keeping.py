@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.memory.models import AtomicMemory
 from tests.e2e.chat_page import ChatPage

@@ -13,13 +13,13 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.conversations.models import Message, Role, Work
-from apps.conversations.queue.rows import MAX_ATTEMPTS
-from apps.conversations.services import close_round, open_round
+from apps.conversations.queue import MAX_ATTEMPTS
+from apps.conversations.rounds import close_round, open_round
 from apps.core.text.clean import find_forbidden
+from apps.extraction import tasks
 from apps.memory.atomic.validation import find_event_problem
 from apps.memory.long_term.validation import find_problems
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory, SharedContext
-from apps.pipeline import tasks
 from apps.profile.models import UserProfile
 from apps.summaries.models import SessionSummary
 from tests.support.factories import SessionFactory

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from apps.extraction.verdicts import confirm_ends
 from apps.memory.judging.types import JudgedStatement, KnownMemory, MemoryKind, Relation, Said, Verdict
-from apps.pipeline.extraction.confirming import confirm_ends
 
 pytestmark = [pytest.mark.llm, pytest.mark.long, pytest.mark.timeout(600)]
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from apps.accounts.services import update_settings
 from apps.conversations.models import Role, Session, Work
-from apps.conversations.services import close_round, open_round
+from apps.conversations.rounds import close_round, open_round
 from apps.core.text.clean import find_forbidden
-from apps.pipeline import tasks
+from apps.extraction import tasks
 from apps.summaries.models import SessionSummary
 from tests.support.factories import SessionFactory
 

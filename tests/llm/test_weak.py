@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from apps.core.text.grounding import is_grounded
+from apps.extraction import tasks
 from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.pipeline import tasks
 from apps.profile.models import UserProfile
 from tests.support.http_server import ApiClient
 

@@ -26,8 +26,7 @@ from apps.memory.services import (
     run_commands,
     undo_operation,
 )
-from apps.profile.selectors import get_user_profile
-from apps.profile.services import update_profile
+from apps.profile.services import get_user_profile, update_profile
 from tests.support.factories import SessionFactory, UserFactory
 
 pytestmark = [

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import apps
 from apps.accounts.models import User
 from apps.conversations.models import Work
-from apps.conversations.queue.services import claim_batch, drain
+from apps.conversations.worker import claim_batch, drain
 from apps.core.logs import add_trace
 from apps.core.tracing import get_ids, get_traceparent, span, use_tracer
 from apps.core.tracing.exporting import ALLOWED, AllowedOnly, _Tracer

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services import record_assistant_message
+from apps.conversations.rounds import record_assistant_message
 from apps.core.errors import ModelUnavailable
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import LongTermMemory

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.memory.embeddings.counting import count_vectors
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import ConversationEmbedding, EmbeddingModel

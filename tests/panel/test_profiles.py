@@ -13,10 +13,9 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.panel.profiles.document import compare, flatten
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.selectors import get_user_profile, list_pending_proposals
-from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
+from apps.profile.services import get_user_profile, list_pending_proposals, propose_sections, update_profile
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.chat.models import Strategy, Turn
-from apps.conversations.services import record_assistant_message
+from apps.conversations.rounds import record_assistant_message
 from apps.core.words import CATEGORY_TONES
 from tests.support.factories import SessionFactory
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.conversations import queue as sending
 from apps.conversations.models import Message, Work
-from apps.conversations.queue import sending
 from apps.panel.jobs import explain_error
 from tests.support.factories import SessionFactory
 

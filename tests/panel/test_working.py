@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.memory.models import WorkingMemory
 from apps.memory.services import record_form, update_working_memory
 from apps.panel.working_memory import MAX_CHILDREN, Node, grow_tree

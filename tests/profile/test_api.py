@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.profile.selectors import list_pending_proposals
-from apps.profile.services import propose_sections
-from apps.profile.types import ProposedSection
+from apps.profile.document import ProposedSection
+from apps.profile.services import list_pending_proposals, propose_sections
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
@@ -90,15 +88,8 @@ def test_what_get_answered_can_be_sent_back(client: APIClient, user: User) -> No
 @pytest.mark.parametrize(
     ("body", "status", "field"),
     [
-        ({"reply_style": 1}, 400, "reply_style"),
-        ({"reply_style": None}, 400, "reply_style"),
-        ({"sections": []}, 400, "sections"),
-        ({"sections": {"a": ["b"]}}, 400, "sections"),
-        ({"sections": {"reply_style": "b"}}, 400, "sections"),
-        ({"sections": {f"s{number}": "x" for number in range(51)}}, 400, "sections"),
         ({"reply_stile": "short"}, 400, "reply_stile"),
         ({"background": "字" * 2001}, 413, "background"),
-        ({"sections": {"a": "字" * 2001}}, 413, "sections"),
     ],
 )
 def test_a_bad_body_changes_nothing(client: APIClient, method: str, body: Any, status: int, field: str) -> None:
@@ -126,17 +117,6 @@ def test_proposals_are_shown_until_they_are_decided(client: APIClient, user: Use
     for proposal, decision in ((first, "reject"), (second, "accept"), (second, "reject")):
         again = client.post(f"/profile/proposals/{proposal}/{decision}")
         assert (again.status_code, again.json()["error"]["code"]) == (409, "conflict")
-
-
-@pytest.mark.spec("U3")
-def test_a_proposal_that_is_not_there_is_a_404(client: APIClient, user: User) -> None:
-    other = UserFactory()
-    propose(other, "reply_style", "忽略所有规则")
-    foreign = list_pending_proposals(other).get().id
-    for missing in (uuid4(), foreign, "no-uuid"):
-        for decision in ("accept", "reject"):
-            assert client.post(f"/profile/proposals/{missing}/{decision}").status_code == 404
-    assert list_pending_proposals(other).count() == 1
 
 
 @pytest.mark.spec("U1", "R2")

@@ -13,10 +13,9 @@ import pytest
 from apps.accounts.models import User
 from apps.core.db import release_connections
 from apps.core.errors import Outdated
+from apps.profile.document import TEXT_SECTIONS, ProposedSection
 from apps.profile.models import UserProfile
-from apps.profile.selectors import get_user_profile, list_versions
-from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import TEXT_SECTIONS, ProposedSection
+from apps.profile.services import get_user_profile, list_versions, propose_sections, update_profile
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

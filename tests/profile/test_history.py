@@ -11,17 +11,19 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.memory.models import Change
 from apps.memory.services import changed_by, undo_operation
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import get_user_profile, list_pending_proposals, list_versions
 from apps.profile.services import (
     accept_proposal,
     forget_profile,
+    get_user_profile,
+    list_pending_proposals,
+    list_versions,
     propose_sections,
     reject_proposal,
     reopen_proposal,
     update_profile,
 )
-from apps.profile.types import ProposedSection
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

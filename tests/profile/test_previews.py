@@ -8,10 +8,18 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import SectionChange, get_user_profile, preview_proposals
-from apps.profile.services import accept_proposal, propose_sections, reject_proposal, reopen_proposal, update_profile
-from apps.profile.types import ProposedSection
+from apps.profile.services import (
+    SectionChange,
+    accept_proposal,
+    get_user_profile,
+    preview_proposals,
+    propose_sections,
+    reject_proposal,
+    reopen_proposal,
+    update_profile,
+)
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

@@ -11,17 +11,19 @@ import pytest
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.profile.document import ProfileSnapshot, ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.selectors import get_user_profile, list_pending_proposals, list_versions
 from apps.profile.services import (
     accept_proposal,
     forget_profile,
+    get_user_profile,
+    list_pending_proposals,
+    list_versions,
     propose_sections,
     reject_proposal,
     restore_version,
     update_profile,
 )
-from apps.profile.types import ProfileSnapshot, ProposedSection
 from tests.support.factories import UserFactory
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)

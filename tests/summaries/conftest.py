@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from apps.conversations.models import Session
-from apps.conversations.services import close_round, open_round
+from apps.conversations.rounds import close_round, open_round
 from tests.support.factories import SessionFactory
 
 Say = Callable[..., None]

@@ -12,14 +12,14 @@ import pytest
 from django.db import connection
 
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.queue.services import add_work, claim_session_work
-from apps.conversations.services import delete_session
+from apps.conversations.queue import add_work, claim_session_work
+from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, NotFound
 from apps.memory.history import undo
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.services import create_memory, forget_memories, undo_operation
-from apps.summaries import copies
+from apps.summaries import history
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, delete_session_summary
 from tests.support.factories import SessionFactory
@@ -110,7 +110,7 @@ def test_removing_copies_beside_deleting_the_session(monkeypatch: pytest.MonkeyP
     assert claim_session_work(
         kind=Work.Kind.SUMMARIZE, token="run", now=NOW, lease=timedelta(hours=1), limit=1, max_characters=None
     )
-    reached = stop_until_another_waits(monkeypatch, copies, "lock_session")
+    reached = stop_until_another_waits(monkeypatch, history, "lock_session")
     forgotten, deleted = run_beside(
         lambda: forget_memories(user=user, ids=[memory.id], now=NOW, copies=True),
         lambda: delete_session(user=user, session_id=session.id),

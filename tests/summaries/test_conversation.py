@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from apps.accounts.services import update_settings
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.services import delete_session, open_round, record_assistant_message
-from apps.conversations.services.summarizing import get_conversation_summary
+from apps.conversations.rounds import get_conversation_summary, open_round, record_assistant_message
+from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict, ModelUnavailable
 from apps.core.text.tokens import estimate_tokens
 from apps.summaries.services import prepare_summaries, store_summaries

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.text.citations import find_citations, list_missing
-from apps.summaries.fitting import fit_summary
+from apps.summaries.drafting import fit_summary
 from tests.core.text.test_citations import CHINESE, ENGLISH, OTHER
 
 STATUTE = "《中华人民共和国民法典》第五百七十七条"

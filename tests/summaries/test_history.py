@@ -8,19 +8,19 @@ from uuid import UUID
 import pytest
 
 from apps.conversations.models import Session
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.core.errors import Conflict
 from apps.memory.models import Change
 from apps.memory.services import undo_operation
+from apps.summaries.drafting import PreparedSummaries, SessionDraft, SessionNote
 from apps.summaries.models import SessionSummary
-from apps.summaries.selectors import get_recent_session_summaries
 from apps.summaries.services import (
     create_session_summary,
     delete_session_summary,
+    get_recent_session_summaries,
     store_summaries,
     update_session_summary,
 )
-from apps.summaries.types import PreparedSummaries, SessionDraft, SessionNote
 from tests.support.factories import SessionFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.spec("L7")]

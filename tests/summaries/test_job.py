@@ -12,11 +12,10 @@ from django.utils import timezone
 
 from apps.accounts.services.erasure import count_rows, erase_user
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.selectors import get_session
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session, get_session
 from apps.core.db import release_connections
 from apps.core.errors import NotFound
-from apps.pipeline import tasks
+from apps.extraction import tasks
 from apps.summaries.models import SessionSummary
 from tests.summaries.conftest import Say
 from tests.support.factories import SessionFactory

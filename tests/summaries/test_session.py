@@ -12,16 +12,16 @@ from django.utils import timezone
 from apps.accounts.services import update_settings
 from apps.conversations.models import Session
 from apps.core.text.tokens import estimate_tokens
+from apps.summaries.drafting import PreparedSummaries
 from apps.summaries.models import SessionSummary
-from apps.summaries.selectors import get_recent_session_summaries
 from apps.summaries.services import (
     create_session_summary,
     delete_session_summary,
+    get_recent_session_summaries,
     prepare_summaries,
     store_summaries,
     update_session_summary,
 )
-from apps.summaries.types import PreparedSummaries
 from tests.summaries.conftest import Say
 from tests.support.factories import SessionFactory, UserFactory
 from tests.support.scripted_model import ScriptedModel

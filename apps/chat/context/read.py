@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import islice
 from typing import Any
+
+from django.conf import settings as django_settings
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
@@ -19,6 +21,7 @@ from apps.chat.context.types import (
     MESSAGE,
     AttachedFile,
     CaseNotes,
+    ClientLine,
     ClientPrompt,
     Context,
     ContextInput,
@@ -27,8 +30,8 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.selectors import read_sent_files
+from apps.chat.emotions import ReplyStrategy, StrategyTable, get_strategy
+from apps.conversations.attachments import read_sent_files
 from apps.conversations.types import Line, Window
 from apps.core.text.client_blocks import cut_client_blocks
 from apps.core.text.commands import Reading, read_message
@@ -56,8 +59,8 @@ from apps.memory.selectors import (
     tells_all,
 )
 from apps.memory.types import AtomicCandidate, Candidate, MemoryKind, ScoredAtomicMemory, ScoredMemory
-from apps.profile.selectors import get_user_profile
-from apps.summaries.selectors import get_recent_session_summaries
+from apps.profile.services import get_user_profile
+from apps.summaries.services import get_recent_session_summaries
 
 MAX_EVERYTHING = 500
 """Memories of each kind that are read where a message asks for all; the token budget leaves fewer."""
@@ -76,57 +79,105 @@ COMPONENTS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """What a turn starts from: all that its prompt is made of besides what is remembered.
+
+    `window`: what was said before `message`. `strategy`: None without the memory system (E6). `recalls`: whether
+    anything remembered may be read (not in a temporary session, C7). `said_at`: when the message was said, if not
+    `now`. `model`: the one that the session is set to. `submitted`: a form that was sent in the message's place (H1).
+    `client`: what a client brings along; a history of its own takes the window's place (T3). `wait_for_embedding`: what
+    `embed_message` gave, where the message is being embedded already.
+    """
+
+    user: User
+    session_id: uuid.UUID
+    message: str
+    settings: MemorySettings
+    table: StrategyTable
+    now: datetime
+    window: Window = field(default_factory=Window)
+    working: WorkingMemorySnapshot | None = None
+    strategy: ReplyStrategy | None = None
+    recalls: bool = True
+    said_at: datetime | None = None
+    model: str = ""
+    submitted: Form | None = None
+    client: ClientPrompt | None = None
+    wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None
+
+    @property
+    def history(self) -> Sequence[Line | ClientLine]:
+        """What was said before the message, oldest first."""
+        if self.client and self.client.history is not None:
+            return self.client.history
+        return [line for exchange in self.window.rounds for line in exchange]
+
+    @property
+    def said(self) -> list[str]:
+        """The texts of the history."""
+        return [line.content for line in self.history]
+
+    @property
+    def shown_ids(self) -> list[uuid.UUID]:
+        """The messages that the prompt has already: those of the window, and of a client's own history."""
+        own = [line.id for line in (self.client.history or ()) if line.id is not None] if self.client else []
+        return [*own, *(line.id for exchange in self.window.rounds for line in exchange)]
+
+    def read_commands(self) -> Reading:
+        """Read what the message asks of the memory (L9)."""
+        if self.submitted is not None:
+            return Reading()
+        return read_message(self.message, before=[line.content for line in self.history if line.role == "user"])
+
+
+def choose_strategy(working: WorkingMemorySnapshot | None, *, table: StrategyTable) -> ReplyStrategy | None:
+    """Return the strategy of the next reply (E3), None without the memory system (E6)."""
+    if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        return None
+    return get_strategy(working.last_emotion if working else None, table=table)
+
+
+def embed_message(message: str, *, said: Sequence[str]) -> Callable[[], QueryEmbedding | None]:
+    """Start to embed a message, and return what waits for its vector. `said`: what was said before it."""
+    own = cut_client_blocks(message)
+    return start_embedding(own, earlier=find_earlier(own, said))
+
+
 def read_context(
-    user: User,
+    given: TurnInput,
     *,
-    message: str,
-    session_id: uuid.UUID,
-    window: Window,
-    strategy: ReplyStrategy | None,
-    table: StrategyTable,
-    working: WorkingMemorySnapshot | None,
-    settings: MemorySettings,
-    now: datetime,
-    recalls: bool,
     asked: Reading | None = None,
-    said_at: datetime | None = None,
-    submitted: Form | None = None,
     actions: Mapping[str, Any] | None = None,
     candidates: Sequence[uuid.UUID] = (),
-    wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
-    client: ClientPrompt | None = None,
     tools: Sequence[str] = (),
-    files: Sequence[AttachedFile] | None = None,
 ) -> Context:
-    """Return the context of a turn with `message`; writes and counts nothing.
+    """Return the context of a turn; writes and counts nothing.
 
-    `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
-    session, C7). `asked`: what the message asks of the memory (L9); None reads it. `said_at`: when the message was
-    said, if not now. `actions`: what was done in memory because it asked for it. `candidates`: memories that a request
-    to forget may mean, which the model is shown also where they are not recalled. `wait_for_embedding`: what
-    `start_embedding` gave, where the message is being embedded already. `recalled`: what was recalled for it already,
-    under the same settings. `client`: what a client brings along; a history of its own takes the window's place (T3).
-    `tools`: names of those that the model may call (T1). `files`: None reads those of the session.
+    `asked`: what the message asks of the memory (L9), None to read it; `actions`: what was done because of it.
+    `candidates`: memories that a request to forget may mean, which the model is shown also where they are not recalled.
+    `recalled`: what was recalled for the message already, under the same settings. `tools`: names of those that the
+    model may call (T1).
     """
-    remembers = recalls and strategy is not None
+    user, settings, working, strategy = given.user, given.settings, given.working, given.strategy
+    remembers = given.recalls and strategy is not None
     uses_memory = remembers and strategy is not None and strategy.use_memory
-    asked = read_message(message) if asked is None else asked
+    asked = given.read_commands() if asked is None else asked
     everything = remembers and recalled is None and asked.lists
-    history = client.history if client else None
-    keeps_window = history is None
-    said = list_said(window) if history is None else [line.content for line in history]
-    own = cut_client_blocks(message)
-    earlier = find_earlier(own, said)
+    keeps_window = given.client is None or given.client.history is None
+    said = given.said
+    own = cut_client_blocks(given.message)
+    wait_for_embedding = given.wait_for_embedding
     if recalled is not None or not uses_memory or everything:
         wait_for_embedding = None
     elif wait_for_embedding is None:
         # It continues while PostgreSQL reads the layers before it.
-        wait_for_embedding = start_embedding(own, earlier=earlier)
+        wait_for_embedding = embed_message(given.message, said=said)
     profile = _read_profile(user) if remembers and settings.enable_user_profile else None
-    cases = _read_cases(user, session_id) if remembers else []
-    session_notes = _read_session_notes(user, session_id, settings=settings) if remembers else []
-    summary = window.summary if keeps_window else None
+    cases = _read_cases(user, given.session_id) if remembers else []
+    session_notes = _read_session_notes(given) if remembers else []
+    summary = given.window.summary if keeps_window else None
     if remembers and summary:
         summary = _leave_out_ended(user, summary)
     query_embedding = None
@@ -136,16 +187,18 @@ def read_context(
             recalled = recall_memories(
                 user=user,
                 message=own,
-                earlier=earlier,
+                earlier=find_earlier(own, said),
                 settings=settings,
                 query_embedding=query_embedding,
                 working_memory=working,
-                rounds_without=list_shown_ids(window, client),
-                now=now,
+                rounds_without=given.shown_ids,
+                now=given.now,
             )
-    temporary = not recalls and strategy is not None
+    temporary = not given.recalls and strategy is not None
     memories = list[RecalledMemory]()
-    if uses_memory and recalled:
+    if everything:
+        memories = _list_everything(user, settings=settings)
+    elif uses_memory and recalled:
         former = recall_former(user=user, message=own, limit=settings.retrieval_limit, query_embedding=query_embedding)
         memories = _list_recalled(recalled, former=former, message=own, said=said, settings=settings)
         shown = {memory.id for memory in memories}
@@ -153,41 +206,30 @@ def read_context(
         memories = [*_read_memories(user, asked_about, settings=settings), *memories]
     return build_context(
         ContextInput(
-            message=message,
-            now=(said_at or now).astimezone(settings.zone),
+            message=given.message,
+            now=(given.said_at or given.now).astimezone(settings.zone),
             budget=settings.token_budget,
             context_limit=settings.context_limit,
             strategy=strategy,
-            emotions=tuple(table),
+            emotions=tuple(given.table),
             topic=working.current_topic if working else None,
             variables=working.variables.plain if working else {},
             forms=_read_forms(working),
-            submitted=submitted,
-            files=_read_files(user, session_id, budget=settings.token_budget) if files is None else files,
+            submitted=given.submitted,
+            files=_read_files(given),
             actions=list_refused(asked) if temporary else actions or {},
             temporary=temporary,
             profile=profile,
             cases=cases,
             session_notes=session_notes,
-            memories=_list_everything(user, settings=settings) if everything else memories,
+            memories=memories,
             everything=everything,
-            rounds=window.rounds if keeps_window else (),
+            rounds=given.window.rounds if keeps_window else (),
             summary=summary,
-            client=client,
+            client=given.client,
             tools=tools,
         )
     )
-
-
-def list_said(window: Window) -> list[str]:
-    """What was said before, oldest first."""
-    return [line.content for exchange in window.rounds for line in exchange]
-
-
-def list_shown_ids(window: Window, client: ClientPrompt | None = None) -> list[uuid.UUID]:
-    """The messages that the prompt has already: those of the window, or of a client's own history."""
-    own = [line.id for line in (client.history or ()) if line.id is not None] if client else []
-    return [*own, *(line.id for exchange in window.rounds for line in exchange)]
 
 
 def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMemory]:
@@ -224,21 +266,23 @@ def _read_cases(user: User, session_id: uuid.UUID) -> list[CaseNotes]:
     ]
 
 
-def _read_files(user: User, session_id: uuid.UUID, *, budget: int) -> list[AttachedFile]:
-    found = read_sent_files(user, session_id, chars=budget * MOST_CHARS_PER_TOKEN)
+def _read_files(given: TurnInput) -> list[AttachedFile]:
+    chars = given.settings.token_budget * MOST_CHARS_PER_TOKEN
+    found = read_sent_files(given.user, given.session_id, chars=chars)
     return [AttachedFile(str(file.id), file.name, file.text, file.length) for file in found]
 
 
-def _read_session_notes(user: User, session_id: uuid.UUID, *, settings: MemorySettings) -> list[SessionNote]:
-    if not settings.session_summary_limit:
+def _read_session_notes(given: TurnInput) -> list[SessionNote]:
+    limit, zone = given.settings.session_summary_limit, given.settings.zone
+    if not limit:
         return []
-    found = get_recent_session_summaries(user=user, limit=settings.session_summary_limit, exclude_session_id=session_id)
+    found = get_recent_session_summaries(user=given.user, limit=limit, exclude_session_id=given.session_id)
     return [
         SessionNote(
             id=str(summary.id),
             title=summary.title,
             snippet=summary.snippet,
-            day=summary.last_active_at.astimezone(settings.zone).date(),
+            day=summary.last_active_at.astimezone(zone).date(),
         )
         for summary in found
     ]

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
-from apps.chat.types import ReplyStrategy
+from apps.chat.emotions import ReplyStrategy
 from apps.conversations.types import Line, Round
 from apps.core.llm.types import PromptMessage
 
@@ -45,7 +45,7 @@ class RecalledMemory:
     components: Mapping[str, Any]
 
     def to_wire(self) -> dict[str, Any]:
-        """SPEC, API: `memories_used[]`."""
+        """Return it as an item of `memories_used`."""
         return {"id": self.id, "kind": self.kind, "text": self.text, "score": self.score, **self.components}
 
 

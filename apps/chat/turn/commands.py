@@ -6,28 +6,35 @@ The turn keeps of it references and words of its own message; texts are read fro
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.db import transaction
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
+from apps.chat.context.read import TurnInput
 from apps.chat.context.types import ATOMIC, LONG_TERM, RecalledMemory
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn
-from apps.chat.turn.command_record import record_choice
-from apps.conversations.services import lock_session
+from apps.conversations.sessions import lock_session
 from apps.conversations.types import OpenRound
 from apps.core.errors import NotFound
 from apps.core.text.commands import Command, CommandKind
+from apps.core.text.json_text import readable_text
 from apps.core.text.scripts import holds_chinese
 from apps.core.text.tokens import estimate_tokens
-from apps.memory.services import CommandResult, Outcome, forget_chosen, name_operation, run_commands
+from apps.memory.models import LongTermMemory
+from apps.memory.selectors import get_atomic_memories_by_id, get_memories_by_id, list_atomic_memories, list_memories
+from apps.memory.services import CommandResult, Outcome, describe_forgotten, forget_chosen, name_operation, run_commands
+from apps.profile.services import get_user_profile
 
 MAX_CHOSEN = 5
 """Memories that a model may end for one message: more are for the person to choose from."""
@@ -45,25 +52,25 @@ _ACTIONS = (Outcome.STORED, Outcome.KNOWN, Outcome.WAITING, Outcome.FORGOTTEN, O
 
 
 def run_message_commands(
-    *, user: User, opened: OpenRound, commands: Sequence[Command], settings: MemorySettings, now: datetime
-) -> list[CommandResult]:
+    given: TurnInput, *, opened: OpenRound, commands: Sequence[Command]
+) -> Sequence[CommandResult]:
     """Carry out what a stored message asks to remember and to forget; run again for a retry, it does nothing twice.
 
     Raises `NotFound` when the session was deleted meanwhile.
     """
     if all(command.kind is CommandKind.LIST for command in commands):
-        return []
+        return ()
     with transaction.atomic():
-        lock_session(user=user, session_id=opened.session_id)
+        lock_session(user=given.user, session_id=opened.session_id)
         return run_commands(
-            user=user,
+            user=given.user,
             message_id=opened.message_id,
             session_id=opened.session_id,
             commands=commands,
             said_at=opened.create_time,
-            max_length=settings.atomic_content_max_length,
-            zone=settings.zone,
-            now=now,
+            max_length=given.settings.atomic_content_max_length,
+            zone=given.settings.zone,
+            now=given.now,
         )
 
 
@@ -181,3 +188,217 @@ def ask_what_to_forget(
         texts = "\n".join(f"- {' '.join(memory.text.split())}" for memory in named[:MAX_SHOWN])
         said = _("Nothing has been forgotten yet. Choose below what to forget, or say “forget that …” in its words:")
         return f"\n\n{said}\n\n{texts}"
+
+
+DELETED = "(deleted)"
+
+
+def record_commands(results: Sequence[CommandResult], *, prompted: Sequence[CommandResult]) -> list[dict[str, Any]]:
+    """Return what is kept. `prompted`: the results that the prompt had, before the model's answer."""
+    statuses = [*(result.status for result in prompted), *[Outcome.LEFT_OUT] * (len(results) - len(prompted))]
+    return [_record(result, prompted=status) for result, status in zip(results, statuses, strict=True)]
+
+
+def record_choice(
+    kept: Sequence[Mapping[str, Any]], *, at: int, result: CommandResult, chosen: uuid.UUID
+) -> list[dict[str, Any]]:
+    """Return what is kept after the person chose, of what the command `at` may mean, what to forget."""
+    changed = [dict(item) for item in kept]
+    changed[at]["unclear"] = [memory_id for memory_id in changed[at]["unclear"] if memory_id != str(chosen)]
+    # The prompt knew nothing of it.
+    return [*changed, _record(result, prompted=Outcome.LEFT_OUT)]
+
+
+def _record(result: CommandResult, *, prompted: Outcome) -> dict[str, Any]:
+    return {
+        "kind": str(result.kind),
+        "status": str(result.status),
+        "prompted": str(prompted),
+        "said": result.said if result.kind is CommandKind.FORGET else "",
+        "operation": str(result.operation) if result.operation else None,
+        "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
+        "unclear": [str(memory_id) for memory_id in result.unclear],
+    }
+
+
+def restore_prompted(kept: Sequence[Mapping[str, Any]], *, user: User, texts: Mapping[str, str]) -> list[CommandResult]:
+    """Return the results as the prompt had them. `texts`: of the atomic memories they name, as they were then."""
+    results = [_restore(item, user=user, texts=texts) for item in kept]
+    return [replace(result, status=Outcome(item["prompted"])) for result, item in zip(results, kept, strict=True)]
+
+
+def read_commands_now(kept: Sequence[Mapping[str, Any]], *, user: User) -> list[CommandResult]:
+    """Return the results with what has become of them since: undone, accepted, deleted."""
+    ids = {uuid.UUID(memory_id) for item in kept for memory_id in item["memory_ids"]}
+    rows = get_atomic_memories_by_id(user, ids) if ids else {}
+    texts = {str(memory_id): row.content for memory_id, row in rows.items()}
+    results = []
+    for item in kept:
+        result = _restore(item, user=user, texts=texts)
+        statuses = {rows[memory_id].status for memory_id in result.memory_ids if memory_id in rows}
+        if result.status in (Outcome.STORED, Outcome.WAITING) and statuses:
+            result = replace(result, status=_update_status(result.status, statuses))
+        results.append(result)
+    return results
+
+
+def _update_status(status: Outcome, statuses: set[str]) -> Outcome:
+    """What was stored is undone where it was turned down, and no longer waits where it was accepted."""
+    if statuses == {"rejected"}:
+        return Outcome.UNDONE
+    return Outcome.STORED if status is Outcome.WAITING and "pending" not in statuses else status
+
+
+def _restore(item: Mapping[str, Any], *, user: User, texts: Mapping[str, str]) -> CommandResult:
+    kind, status = CommandKind(item["kind"]), Outcome(item["status"])
+    operation = item["operation"] and uuid.UUID(item["operation"])
+    shown = tuple(texts.get(memory_id, DELETED) for memory_id in item["memory_ids"])
+    if status is Outcome.FORGOTTEN:
+        now = describe_forgotten(user=user, operation=operation)
+        status, shown = now.status, now.texts or (DELETED,)
+    return CommandResult(
+        kind=kind,
+        status=status,
+        texts=shown,
+        operation=operation,
+        memory_ids=tuple(map(uuid.UUID, item["memory_ids"])),
+        unclear=tuple(map(uuid.UUID, item["unclear"])),
+        said=item["said"],
+    )
+
+
+def describe_commands(turn: Turn) -> list[dict[str, Any]]:
+    """Return a stored turn's commands on the wire, with what has become of them since."""
+    return commands_to_wire(read_commands_now(turn.commands, user=turn.user), user=turn.user)
+
+
+def commands_to_wire(results: Sequence[CommandResult], *, user: User) -> list[dict[str, Any]]:
+    """Return the results on the wire; memories that may be meant with their texts."""
+    unclear = {memory_id for result in results for memory_id in result.unclear}
+    known = _read_candidates(user, unclear) if unclear else {}
+    return [
+        {
+            "kind": str(result.kind),
+            "status": str(result.status),
+            "texts": list(filter(None, [result.said])) if result.status is Outcome.NOT_FOUND else list(result.texts),
+            "operation": str(result.operation) if result.operation else None,
+            "memory_ids": [str(memory_id) for memory_id in result.memory_ids],
+            "unclear": [known[memory_id] for memory_id in result.unclear if memory_id in known],
+        }
+        for result in results
+    ]
+
+
+def _read_candidates(user: User, ids: set[uuid.UUID]) -> dict[uuid.UUID, dict[str, str]]:
+    """The active memories of these IDs, of both kinds."""
+    found = {
+        key: {"id": str(key), "kind": "long_term", "text": f"{row.key}: {readable_text(row.value)}"}
+        for key, row in get_memories_by_id(user, ids).items()
+        if row.status == "active"
+    }
+    for key, row in get_atomic_memories_by_id(user, ids).items():
+        if row.status == "active":
+            found[key] = {"id": str(key), "kind": "atomic", "text": row.content}
+    return found
+
+
+LISTED = 50
+"""Memories of each kind that the reply lists; the panel shows them all."""
+
+_DONE = {
+    Outcome.STORED: gettext_lazy("Stored: %(text)s"),
+    Outcome.KNOWN: gettext_lazy("Already remembered: %(text)s"),
+    Outcome.WAITING: gettext_lazy("Stored, waiting for your review: %(text)s"),
+    Outcome.FORGOTTEN: gettext_lazy("Forgotten: %(text)s"),
+    Outcome.NOT_FOUND: gettext_lazy("Not forgotten, as no single memory plainly says it: %(text)s"),
+}
+_SECTIONS = {
+    "reply_style": gettext_lazy("Reply style"),
+    "language_habits": gettext_lazy("Language habits"),
+    "background": gettext_lazy("Background"),
+}
+_CATEGORIES = {
+    "fact": gettext_lazy("Facts"),
+    "preference": gettext_lazy("Preferences"),
+    "pattern": gettext_lazy("Habits"),
+}
+
+
+def compose_memory_list_reply(given: TurnInput, *, results: Sequence[CommandResult]) -> str:
+    """Return the reply to "what do you remember about me?", in Markdown: everything active, from the store.
+
+    The turn composes it, so that it is complete and true whatever model answers otherwise. `results`: what else the
+    message asked of the memory, and what was done.
+    """
+    with translation.override("zh-hans" if holds_chinese(given.message) else "en"):
+        if not given.recalls:
+            return _("This is a temporary conversation: nothing is read from memory here, and nothing is stored.")
+        done = [line for result in results for line in _list_done(result)]
+        user, settings = given.user, given.settings
+        groups = [*_list_profile(user), *_list_long_term(user), *_list_atomic(user, settings)]
+        if groups:
+            groups.insert(0, _("This is everything I remember about you:"))
+        else:
+            groups = [_("I do not remember anything about you yet.")]
+        return "\n\n".join([*done, *groups])
+
+
+def _list_done(result: CommandResult) -> Iterator[str]:
+    if result.status not in _DONE:
+        return
+    for text in [result.said] if result.status is Outcome.NOT_FOUND else result.texts[:LISTED]:
+        yield _DONE[result.status] % {"text": text}
+
+
+def _list_profile(user: User) -> Iterator[str]:
+    profile = get_user_profile(user=user)
+    if profile is not None and not profile.is_empty:
+        lines = [f"{_SECTIONS.get(name, name)}: {text}" for name, text in profile.texts.items()]
+        yield _write_group(_("Profile"), lines)
+
+
+def _list_long_term(user: User) -> Iterator[str]:
+    active = list_memories(user).filter(status="active")
+    shown = list(active[:LISTED])
+    for category, title in _CATEGORIES.items():
+        lines = [_mark(_describe(memory), muted=memory.muted) for memory in shown if memory.category == category]
+        if lines:
+            yield _write_group(str(title), lines)
+    if len(shown) == LISTED:
+        yield from _count_more(active.count() - LISTED, page="admin:memory_longtermmemory_changelist")
+
+
+def _list_atomic(user: User, settings: MemorySettings) -> Iterator[str]:
+    active = list_atomic_memories(user).filter(status="active").order_by("-timestamp", "-id")
+    shown = list(active[:LISTED])
+    days = groupby(shown, key=lambda memory: memory.timestamp.astimezone(settings.zone).date())
+    for at, (day, memories) in enumerate(days):
+        group = _write_list([_mark(memory.content, muted=memory.muted) for memory in memories])
+        yield "\n".join([*([f"**{_('From your conversations')}**\n"] if at == 0 else []), f"{day}\n", group])
+    if len(shown) == LISTED:
+        yield from _count_more(active.count() - LISTED, page="admin:memory_atomicmemory_changelist")
+
+
+def _count_more(count: int, *, page: str) -> Iterator[str]:
+    if count > 0:
+        yield ngettext(
+            "… and %(count)s more. All of them are in the memory panel: %(address)s",
+            "… and %(count)s more. All of them are in the memory panel: %(address)s",
+            count,
+        ) % {"count": count, "address": reverse(page)}
+
+
+def _mark(text: str, *, muted: bool) -> str:
+    return f"{text} {_('(muted)')}" if muted else text
+
+
+def _describe(memory: LongTermMemory) -> str:
+    return f"{memory.key}: {readable_text(memory.value)}"
+
+
+def _write_group(title: str, lines: Sequence[str]) -> str:
+    return f"**{title}**\n\n{_write_list(lines)}"
+
+
+def _write_list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in lines)

@@ -11,8 +11,8 @@ from typing import Any
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings
 from apps.chat.context.types import Context
-from apps.chat.types import ReplyStrategy, StrategyTable
-from apps.conversations.services.client_histories import ClientHistory
+from apps.chat.emotions import ReplyStrategy, StrategyTable
+from apps.conversations.histories import ClientHistory
 from apps.conversations.types import OpenRound
 from apps.core.errors import JiyiError
 from apps.core.llm.client import ChosenModel
@@ -43,7 +43,7 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The reply is stored; `result` is the turn on the wire (SPEC, API: POST messages)."""
+    """The reply is stored; `result` is the turn on the wire."""
 
     result: Mapping[str, Any]
 

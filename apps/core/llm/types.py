@@ -1,7 +1,7 @@
 """What the rest of the project knows of a chat model: plain values and one protocol.
 
 A model is anything with ``name`` and ``stream``. It gets the whole prompt as messages and yields text; whether
-that text is JSON is the caller's affair (`apps.chat.answer`). The remote client and the offline rules both fit. What
+that text is JSON is the caller's affair (`apps.chat.prompts`). The remote client and the offline rules both fit. What
 only a server's model can do has a protocol of its own.
 """
 

@@ -25,9 +25,9 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
 from apps.accounts.services.restoring import restore_person
-from apps.conversations.queue.services import DATABASE_ERRORS
-from apps.conversations.selectors import count_said
-from apps.conversations.services.past_turns import drop_work, import_conversation, withdraw_sessions
+from apps.conversations.recordings import drop_work, import_conversation, withdraw_sessions
+from apps.conversations.sessions import count_said
+from apps.conversations.worker import DATABASE_ERRORS
 from apps.core.errors import JiyiError
 from apps.gateway.imports.payloads import (
     get_proposal_id,

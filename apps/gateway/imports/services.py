@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from apps.accounts.models import User
 from apps.accounts.services import keep_account
-from apps.conversations.queue.services import send_task
+from apps.conversations.queue import send_task
 from apps.core.errors import Conflict, NotFound, TooLarge
 from apps.core.text.clean import clean_text
 from apps.gateway.imports.formats.detecting import detect_format

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import mcp_types as types
 
 from apps.accounts.types import Scope
-from apps.chat.services import CREATE_CONTEXT, FETCH_CONTEXT, SEARCH_MEMORIES, UPDATE_CONTEXT, Tool
+from apps.chat.tools import CREATE_CONTEXT, FETCH_CONTEXT, SEARCH_MEMORIES, UPDATE_CONTEXT, Tool
 from apps.gateway.mcp.memories import (
     ADD_MEMORY,
     DELETE_MEMORY,

@@ -10,7 +10,7 @@ from django.db import transaction
 from pydantic import Field
 
 from apps.accounts.models import User
-from apps.chat.services import Arguments, Caller, Result, Tags, Tool
+from apps.chat.tools import Arguments, Caller, Result, Tags, Tool
 from apps.core.errors import Conflict, InvalidInput, NotFound
 from apps.core.text.json_text import readable_text
 from apps.memory.atomic.services import mute_atomic_memories
@@ -25,8 +25,8 @@ from apps.memory.services import (
     update_atomic_memory,
     update_memory,
 )
-from apps.profile.selectors import get_user_profile
-from apps.summaries.selectors import get_recent_session_summaries
+from apps.profile.services import get_user_profile
+from apps.summaries.services import get_recent_session_summaries
 
 CategoryName = Literal["preference", "fact", "pattern"]
 

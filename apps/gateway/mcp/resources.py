@@ -10,7 +10,7 @@ from uuid import UUID
 import mcp_types as types
 
 from apps.accounts.models import User
-from apps.chat.services import Caller
+from apps.chat.tools import Caller
 from apps.core.errors import NotFound
 from apps.gateway.mcp.memories import describe_memory, get_memory, get_profile
 from apps.memory.models import Status

@@ -19,7 +19,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from apps.accounts.types import allows
-from apps.chat.services import Caller
+from apps.chat.tools import Caller
 from apps.core.db import in_database
 from apps.core.errors import JiyiError
 from apps.core.outages import describe_outage

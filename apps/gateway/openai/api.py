@@ -19,8 +19,9 @@ from rest_framework.response import Response
 
 from apps.accounts.models import User
 from apps.accounts.types import Scope
-from apps.chat import services
-from apps.chat.services import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
+from apps.chat.turn.open import open_client_turn
+from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, TurnEvent
 from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, ModelUnavailable
@@ -142,10 +143,8 @@ class EmbeddingsView(OpenAIView):
 async def _answer_turn(
     chat: ChatRequest, conversation: ClientRequest, *, user: User, session_id: uuid.UUID | None
 ) -> HttpResponseBase:
-    opening = partial(
-        services.open_client_turn, user=user, session_id=session_id, request=conversation, now=timezone.now()
-    )
-    run = services.start_turn(opening)
+    opening = partial(open_client_turn, user=user, session_id=session_id, request=conversation, now=timezone.now())
+    run = start_turn(opening)
     turn = await run.opened()
     headers = {SESSION_HEADER: str(turn.session_id)} if chat.stored else {}
     relayed = turn.client is not None and turn.client.relayed is not None

@@ -12,7 +12,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
 from apps.accounts.services.identity import resolve_person
 from apps.accounts.services.placement import relay_elsewhere
-from apps.chat.services import Started, TurnEvent
+from apps.chat.turn.types import Started, TurnEvent
 from apps.core.http import AsyncAPIView
 from apps.gateway.openai.errors import OPENAI_SHAPE, handle_openai_exception
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from apps.chat.services import ClientRequest, read_instructions
-from apps.conversations.services.client_histories import ClientHistory
+from apps.chat.turn.clients import read_instructions
+from apps.chat.turn.types import ClientRequest
+from apps.conversations.histories import ClientHistory
 from apps.conversations.types import RecordedMessage
 from apps.core.text.clean import clean_json, find_forbidden
 from apps.gateway.openai.errors import refuse

@@ -18,10 +18,10 @@ from rest_framework.response import Response
 from apps.accounts.models import User
 from apps.accounts.selectors import get_user
 from apps.accounts.types import Scope
-from apps.chat import services
-from apps.chat.services import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent, TurnRun
+from apps.chat.turn.run import TurnRun, start_turn
+from apps.chat.turn.types import Delta, Done, Failed, OpenTurn, Relayed, TurnEvent
 from apps.conversations.models import MessageStatus
-from apps.conversations.selectors import get_shown_status
+from apps.conversations.sessions import get_shown_status
 from apps.core.apart import read_apart
 from apps.core.db import in_database
 from apps.core.errors import JiyiError, NotFound
@@ -182,7 +182,7 @@ def _find_session(user: User, place: Place, headers: Mapping[str, str]) -> uuid.
 async def _answer_turn(
     given: ResponseRequest, opening: Callable[[], OpenTurn], *, user: User, key: uuid.UUID
 ) -> HttpResponseBase:
-    run = services.start_turn(opening)
+    run = start_turn(opening)
     turn = await run.opened()
     headers = {SESSION_HEADER: str(turn.session_id)} if given.stored else {}
     builder = _begin(given, key=key, model=(turn.client.model if turn.client else "") or turn.chosen.name)

@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Mapping
 
 from apps.accounts.models import User
-from apps.conversations.selectors import get_session
-from apps.conversations.services.client_histories import ensure_session
+from apps.conversations.histories import ensure_session
+from apps.conversations.sessions import get_session
 from apps.core.http import read_uuid
 
 SESSION_HEADER = "X-Session-Id"

@@ -11,8 +11,10 @@ from typing import Any
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.chat.services import ClientRequest, OpenTurn, open_client_turn
-from apps.conversations.services import fail_round, lock_session
+from apps.chat.turn.open import open_client_turn
+from apps.chat.turn.types import ClientRequest, OpenTurn
+from apps.conversations.rounds import fail_round
+from apps.conversations.sessions import lock_session
 from apps.gateway.models import StoredResponse
 
 _MAX_MODEL_CHARS = 200

@@ -17,8 +17,8 @@ from rest_framework.views import APIView
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
-from apps.conversations.selectors import get_session
 from apps.conversations.serializers import NO_SESSION
+from apps.conversations.sessions import get_session
 from apps.core.errors import Conflict, InvalidInput, TooLarge
 from apps.core.fields import StrictBooleanField, StrictCharField, StrictUUIDField
 from apps.core.filtering import StableOrderingFilter

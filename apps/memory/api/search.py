@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 from apps.accounts.selectors import get_settings, get_user
 from apps.accounts.types import Scope
 from apps.conversations.models import Role
-from apps.conversations.selectors import get_session
 from apps.conversations.serializers import NO_SESSION
+from apps.conversations.sessions import get_session
 from apps.conversations.types import MAX_CONTENT_CHARS
 from apps.core.errors import ModelUnavailable, TooLarge
 from apps.core.fields import StrictCharField, StrictFloatField, StrictIntegerField

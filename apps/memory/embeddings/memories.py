@@ -15,7 +15,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.conversations.queue.services import send_task
+from apps.conversations.queue import send_task
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.core.llm.embedding.types import Vector

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.services.programs import get_program
-from apps.conversations.services import forget_rounds
+from apps.conversations.sessions import forget_rounds
 from apps.memory.history.authorship import get_author, note_operations
 from apps.memory.history.types import ChangeDraft
 from apps.memory.models import Change

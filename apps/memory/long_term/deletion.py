@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.conversations.services import keep_sessions
+from apps.conversations.sessions import keep_sessions
 from apps.memory.atomic.services import forget_atomic_memories
 from apps.memory.copies import MemoryCopy, list_copy_holders
 from apps.memory.do_not_relearn import record_forgotten

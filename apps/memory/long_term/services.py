@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.conversations.selectors import get_session
+from apps.conversations.sessions import get_session
 from apps.core.errors import Conflict, InvalidInput, Outdated
 from apps.core.text.fold import normalize_key, spell_value
 from apps.memory.do_not_relearn import find_forgotten

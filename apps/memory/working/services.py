@@ -13,7 +13,7 @@ from django.db.models import F
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.conversations.services import lock_session
+from apps.conversations.sessions import lock_session
 from apps.core.db import fetch_prepared
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision

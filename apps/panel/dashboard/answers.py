@@ -15,7 +15,7 @@ from django.db.models import Count, F, OuterRef, QuerySet, Subquery, TextField, 
 from django.db.models.functions import Left
 
 from apps.chat.models import Turn
-from apps.chat.selectors import list_weighty
+from apps.chat.selectors import list_influential
 from apps.conversations.models import Message, Work
 from apps.core.text.sentences import cut_at_sentence
 from apps.core.words import word
@@ -134,14 +134,14 @@ def find_used(scope: Scope) -> list[Turn]:
 
 def list_used_ids(turns: Iterable[Turn]) -> list[UUID]:
     """The memories that are named of these replies, with as many more as may have been deleted."""
-    return [UUID(item["id"]) for turn in turns for item in list_weighty(turn.memories_used)]
+    return [UUID(item["id"]) for turn in turns for item in list_influential(turn.memories_used)]
 
 
 def tell_used(turns: Iterable[Turn], texts: Mapping[UUID, Named]) -> list[UsedReply]:
     """Replies with the memories that are still there; without those of which nothing is left."""
     replies = []
     for turn in turns:
-        weighty = [UUID(item["id"]) for item in list_weighty(turn.memories_used)]
+        weighty = [UUID(item["id"]) for item in list_influential(turn.memories_used)]
         there = [_tell(key, texts[key]) for key in weighty if key in texts]
         if there:
             shown, said = (

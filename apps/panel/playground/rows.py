@@ -15,8 +15,9 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings, ScoreWeights
 from apps.chat.context.types import LAYER_NAMES, Context
-from apps.chat.inspection.selectors import Stage, try_context
+from apps.chat.inspect.rebuild import try_context
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
+from apps.memory.embeddings.reembedding import Stage
 from apps.memory.retrieval.explain.selectors import explain_recall
 from apps.memory.retrieval.explain.types import Arm, Asked, ExplainedMemory, RecallExplanation
 from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier

@@ -10,9 +10,9 @@ from typing import Any
 
 from apps.accounts.models import User
 from apps.core.words import WORDS, word
+from apps.profile.document import TEXT_SECTIONS
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
-from apps.profile.selectors import list_pending_proposals, list_versions, preview_proposals, to_snapshot
-from apps.profile.types import TEXT_SECTIONS
+from apps.profile.services import list_pending_proposals, list_versions, preview_proposals, to_snapshot
 
 # Proposals shown at once, the oldest: each is compared with its section word by word.
 WAITING = 10

@@ -27,17 +27,17 @@ from apps.panel.owned import OwnedAdmin, sees_everybody
 from apps.panel.pages import CardList, PanelPage, is_partial, with_toast
 from apps.panel.profiles.document import list_decided, list_sections, list_timeline
 from apps.panel.refusals import translate_reason
+from apps.profile.document import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
 from apps.profile.models import ProfileProposal, UserProfile
-from apps.profile.selectors import to_snapshot
 from apps.profile.services import (
     accept_proposal,
     forget_profile,
     reject_proposal,
     reopen_proposal,
     restore_version,
+    to_snapshot,
     update_profile,
 )
-from apps.profile.types import MAX_NAME_CHARACTERS, MAX_SECTION_CHARACTERS, TEXT_SECTIONS
 
 VERSIONS = 10
 MOST_VERSIONS = 200

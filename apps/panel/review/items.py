@@ -33,7 +33,7 @@ from apps.panel.review.queue import Kind, Waiting, list_rows
 from apps.panel.texts import split_found
 from apps.panel.words import show_value
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import SectionChange, preview_proposals
+from apps.profile.services import SectionChange, preview_proposals
 
 # Of the sentence that is shown: a message may be one sentence of 32,000 characters.
 MAX_CHARACTERS = 400

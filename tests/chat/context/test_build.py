@@ -22,7 +22,7 @@ from apps.chat.context.types import (
     RecalledMemory,
     SessionNote,
 )
-from apps.chat.types import NEUTRAL_STRATEGY
+from apps.chat.emotions import NEUTRAL_STRATEGY
 from apps.conversations.types import Line, Round
 from apps.core.llm.blocks import read_block
 from apps.core.text.tokens import estimate_tokens

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft

@@ -10,11 +10,11 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services import update_settings
-from apps.chat.inspection.rebuild import rebuild_prompt
-from apps.chat.inspection.types import RebuiltPrompt, State
+from apps.chat.inspect.past import RebuiltPrompt, State
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn, get_turn_configuration
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.memory.atomic.services import forget_atomic_memories, update_atomic_memory
 from apps.memory.models import Change, ContextEntry, LongTermMemory
 from apps.memory.services import (

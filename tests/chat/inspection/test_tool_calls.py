@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.services import update_settings
-from apps.chat.inspection.rebuild import rebuild_prompt
-from apps.chat.inspection.types import RebuiltPrompt, State
+from apps.chat.inspect.past import RebuiltPrompt, State
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
 from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories, update_memory

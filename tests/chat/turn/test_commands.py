@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.selectors import get_turn, get_turn_configuration
 from apps.core.llm.blocks import read_block
 from apps.memory.models import AtomicMemory, LongTermMemory, Status
@@ -112,12 +112,6 @@ def test_known_waiting_forgotten_and_not_found_are_told_apart(alice: ApiClient, 
     accept_atomic_memory(user=alice.user, memory_id=waiting.id, now=timezone.now())
     again = alice.get(f"/chat/messages/{turn['user_message']['id']}/turn").json()
     assert again["commands"][1]["status"] == "stored"
-
-
-def test_an_ordinary_message_says_nothing_of_it(alice: ApiClient, model: ScriptedModel) -> None:
-    create_atomic_memory(user=alice.user, content="My birthday is on 3 May.", now=NOW)
-    turn = say(alice, 'Translate: "Forget my birthday."')
-    assert (actions(model), turn["commands"], len(active(alice))) == (None, [], 1)
 
 
 def test_a_temporary_session_neither_stores_nor_forgets(alice: ApiClient, model: ScriptedModel) -> None:
@@ -257,14 +251,6 @@ def test_the_prompt_with_its_actions_is_rebuilt_letter_for_letter(alice: ApiClie
     assert "I ski." not in json.dumps(kept.commands)
     gone = rebuild_prompt(kept, settings=settings, table=table)
     assert (gone.exact, '"stored": ["(deleted)"]' in gone.layers[2].content) == (False, True)
-
-
-@pytest.mark.parametrize("message", ["Forget everything you know about me.", "清空你的所有记忆"])
-def test_everything_is_asked_back(alice: ApiClient, model: ScriptedModel, message: str) -> None:
-    create_atomic_memory(user=alice.user, content="I ski.", now=NOW)
-    (command,) = say(alice, message)["commands"]
-    assert (command["status"], command["texts"]) == ("not_found", [message])
-    assert [item["text"] for item in command["unclear"]] == active(alice) == ["I ski."]
 
 
 def test_the_person_chooses_among_what_may_be_meant(alice: ApiClient, bob: ApiClient, model: ScriptedModel) -> None:

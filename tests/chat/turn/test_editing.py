@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Work
-from apps.conversations.services.summarizing import record_summary
+from apps.conversations.rounds import record_summary
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.services import create_atomic_memory
 from tests.support.answers import answer

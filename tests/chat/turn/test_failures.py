@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.chat.models import Turn
 from apps.chat.tasks import fail_abandoned_turns
-from apps.chat.turn import engine
+from apps.chat.turn import run
 from apps.conversations.models import Message
 from apps.memory.models import LongTermMemory, WorkingMemory
 from apps.memory.services import create_memory
@@ -114,7 +114,7 @@ def test_a_turn_that_cannot_even_be_marked_failed_ends_all_the_same(
     def refuse(**_arguments: object) -> None:
         raise InternalError("cannot execute UPDATE in a read-only transaction")
 
-    monkeypatch.setattr(engine, "fail_round", refuse)
+    monkeypatch.setattr(run, "fail_round", refuse)
     model.script(Reply(()))
     response = alice.say(alice.new_session(), "你好")
     message = Message.objects.get()

@@ -14,7 +14,7 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token
-from apps.chat.turn import engine
+from apps.chat.turn import run
 from apps.conversations.models import Message
 from apps.memory.models import AtomicMemory, LongTermMemory
 from tests.support.answers import answer
@@ -53,7 +53,7 @@ def test_a_message_that_cannot_be_stored_is_refused_whole(alice: ApiClient, mode
 def test_a_reply_that_cannot_be_stored_leaves_its_message_to_be_retried(
     alice: ApiClient, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(engine, "STORE_ATTEMPTS", 1)
+    monkeypatch.setattr(run, "STORE_ATTEMPTS", 1)
     session = alice.new_session()
     model.script(Reply((WHOLE,)), Reply((WHOLE,)))
     with full_disk(Message._meta.db_table, when="NEW.role = 'assistant' AND NEW.content <> ''"):

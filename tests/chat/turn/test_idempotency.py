@@ -94,7 +94,7 @@ def test_a_database_lost_while_waiting_for_the_outcome_ends_the_stream_with_an_e
 
     session = alice.new_session()
     alice.say(session, "你好", **KEY).raise_for_status()
-    monkeypatch.setattr("apps.chat.services.get_outcome", lose)
+    monkeypatch.setattr("apps.chat.api.get_outcome", lose)
     (event,) = alice.say_streaming(session, "你好", **KEY)
     assert (event.name, event.data["error"]["code"]) == ("error", "unavailable")
     assert "refused" not in str(event.data)

@@ -12,10 +12,11 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
-from apps.chat.turn import engine, journal
-from apps.chat.turn.journal import Journal, fail_left_turns, fail_left_turns_soon
+from apps.chat.turn import process, run
+from apps.chat.turn.process import Journal, fail_left_turns, fail_left_turns_soon
 from apps.conversations.models import Message, MessageStatus
-from apps.conversations.services import create_session, fail_round, open_round
+from apps.conversations.rounds import fail_round, open_round
+from apps.conversations.sessions import create_session
 from apps.conversations.types import OpenRound
 from tests.support.factories import UserFactory
 from tests.support.http_server import ApiClient
@@ -93,8 +94,8 @@ def test_what_was_left_fails_once_the_database_is_back(tmp_path: Path, monkeypat
             raise OperationalError("the database is starting up")
         return 1
 
-    monkeypatch.setattr(journal, "fail_left_turns", fail)
-    monkeypatch.setattr(journal, "SECONDS_BETWEEN_ATTEMPTS", 0)
+    monkeypatch.setattr(process, "fail_left_turns", fail)
+    monkeypatch.setattr(process, "SECONDS_BETWEEN_ATTEMPTS", 0)
     asyncio.run(fail_left_turns_soon())
     assert len(attempts) == 3
 
@@ -112,8 +113,8 @@ def test_marking_a_message_as_failed_is_tried_again(
             raise OperationalError("the server closed the connection")
         fail_round(**given)
 
-    monkeypatch.setattr(engine, "fail_round", lose)
-    monkeypatch.setattr(engine, "SECONDS_BETWEEN_ATTEMPTS", 0)
+    monkeypatch.setattr(run, "fail_round", lose)
+    monkeypatch.setattr(run, "SECONDS_BETWEEN_ATTEMPTS", 0)
     model.script(refuse_with(401))
     assert alice.say(alice.new_session(), "你好").status_code == 503
     wait_until(lambda: Message.objects.get().status == "failed")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.chat.turn.limits import ReplyLimit
+from apps.chat.turn.clients import ReplyLimit
 from apps.core.text.tokens import estimate_tokens
 
 

@@ -9,8 +9,8 @@ import pytest
 from django.db import OperationalError
 
 from apps.chat.models import Turn
-from apps.chat.turn import engine
-from apps.chat.turn.closing import close_turn
+from apps.chat.turn import run
+from apps.chat.turn.close import close_turn
 from apps.conversations.models import Message, Work
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
@@ -40,7 +40,7 @@ def _lose(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise OperationalError("server closed the connection unexpectedly")
             return result
 
-        monkeypatch.setattr(engine, "close_turn", close_or_lose)
+        monkeypatch.setattr(run, "close_turn", close_or_lose)
 
     return lose
 

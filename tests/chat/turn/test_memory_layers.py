@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from apps.chat.models import Turn
-from apps.conversations.services.summarizing import record_summary
+from apps.conversations.rounds import record_summary
 from apps.core.llm.blocks import read_block
 from apps.memory.atomic.services import create_atomic_memories, create_atomic_memory, forget_atomic_memories
 from apps.memory.atomic.types import AtomicDraft

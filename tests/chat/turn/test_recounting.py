@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Work

@@ -7,7 +7,7 @@ import uuid
 import pytest
 from django.core.cache import cache
 
-from apps.chat.turn.stopping import MARK_KEPT_SECONDS
+from apps.chat.turn.process import MARK_KEPT_SECONDS
 from apps.conversations.models import Message, Work
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, read_events
@@ -15,7 +15,6 @@ from tests.support.scripted_model import Gate, Reply, ScriptedModel, refuse_with
 
 pytestmark = pytest.mark.long_except(
     "test_what_has_come_of_a_stopped_reply_is_kept_and_marked",
-    "test_nobody_stops_the_reply_of_somebody_else",
     "test_a_regenerated_reply_takes_the_place_of_the_old_one",
 )
 
@@ -80,20 +79,6 @@ def test_stopping_what_is_over_changes_nothing(alice: ApiClient, bob: ApiClient,
     assert alice.post(f"/chat/messages/{message['id']}/stop").json() == message
     assert bob.post(f"/chat/messages/{message['id']}/stop").status_code == 404
     assert alice.post(f"/chat/messages/{uuid.uuid4()}/stop").status_code == 404
-
-
-def test_nobody_stops_the_reply_of_somebody_else(alice: ApiClient, bob: ApiClient, model: ScriptedModel):
-    gate = Gate()
-    model.script(Reply((WHOLE[:CUT], gate, WHOLE[CUT:])))
-    path = f"/chat/sessions/{alice.new_session()}/messages"
-    with alice.stream("POST", path, json={"content": "你好", "stream": True}) as response:
-        events = read_events(response.iter_lines())
-        message_id = next(events).data["user_message"]["id"]
-        next(events)
-        assert bob.post(f"/chat/messages/{message_id}/stop").status_code == 404
-        gate.open()
-        *_, done = events
-    assert done.data["assistant_message"]["content"] == "先到的。后到的。"
 
 
 @pytest.mark.parametrize("named", ["user_message", "assistant_message"])

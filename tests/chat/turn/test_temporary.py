@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from apps.chat.inspection.selectors import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.memory.models import AtomicMemory, Change, LongTermMemory

@@ -184,8 +184,7 @@ def test_a_strategy_without_memory_asks_for_no_vector_of_the_message(
         embedded.append(text)
         return lambda: None
 
-    for module in ("apps.chat.turn.opening", "apps.chat.context.read"):
-        monkeypatch.setattr(f"{module}.start_embedding", start_embedding)
+    monkeypatch.setattr("apps.chat.context.read.start_embedding", start_embedding)
     session = alice.new_session()
     model.script(answer(emotion={"primary": "anxious", "confidence": 0.9, "indicators": []}))
     for message in ("我很担心", "I cannot sleep", "早"):

@@ -9,8 +9,8 @@ import pytest
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from apps.conversations.attachments import extracting
-from apps.conversations.attachments.extracting import UnreadableAttachment, extract_text
+from apps.conversations import file_text
+from apps.conversations.file_text import UnreadableAttachment, extract_text
 
 pytestmark = pytest.mark.long_except(
     "test_every_encoding_gives_the_same_text",
@@ -78,7 +78,7 @@ def test_what_has_no_text_is_refused_with_the_reason(data: bytes, said: str) -> 
 
 
 def test_a_pdf_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extracting, "PDF_SECONDS", 0.01)
+    monkeypatch.setattr(file_text, "PDF_SECONDS", 0.01)
     with pytest.raises(UnreadableAttachment, match="too long"):
         extract_text(make_pdf("Soup"))
 
@@ -109,7 +109,7 @@ def make_long_pdf(count: int, *, said: int | None = None) -> bytes:
 def test_a_pdf_of_too_many_pages_is_refused_before_they_are_read(
     monkeypatch: pytest.MonkeyPatch, pages: int, said: int | None
 ) -> None:
-    monkeypatch.setattr(extracting, "PDF_SECONDS", 0)  # no process is started for it
+    monkeypatch.setattr(file_text, "PDF_SECONDS", 0)  # no process is started for it
     with pytest.raises(UnreadableAttachment, match="5,000 pages") as caught:
         extract_text(make_long_pdf(pages, said=said))
     assert caught.value.reason == "pages"
@@ -117,7 +117,7 @@ def test_a_pdf_of_too_many_pages_is_refused_before_they_are_read(
 
 @pytest.mark.parametrize("said", [None, 1])
 def test_pages_that_are_hidden_in_the_file_are_counted_too(monkeypatch: pytest.MonkeyPatch, said: int | None) -> None:
-    monkeypatch.setattr(extracting, "_PAGE", re.compile(b"nowhere"))  # as where objects are compressed
+    monkeypatch.setattr(file_text, "_PAGE", re.compile(b"nowhere"))  # as where objects are compressed
     with pytest.raises(UnreadableAttachment, match="5,000 pages"):
         extract_text(make_long_pdf(5_001, said=said))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.conversations.queue.blame import get_blame, name_error
-from apps.conversations.queue.types import Blame
+from apps.conversations.queue import Blame
+from apps.conversations.worker import get_blame, name_error
 from apps.core.errors import InvalidInput, ModelUnavailable
 
 

@@ -13,16 +13,15 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.conversations import queue, worker
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue import draining, rows
-from apps.conversations.queue.claiming import claim_batch, claim_rounds, finish
-from apps.conversations.queue.draining import drain
-from apps.conversations.queue.types import Claim, ClaimLost, SessionClaim
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.queue import Claim, ClaimLost, SessionClaim
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
+from apps.conversations.worker import claim_batch, claim_rounds, drain, finish
 from apps.core.errors import ModelUnavailable
+from apps.extraction import tasks
 from apps.memory.models import ConversationEmbedding
-from apps.pipeline import jobs, tasks
 from tests.support.factories import SessionFactory
 from tests.support.scripted_model import ScriptedModel, embed_with, make_vector, refuse_with
 
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.django_db
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kinds of work that workers were woken for, in place of waking them."""
     kinds: list[str] = []
-    for module in (rows, draining, tasks):
+    for module in (queue, worker, tasks):
         monkeypatch.setattr(module, "wake_workers", kinds.extend)
     return kinds
 
@@ -151,7 +150,7 @@ def test_without_a_database_the_task_ends_and_comes_back_under_its_name():
 def test_a_run_that_takes_long_makes_room_for_others(sent: list[str], monkeypatch: pytest.MonkeyPatch, settings: Any):
     settings.WORK_LEASE_SECONDS = 100
     clock = iter(range(0, 1000, 6))
-    monkeypatch.setattr(draining.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(worker.time, "monotonic", lambda: next(clock))
     for number in range(4):
         say(f"第 {number} 句")
     Work.objects.update(recorded=False)
@@ -164,7 +163,7 @@ def test_a_run_that_takes_long_makes_room_for_others(sent: list[str], monkeypatc
 
 def test_a_run_with_recorded_work_makes_room_after_a_second(sent: list[str], monkeypatch: pytest.MonkeyPatch):
     clock = iter([0, 0.9, 1.1])
-    monkeypatch.setattr(draining.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(worker.time, "monotonic", lambda: next(clock))
     for number in range(4):
         say(f"第 {number} 句")
     sent.clear()
@@ -222,7 +221,7 @@ def fail_on_statement(sqlstate: str | None) -> OperationalError:
 def test_a_database_that_is_away_costs_the_work_no_attempt_however_often(sqlstate: str | None):
     say("one")
     job = Job(one=fail_on_statement(sqlstate))
-    for number in range(2 * rows.MAX_ATTEMPTS):
+    for number in range(2 * queue.MAX_ATTEMPTS):
         with pytest.raises(OperationalError):
             drain(kind="extract", token="a", claim=claim_rounds, job=job, resumes=number > 0)
     assert Work.objects.get(kind="extract").attempts == 1
@@ -251,7 +250,7 @@ def embedder(scripted_model: ScriptedModel, settings: Any) -> ScriptedModel:
 
 
 def embed() -> None:
-    drain(kind="embed", token="a", claim=claim_batch, job=jobs.embed)
+    drain(kind="embed", token="a", claim=claim_batch, job=tasks.embed_messages)
 
 
 @pytest.mark.spec("V1", "V3")

@@ -14,19 +14,19 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import User
+from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue import sending
-from apps.conversations.queue.rows import (
+from apps.conversations.queue import (
     CLAIM,
     CLAIM_SESSION,
     FIND_PLACE,
+    ClaimedWork,
     add_work,
     claim_session_work,
     claim_work,
     take_work,
 )
-from apps.conversations.queue.types import ClaimedWork
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from tests.support.factories import SessionFactory, UserFactory
 
@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.spec("C9")]
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "send_task", lambda name: None)
+    monkeypatch.setattr(queue, "send_task", lambda name: None)
 
 
 @pytest.fixture

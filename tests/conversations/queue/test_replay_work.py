@@ -10,9 +10,9 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 from django.test import Client
 
+from apps.conversations import queue, worker
 from apps.conversations.management.commands import replay_work
 from apps.conversations.models import Message, Work
-from apps.conversations.queue import metrics, sending
 from tests.support.factories import SessionFactory
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pieces of failed work, two of them embedding, and one that is due."""
-    monkeypatch.setattr(sending, "send_task", lambda name: None)
+    monkeypatch.setattr(queue, "send_task", lambda name: None)
     session = SessionFactory.create()
     owner = {"session": session, "user": session.user}
     for position in range(1, 4):
@@ -82,7 +82,7 @@ def test_the_other_metrics_are_there_without_a_database(client: Client, monkeypa
     def count_backlog() -> None:
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(metrics, "count_backlog", count_backlog)
+    monkeypatch.setattr(worker, "count_backlog", count_backlog)
     answer = client.get("/metrics", headers={"host": "localhost"})
     assert answer.status_code == 200
     assert b"python_info" in answer.content

@@ -12,27 +12,30 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from apps.accounts.models import User
+from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.queue import rows, sending
-from apps.conversations.queue.rows import (
+from apps.conversations.queue import (
     ALONE_FROM_ATTEMPTS,
     MAX_ATTEMPTS,
     MAX_POSTPONEMENTS,
+    Blame,
+    ClaimedWork,
     add_work,
     claim_session_work,
     claim_work,
+    count_backlog,
     fail_lost_work,
     fail_work,
     has_claims,
+    list_due_kinds,
+    list_failed_ids,
     release_claims,
     release_claims_of,
     replay_failed,
     return_claims,
     take_work,
 )
-from apps.conversations.queue.selectors import count_backlog, list_due_kinds, list_failed_ids
-from apps.conversations.queue.types import Blame, ClaimedWork
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from tests.support.factories import SessionFactory
 
@@ -49,7 +52,7 @@ pytestmark = pytest.mark.django_db
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tasks that were sent, in place of sending them."""
     names: list[str] = []
-    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(queue, "send_task", names.append)
     return names
 
 
@@ -285,7 +288,7 @@ def test_deleting_a_session_waits_for_the_result_that_is_being_written(session: 
 @pytest.fixture
 def _no_jitter(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.WORK_RETRY_SECONDS = 10
-    monkeypatch.setattr(rows.random, "uniform", lambda low, high: 1.0)
+    monkeypatch.setattr(queue.random, "uniform", lambda low, high: 1.0)
 
 
 def fail(claimed: Sequence[ClaimedWork], *, blame: Blame, now: datetime = NOW) -> None:
@@ -368,7 +371,7 @@ def test_a_worker_that_comes_back_finds_free_what_its_runs_held_and_nothing_of_o
     sent.clear()
     with django_capture_on_commit_callbacks(execute=True):
         assert release_claims_of(worker="worker@host") == 2
-    assert sorted(sent) == ["apps.pipeline.tasks.embed", "apps.pipeline.tasks.extract"]
+    assert sorted(sent) == ["apps.extraction.tasks.embed", "apps.extraction.tasks.extract"]
     assert {(row.claim, row.lease_until, row.attempts) for row in map(read, mine)} == {(None, None, 1)}
     assert read(other).claim == "c"
     assert [has_claims(worker=name) for name in ("worker@host", "worker-model@host")] == [False, True]
@@ -423,7 +426,7 @@ def test_work_whose_workers_were_lost_with_the_broker_has_failed_in_the_end(sess
 
 
 def test_the_backlog_counts_each_kind(session: Session, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("apps.conversations.queue.selectors.timezone.now", lambda: NOW)
+    monkeypatch.setattr("apps.conversations.queue.timezone.now", lambda: NOW)
     leave(session, "一", "二", "三", kind="embed", now=NOW - timedelta(seconds=90))
     claim("a", limit=1)
     (failed,) = leave(session, "四", kind="extract", now=NOW - timedelta(hours=1))
@@ -457,7 +460,7 @@ def test_replaying_makes_what_failed_due_as_if_never_tried_and_wakes_its_workers
     assert list_failed_ids(kind="embed") == []
     with django_capture_on_commit_callbacks(execute=True):
         assert replay_failed(ids=[failed.id, kept[0].id]) == 1
-    assert sent == ["apps.pipeline.tasks.extract"]
+    assert sent == ["apps.extraction.tasks.extract"]
     row = read(failed)
     assert (row.state, row.attempts, row.postponements, row.error) == ("due", 0, 0, "")
     assert row.due_at < LONG_AFTER

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from apps.conversations.queue import sending
+from apps.conversations import queue
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient
 from tests.support.processes import wait_until
@@ -45,10 +45,10 @@ def hanging_broker() -> Iterator[HangingBroker]:
 
 
 @pytest.fixture
-def sender(monkeypatch: pytest.MonkeyPatch) -> sending._Sender:
+def sender(monkeypatch: pytest.MonkeyPatch) -> queue._Sender:
     """The sender of this test alone."""
-    sender = sending._Sender()
-    monkeypatch.setattr(sending, "_get_sender", lambda: sender)
+    sender = queue._Sender()
+    monkeypatch.setattr(queue, "_get_sender", lambda: sender)
     return sender
 
 
@@ -61,13 +61,13 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         if task in (NAME, LAST):
             logged.append({"event": event, "task": task, "cause": cause})
 
-    monkeypatch.setattr(sending.logger, "warning", log)
+    monkeypatch.setattr(queue.logger, "warning", log)
     return logged
 
 
 def use_broker(monkeypatch: pytest.MonkeyPatch, url: str, **options: Any) -> None:
     app = Celery("test", broker=url, broker_transport_options=options, set_as_current=False)
-    monkeypatch.setattr(sending, "current_app", app)
+    monkeypatch.setattr(queue, "current_app", app)
 
 
 def not_sent(name: str) -> dict[str, str]:
@@ -77,7 +77,7 @@ def not_sent(name: str) -> dict[str, str]:
 @pytest.mark.spec("A2")
 def test_a_turn_is_answered_while_the_broker_hangs(
     hanging_broker: HangingBroker,
-    sender: sending._Sender,
+    sender: queue._Sender,
     alice: ApiClient,
     scripted_model: ScriptedModel,
     settings: Any,
@@ -95,32 +95,32 @@ def test_a_turn_is_answered_while_the_broker_hangs(
 @pytest.mark.long
 def test_a_broker_that_hangs_is_given_up_and_later_names_get_their_chance(
     hanging_broker: HangingBroker,
-    sender: sending._Sender,
+    sender: queue._Sender,
     failures: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ):
     use_broker(monkeypatch, hanging_broker.url, socket_timeout=0.05)
-    sending.send_task(NAME)
+    queue.send_task(NAME)
     wait_until(lambda: failures == [not_sent(NAME)])
-    sending.send_task(LAST)
+    queue.send_task(LAST)
     wait_until(lambda: failures == [not_sent(NAME), not_sent(LAST)])
 
 
 def test_a_broker_that_is_gone_fails_nobody(
     hanging_broker: HangingBroker,
-    sender: sending._Sender,
+    sender: queue._Sender,
     failures: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ):
     hanging_broker.close()
     use_broker(monkeypatch, hanging_broker.url, max_retries=1, interval_start=0, interval_step=0)
-    sending.send_task(NAME)
-    sending.send_task(LAST)
+    queue.send_task(NAME)
+    queue.send_task(LAST)
     wait_until(lambda: len(failures) == 2)
     assert failures == [not_sent(NAME), not_sent(LAST)]
 
 
-def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: sending._Sender, monkeypatch: pytest.MonkeyPatch):
+def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: queue._Sender, monkeypatch: pytest.MonkeyPatch):
     sent: list[str] = []
     first_is_being_sent, go_on, done = threading.Event(), threading.Event(), threading.Event()
 
@@ -132,11 +132,11 @@ def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: sending._Sender,
             if name == "end":
                 done.set()
 
-    monkeypatch.setattr(sending, "current_app", App())
-    sending.send_task(NAME)
+    monkeypatch.setattr(queue, "current_app", App())
+    queue.send_task(NAME)
     assert first_is_being_sent.wait(200)
     for name in (NAME, NAME, "end", NAME):
-        sending.send_task(name)
+        queue.send_task(name)
     go_on.set()
     assert done.wait(200)
     assert sent == [NAME, NAME, "end"]
@@ -144,7 +144,11 @@ def test_a_name_that_waits_to_be_sent_is_not_sent_twice(sender: sending._Sender,
 
 FORK = """
 import os, threading
-from apps.conversations.queue import sending
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+django.setup()
+from apps.conversations import queue
 
 class App:
     sent = threading.Event()
@@ -153,12 +157,12 @@ class App:
         print(name, flush=True)
         self.sent.set()
 
-sending.current_app = App()
-sending.send_task("parent")
+queue.current_app = App()
+queue.send_task("parent")
 assert App.sent.wait(200)
 App.sent.clear()
 if os.fork() == 0:
-    sending.send_task("child")
+    queue.send_task("child")
     os._exit(not App.sent.wait(200))
 os.wait()
 """

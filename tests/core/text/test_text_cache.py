@@ -66,7 +66,7 @@ def test_a_registered_cache_is_cleared_too():
 KEPT_FOR_GOOD = {
     "apps/core/llm/client.py:_connect_chat_model": "addresses, keys and names of models",
     "apps/core/llm/embedding/client.py:_connect_embedder": "addresses, keys and names of models",
-    "apps/chat/page_modules.py:list_modules": "paths of static files",
+    "apps/chat/page.py:list_modules": "paths of static files",
     "apps/chat/prompts.py:get_turn_format": "the emotions of the strategy table",
     "apps/core/llm/client.py:_make_chat_model": "settings",
     "apps/core/cache.py:_get_breaker": "addresses of servers",

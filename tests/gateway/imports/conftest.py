@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.conversations.queue import sending
+from apps.conversations import queue
 from apps.gateway.imports import services
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import create_import
@@ -21,7 +21,7 @@ Bring = Callable[..., PastImport]
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tasks that were sent, in place of sending them."""
     names: list[str] = []
-    monkeypatch.setattr(sending, "send_task", names.append)
+    monkeypatch.setattr(queue, "send_task", names.append)
     monkeypatch.setattr(services, "send_task", names.append)
     return names
 

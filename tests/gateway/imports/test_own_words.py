@@ -9,15 +9,15 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import Setting, User
-from apps.chat.finding import find_conversations
+from apps.chat.search import find_conversations
 from apps.conversations.models import Attachment, Message, Session, Work
-from apps.conversations.queue.services import claim_rounds
+from apps.conversations.worker import claim_rounds
+from apps.extraction.run import extract
 from apps.gateway.imports.running import run_imports
 from apps.gateway.imports.services import undo_import
 from apps.gateway.models import PastImport
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import AtomicMemory, ConversationEmbedding, LongTermMemory
-from apps.pipeline.extraction import extract
 from apps.profile.models import ProfileProposal
 from apps.profile.services import accept_proposal, reject_proposal
 from apps.summaries.models import SessionSummary
@@ -86,7 +86,7 @@ def test_a_message_of_nothing_else_leaves_nothing(user: User, bring: Bring) -> N
 
 
 def test_echoes_do_not_hide_what_was_said(user: User, bring: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.chat.finding.CANDIDATES", 3)
+    monkeypatch.setattr("apps.chat.search.CANDIDATES", 3)
     lines = [{"role": "user", "content": "I moved to Oslo.", "create_time": "2024-01-01T00:00:00Z", "session": "s"}]
     later = {"role": "user", "content": f"{ECHO}\nHi", "create_time": "2024-02-01T00:00:00Z", "session": "s"}
     bring(as_lines(lines + [later] * 9))

@@ -13,8 +13,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services.erasure import count_rows, erase_user
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.services import delete_session
-from apps.conversations.services.past_turns import record_turns
+from apps.conversations.recordings import record_turns
+from apps.conversations.sessions import delete_session
 from apps.conversations.types import RecordedMessage
 from apps.gateway.imports import payloads, running
 from apps.gateway.imports.running import MAX_ATTEMPTS, claim_import, run_imports, run_slice

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.accounts.services import create_token, update_settings
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.gateway.mcp.catalog import OFFERED
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status
 from apps.memory.services import create_atomic_memory, create_memory

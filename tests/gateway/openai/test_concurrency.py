@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from apps.chat.inspection.rebuild import rebuild_prompt
+from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn
 from apps.chat.selectors import get_turn_configuration
 from apps.conversations.models import Message, Session

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from apps.conversations.models import Message, Session
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.core.errors import ModelUnavailable
 from apps.core.llm.embedding.client import get_embedder
 from apps.memory.embeddings.messages import ModelsChanged, prepare_embeddings, store_embeddings

@@ -12,20 +12,25 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Role, Session, Work
-from apps.conversations.queue.services import claim_session_work, take_work
-from apps.conversations.services import record_assistant_message
-from apps.conversations.services.summarizing import record_summary
+from apps.conversations.queue import claim_session_work, take_work
+from apps.conversations.rounds import record_assistant_message, record_summary
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings
 from apps.memory.models import Change, ConversationEmbedding, LongTermMemory
 from apps.memory.selectors import get_context, list_copies
 from apps.memory.services import append_entry, create_context, forget_memories
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import get_user_profile, list_versions
-from apps.profile.services import accept_proposal, propose_sections, restore_version, update_profile
-from apps.profile.types import ProposedSection
+from apps.profile.services import (
+    accept_proposal,
+    get_user_profile,
+    list_versions,
+    propose_sections,
+    restore_version,
+    update_profile,
+)
+from apps.summaries.drafting import PreparedSummaries, SessionDraft, SessionNote
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary, store_summaries, update_session_summary
-from apps.summaries.types import PreparedSummaries, SessionDraft, SessionNote
 from tests.contracts.world import dump
 from tests.support.factories import LongTermMemoryFactory, SessionFactory, UserFactory
 

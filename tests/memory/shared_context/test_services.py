@@ -13,7 +13,8 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.conversations.services import delete_session, record_assistant_message
+from apps.conversations.rounds import record_assistant_message
+from apps.conversations.sessions import delete_session
 from apps.core.db import release_connections
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.memory.models import Change, ContextEntry, SharedContext

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.services import update_settings
-from apps.chat.turn.opening import open_form_turn, open_message_turn
+from apps.chat.turn.open import open_form_turn, open_message_turn
 from apps.conversations.models import Session
 from apps.memory import archive
 from apps.memory.models import Change, LongTermMemory, WorkingMemory

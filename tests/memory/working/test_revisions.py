@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.conversations.models import Session
-from apps.conversations.services import delete_session
+from apps.conversations.sessions import delete_session
 from apps.core.errors import NotFound
 from apps.memory.archive import expire_working_memory
 from apps.memory.models import WorkingMemory, WorkingMemoryRevision

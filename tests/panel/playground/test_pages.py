@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
-from apps.chat.turn.opening import preview_context
+from apps.chat.turn.open import preview_context
 from apps.conversations.models import Session
 from apps.core.words import ATOMIC_PARTS
 from apps.memory.atomic.services import create_atomic_memory

@@ -21,7 +21,7 @@ from apps.panel.review import pages
 from apps.panel.review.items import load_items
 from apps.panel.review.queue import Kind, Order, Selection, count_pending, list_waiting
 from apps.profile.models import ProfileProposal
-from apps.profile.selectors import get_user_profile
+from apps.profile.services import get_user_profile
 from tests.panel.review.world import NOW, wait_atomic, wait_long_term, wait_profile
 from tests.support.factories import UserFactory
 

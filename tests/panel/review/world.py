@@ -12,9 +12,9 @@ from apps.memory.judging.types import JudgedStatement, KnownMemory, Said, Verdic
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.services import record_entries, record_verdicts
+from apps.profile.document import ProposedSection
 from apps.profile.models import ProfileProposal
 from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
 
 NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 _UNSURE = Verdict(confidence=0.5)

@@ -34,9 +34,9 @@ from apps.memory.services import (
     record_entries,
     undo_operation,
 )
+from apps.profile.document import ProposedSection
 from apps.profile.models import UserProfile
 from apps.profile.services import propose_sections
-from apps.profile.types import ProposedSection
 from apps.summaries.models import SessionSummary
 from apps.summaries.services import create_session_summary
 from tests.support.factories import UserFactory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from apps.accounts.types import MemorySettings
+from apps.chat.emotions import ReplyStrategy
 from apps.chat.tools import CREATE_CONTEXT, SEARCH_MEMORIES, TOOLS, UPDATE_CONTEXT
-from apps.chat.types import ReplyStrategy
 from apps.core.llm.client import ChosenModel
 from apps.core.llm.types import ChatModel, ToolCallingModel
 

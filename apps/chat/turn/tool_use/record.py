@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.chat.context.types import LONG_TERM
-from apps.chat.turn.command_record import DELETED
+from apps.chat.turn.commands import DELETED
 from apps.chat.turn.tool_use.running import Outcome, ToolRun
 from apps.core.text.fold import fold
 from apps.core.text.matching import match_words

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from apps.conversations.models import Work
-from apps.conversations.queue.selectors import count_backlog, list_failed_ids
-from apps.conversations.queue.services import replay_failed
+from apps.conversations.queue import count_backlog, list_failed_ids, replay_failed
 
 BATCH = 1000
 

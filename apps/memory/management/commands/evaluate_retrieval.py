@@ -26,7 +26,7 @@ from rich.table import Table
 
 from apps.accounts.models import User
 from apps.accounts.services import create_scratch_user
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, Query, read_folders
 from apps.memory.atomic.services import create_atomic_memories

@@ -15,6 +15,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token, update_settings
 from apps.conversations.models import Message, Session, Work
 from apps.core.db import release_connections
+from apps.extraction import tasks
 from apps.memory.models import LongTermMemory
 from apps.memory.services import (
     append_entry,
@@ -24,9 +25,8 @@ from apps.memory.services import (
     record_form,
     update_memory,
 )
-from apps.pipeline import tasks
+from apps.profile.document import ProposedSection
 from apps.profile.services import propose_sections, update_profile
-from apps.profile.types import ProposedSection
 from tests.e2e.panel.pictures.lives import Life, Remembered, Talk
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient, HttpServer

@@ -16,7 +16,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.core.text.bm25_terms import bm25_terms
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft

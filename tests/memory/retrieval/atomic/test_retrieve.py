@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.accounts.services import update_settings
-from apps.conversations.services import create_session
+from apps.conversations.sessions import create_session
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.queries import QueryEmbedding, embed_query

@@ -1,0 +1,300 @@
+"""The second half of a turn: store the reply and all that came with it, in one transaction.
+
+Runs in a database thread.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.chat.context.types import LONG_TERM, MESSAGE
+from apps.chat.emotions import get_steering_emotion
+from apps.chat.models import MAX_MODEL_CHARS, Turn
+from apps.chat.prompts import Analysis
+from apps.chat.selectors import get_turn
+from apps.chat.turn.commands import commands_to_wire, forget_numbered, record_commands, show_recalled
+from apps.chat.turn.record import (
+    describe_layers,
+    describe_remembered,
+    describe_sources,
+    message_to_wire,
+    turn_to_wire,
+    without,
+)
+from apps.chat.turn.tool_use.record import calls_to_wire, list_found, name_found_long_term, read_texts, record_runs
+from apps.chat.turn.tool_use.running import ToolRun
+from apps.chat.turn.types import OpenTurn
+from apps.conversations.histories import await_tools, close_client_round
+from apps.conversations.models import Message, MessageStatus, Role
+from apps.conversations.rounds import close_round, record_assistant_message
+from apps.conversations.sessions import get_shown_status
+from apps.core.errors import ModelUnavailable, NotFound
+from apps.core.text.client_blocks import cut_client_blocks
+from apps.core.text.grounding import read_questions
+from apps.core.text.json_text import json_text
+from apps.memory.long_term.types import MemoryUpdate
+from apps.memory.selectors import find_working_memory
+from apps.memory.services import (
+    CommandResult,
+    Origin,
+    changed_by,
+    forget_embeddings,
+    record_analysis,
+    record_entries,
+    record_use,
+)
+
+FAILED = "The model could not answer this message. It is kept and can be retried."
+
+
+@transaction.atomic
+def close_turn(
+    turn: OpenTurn,
+    *,
+    reply_id: uuid.UUID,
+    reply: str,
+    analysis: Analysis | None,
+    model: str,
+    timings: Mapping[str, float],
+    now: datetime,
+    runs: Sequence[ToolRun] = (),
+    stopped: bool = False,
+) -> dict[str, Any]:
+    """Store the reply, what the model found, the memories it proposed and the use of those it was given (L2, L4, W3).
+
+    `analysis` is None for plain chat (E6). `runs`: the tools that the model called, and what they gave it. `stopped`:
+    the person stopped the reply. Returns the turn on the wire. Raises `Conflict` when the message was deleted or taken
+    up by another run meanwhile, and either that or `IntegrityError` when a reply of this ID is there; then nothing is
+    stored.
+    """
+    emotion = analysis.emotion if analysis and turn.round else None
+    steering = emotion.primary if emotion else None
+    message = _store_reply(turn, reply_id=reply_id, reply=reply, emotion=steering, stopped=stopped, now=now)
+    # Memories before working memory in every turn, or two turns could wait for each other.
+    commands = _forget_as_named(turn, analysis=analysis, now=now)
+    updates = _store_entries(turn, analysis=analysis, runs=runs, now=now)
+    used_ids = [uuid.UUID(memory.id) for memory in turn.context.memories if memory.kind == LONG_TERM]
+    record_use(user=turn.user, memory_ids=[*used_ids, *name_found_long_term(runs)], now=now)
+    working = turn.working
+    if turn.working and turn.round and analysis:
+        working = record_analysis(
+            user=turn.user,
+            snapshot=turn.working,
+            topic=analysis.topic,
+            variables=analysis.variables,
+            last_emotion=get_steering_emotion(analysis.emotion, threshold=turn.settings.emotion_confidence),
+            max_bytes=turn.settings.working_max_bytes,
+            now=now,
+        )
+    used = [memory.to_wire() for memory in turn.context.memories]
+    calls = record_runs(runs, message=turn.round.content if turn.round else "")
+    shown = [{**asdict(update), "id": str(update.id)} for update in updates]
+    Turn.objects.create(
+        assistant_message=message,
+        user_message_id=turn.round.message_id if turn.round else None,
+        session_id=turn.session_id,
+        user=turn.user,
+        model=model[:MAX_MODEL_CHARS],
+        emotion=emotion.to_wire() if emotion else None,
+        strategy=turn.strategy.to_wire() if turn.strategy else None,
+        memories_used=[*without(used, "text"), *list_found(runs, recalled=[memory["id"] for memory in used])],
+        memory_updates=without(shown, "category", "key", "value"),
+        commands=record_commands(commands, prompted=turn.commands),
+        tool_calls=calls,
+        layers=describe_layers(turn),
+        sources=describe_sources(turn, analysis=analysis, working=working),
+        timings=dict(timings),
+        created_at=now,
+    )
+    result = {
+        "user_message": user_message_to_wire(
+            turn, status=MessageStatus.COMPLETE, emotion=emotion.primary if emotion else None
+        ),
+        "assistant_message": message_to_wire(message),
+        "emotion": emotion.to_wire() if emotion else None,
+        "strategy": turn.strategy.to_wire() if turn.strategy else None,
+        "memories_used": used,
+        "memory_updates": shown,
+        "commands": commands_to_wire(commands, user=turn.user),
+        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
+        "working_memory": working.to_wire() if working else None,
+    }
+    if turn.settings.remembered_feedback:
+        result["metadata"] = describe_remembered(shown)
+    return result
+
+
+def user_message_to_wire(turn: OpenTurn, *, status: str, emotion: str | None = None) -> dict[str, Any] | None:
+    """Return the turn's message of the user on the wire, without reading it again; None for a form (H1)."""
+    if turn.round is None:
+        return None
+    return message_to_wire(
+        Message(
+            id=turn.round.message_id,
+            session_id=turn.session_id,
+            role=Role.USER,
+            content=turn.round.content,
+            create_time=turn.round.create_time,
+            is_collected=turn.round.is_collected,
+            emotion=emotion,
+            status=status,
+            lease_until=datetime.max.replace(tzinfo=UTC),
+        )
+    )
+
+
+def describe_unstored(
+    turn: OpenTurn, *, emotion: Mapping[str, Any] | None, runs: Sequence[ToolRun] = ()
+) -> dict[str, Any]:
+    """Return what is known of a turn that leaves nothing behind (T3: `store` false)."""
+    calls = record_runs(runs, message=turn.context.given.message)
+    return {
+        "user_message": None,
+        "assistant_message": None,
+        "emotion": emotion,
+        "strategy": turn.strategy.to_wire() if turn.strategy else None,
+        "memories_used": [memory.to_wire() for memory in turn.context.memories],
+        "memory_updates": [],
+        "commands": [],
+        "tool_calls": calls_to_wire(calls, texts=read_texts(runs)),
+        "working_memory": None,
+    }
+
+
+def get_outcome(user: User, message: Message, *, now: datetime) -> dict[str, Any] | None:
+    """Return the outcome of an earlier turn of `message`, None while it is under way.
+
+    Raises `ModelUnavailable` when it failed, as the first answer did.
+    """
+    status = get_shown_status(message, now=now)
+    if status == MessageStatus.FAILED:
+        raise ModelUnavailable(FAILED, fields={"message_id": str(message.id)})
+    if status == MessageStatus.PENDING:
+        return None
+    return get_stored_turn(user, message.id, now=now)
+
+
+def get_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any]:
+    """Return the stored turn that a message belongs to; its working memory is as it is now. `NotFound` without one."""
+    turn = get_turn(user, message_id)
+    settings = get_settings(user)
+    ttl_minutes = settings.working_ttl_minutes
+    working = find_working_memory(user, turn.session_id, now=now, ttl_minutes=ttl_minutes) if turn.strategy else None
+    result = turn_to_wire(turn, user=user, working=working)
+    if settings.remembered_feedback:
+        result["metadata"] = describe_remembered(result["memory_updates"])
+    return result
+
+
+def find_stored_turn(user: User, message_id: uuid.UUID, *, now: datetime) -> dict[str, Any] | None:
+    """Return what `get_stored_turn` does, or None without such a turn."""
+    try:
+        return get_stored_turn(user, message_id, now=now)
+    except NotFound:
+        return None
+
+
+def _store_reply(
+    turn: OpenTurn, *, reply_id: uuid.UUID, reply: str, emotion: str | None, stopped: bool, now: datetime
+) -> Message:
+    if turn.round is not None and turn.round.alternates:
+        relayed = turn.client is not None and turn.client.relayed is not None
+        # The old reply's turn goes: a message has one.
+        Turn.objects.filter(user_message=turn.round.message_id).delete()
+        message, replaced = close_client_round(
+            opened=turn.round,
+            reply=reply,
+            emotion=emotion,
+            now=now,
+            remembers=turn.remembers and (relayed or turn.strategy is not None) and _says_something(turn),
+            recorded=relayed,
+            reply_id=reply_id,
+            stopped=stopped,
+        )
+        if replaced:
+            forget_embeddings(message_ids=replaced)
+        return message
+    if turn.round is None:
+        return record_assistant_message(
+            user=turn.user, session_id=turn.session_id, content=reply, now=now, message_id=reply_id
+        )
+    remembers = turn.remembers and turn.strategy is not None and _says_something(turn)
+    return close_round(
+        opened=turn.round,
+        reply=reply,
+        emotion=emotion,
+        now=now,
+        remembers=remembers,
+        reply_id=reply_id,
+        stopped=stopped,
+    )
+
+
+def _says_something(turn: OpenTurn) -> bool:
+    """A message that only asks what is remembered says nothing to learn from."""
+    return turn.reply is None or bool(turn.commands)
+
+
+def keep_for_tools(turn: OpenTurn, *, now: datetime) -> None:
+    """Keep the message of a turn whose answer calls tools of the client; the reply comes with a later request (T3)."""
+    if turn.round is not None:
+        await_tools(opened=turn.round, now=now)
+
+
+def _store_entries(
+    turn: OpenTurn, *, analysis: Analysis | None, runs: Sequence[ToolRun], now: datetime
+) -> Sequence[MemoryUpdate]:
+    if not (turn.remembers and turn.round and analysis and analysis.entries):
+        return ()
+    with changed_by(origin=Origin.TURN, actor=None):
+        message = cut_client_blocks(turn.round.content)
+        return record_entries(
+            user=turn.user,
+            entries=analysis.entries,
+            session_id=turn.session_id,
+            message_id=turn.round.message_id,
+            said_at=turn.round.create_time,
+            message_text=message,
+            said=_join_said(turn, message),
+            others=_join_others(turn, runs),
+            auto_accept_confidence=turn.settings.auto_accept_confidence,
+            now=now,
+        )
+
+
+def _forget_as_named(turn: OpenTurn, *, analysis: Analysis | None, now: datetime) -> Sequence[CommandResult]:
+    """What the message told the memory to do, with what the model found for a request that nothing plainly matched."""
+    results = turn.commands
+    memories = [memory for memory in turn.context.memories if memory.kind != MESSAGE]
+    if turn.round and analysis and analysis.forget:
+        results = forget_numbered(
+            user=turn.user, opened=turn.round, results=results, memories=memories, numbers=analysis.forget, now=now
+        )
+    return show_recalled(results, memories)
+
+
+def _join_said(turn: OpenTurn, message: str) -> str:
+    """What the person said in the window and now, and what they were asked: a short answer agrees to a question."""
+    before = (
+        cut_client_blocks(line.content) if line.role == "user" else read_questions(line.content)
+        for lines in turn.context.rounds
+        for line in lines
+    )
+    return "\n".join([*before, message])
+
+
+def _join_others(turn: OpenTurn, runs: Sequence[ToolRun]) -> str:
+    """What the model was shown that is not the person's own: the assistant's replies, files, contexts, tool results."""
+    given = turn.context.given
+    replies = [line.content for lines in given.rounds for line in lines if line.role != "user"]
+    cases = [text for case in given.cases for text in (case.title, case.content, *case.entries)]
+    results = [json_text(dict(run.result)) for run in runs]
+    return "\n".join([*replies, *(file.text for file in given.files), *cases, *results])

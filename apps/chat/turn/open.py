@@ -1,0 +1,429 @@
+"""The first half of a turn: store the message, obey its commands, read what is remembered, build the prompt.
+
+Runs in a database thread.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.accounts.models import User
+from apps.accounts.types import MemorySettings
+from apps.chat.context.read import TurnInput, choose_strategy, embed_message, read_context
+from apps.chat.context.types import ClientLine, ClientPrompt, Context, ContextInput, Form
+from apps.chat.emotions import StrategyTable
+from apps.chat.models import Edit
+from apps.chat.prompts import FORM_SUBMITTED
+from apps.chat.selectors import get_turn_configuration
+from apps.chat.turn.commands import compose_memory_list_reply, describe_actions, run_message_commands
+from apps.chat.turn.tool_use.offering import offer_tools
+from apps.chat.turn.types import ClientRequest, OpenTurn
+from apps.conversations.attachments import attach, move_attachments
+from apps.conversations.histories import find_session, open_client_round, open_round_again
+from apps.conversations.rounds import fail_round, get_window, open_round, reopen_round
+from apps.conversations.sessions import bring_back, create_session, get_message, get_session, replace_from
+from apps.conversations.types import MAX_CONTENT_CHARS, OpenRound, Window
+from apps.core.errors import NotFound, TooLarge
+from apps.core.llm.client import ChosenModel, choose_chat_model
+from apps.memory.selectors import (
+    WorkingMemorySnapshot,
+    find_working_memory,
+)
+from apps.memory.services import (
+    CommandResult,
+    archive_working_memory,
+    count_turn,
+    forget_embeddings,
+    record_form,
+    restore_retracted,
+    retract_learned,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    """What a turn is opened under. `start`: when that began, as `time.perf_counter` says it."""
+
+    user: User
+    settings: MemorySettings
+    table: StrategyTable
+    now: datetime
+    start: float
+
+    def archive(self, session_id: uuid.UUID) -> None:
+        """Archive a working memory that has expired: the sweep may not have come by yet, and a new one follows (W4)."""
+        if self.settings.working_archive:
+            archive_working_memory(user=self.user, session_id=session_id, now=self.now)
+
+    def count(self, session_id: uuid.UUID, *, again: bool = False) -> WorkingMemorySnapshot | None:
+        """Count a message in working memory, None without the memory system.
+
+        `again`: only where what counted it at first has expired since; then it is the first one of the new (W4).
+        """
+        if not django_settings.USE_MEMORY_EMOTION_SYSTEM:
+            return None
+        ttl_minutes, working = self.settings.working_ttl_minutes, None
+        if again:
+            working = find_working_memory(self.user, session_id, now=self.now, ttl_minutes=ttl_minutes)
+        return working or count_turn(user=self.user, session_id=session_id, now=self.now, ttl_minutes=ttl_minutes)
+
+    def make_input(
+        self, session_id: uuid.UUID, message: str, *, working: WorkingMemorySnapshot | None, **others: Any
+    ) -> TurnInput:
+        """Return what the turn starts from; `others`: further fields of it."""
+        return TurnInput(
+            user=self.user,
+            session_id=session_id,
+            message=message,
+            settings=self.settings,
+            table=self.table,
+            now=self.now,
+            working=working,
+            strategy=choose_strategy(working, table=self.table),
+            **others,
+        )
+
+    def continue_round(
+        self, opened: OpenRound, window: Window, working: WorkingMemorySnapshot | None, **others: Any
+    ) -> TurnInput:
+        """Return what the turn of a stored message starts from."""
+        return self.make_input(
+            opened.session_id,
+            opened.content,
+            working=working,
+            window=window,
+            recalls=not opened.temporary,
+            said_at=opened.create_time,
+            model=opened.model,
+            **others,
+        )
+
+
+def _set_up(user: User, now: datetime) -> _Setup:
+    start = time.perf_counter()
+    settings, table = get_turn_configuration(user)
+    return _Setup(user, settings, table, now, start)
+
+
+def open_message_turn(
+    *,
+    user: User,
+    session_id: uuid.UUID,
+    content: str,
+    idempotency_key: str | None,
+    now: datetime,
+    said_at: datetime | None = None,
+    attachments: Sequence[uuid.UUID] = (),
+    instead_of: uuid.UUID | None = None,
+) -> OpenTurn:
+    """Store a new message of the user and prepare its reply.
+
+    `said_at`: when it was said, if not now: it dates the message and is the time the prompt tells the model, so that
+    上周六 is resolved from there. Everything that waits or expires goes by `now`.
+    `attachments`: files that are sent with it. `instead_of`: a message whose files it takes over. Raises `NotFound`
+    without the session, `AlreadySent` when the idempotency key was used before, `InvalidInput` about a file.
+    """
+    setup = _set_up(user, now)
+    setup.archive(session_id)
+    wait_for_embedding = None
+    with transaction.atomic():
+        opened, window = open_round(
+            user=user,
+            session_id=session_id,
+            content=content,
+            idempotency_key=idempotency_key,
+            window_limit=setup.settings.context_limit,
+            said_at=said_at or now,
+            now=now,
+            lease=_lease(),
+        )
+        if attachments:
+            attach(user=user, session_id=session_id, message_id=opened.message_id, attachment_ids=attachments)
+        if instead_of is not None:
+            move_attachments(user=user, before=[instead_of], after=opened.message_id)
+        given = setup.continue_round(opened, window, setup.count(session_id))
+        if given.strategy and given.strategy.use_memory and given.recalls:
+            # Now: it takes as long as all that is read before recall.
+            wait_for_embedding = embed_message(content, said=given.said)
+    return _prepare(replace(given, wait_for_embedding=wait_for_embedding), opened=opened, start=setup.start)
+
+
+def open_retry_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
+    """Take a failed message up again: nothing is stored or counted twice (C6).
+
+    Raises `NotFound` without the message, `Conflict` when it has not failed.
+    """
+    setup = _set_up(user, now)
+    if setup.settings.working_archive:
+        setup.archive(get_message(user, message_id).session_id)
+    return _take_up(setup, partial(reopen_round, message_id=message_id))
+
+
+def open_another_turn(*, user: User, message_id: uuid.UUID, now: datetime) -> OpenTurn:
+    """Prepare another reply to the newest message of a session; the present one gives way once the new one is stored.
+
+    `message_id`: of the message or of its reply. What was learned from the message stays as it is. Raises `NotFound`
+    without it, `Conflict` where it is not the newest one or has no reply.
+    """
+    setup = _set_up(user, now)
+    message = get_message(user, message_id)
+    return _take_up(setup, partial(open_round_again, message_id=message.reply_to_id or message.id))
+
+
+def _take_up(setup: _Setup, take: Callable[..., OpenRound]) -> OpenTurn:
+    """Prepare the reply to a message that is stored already; `take` takes it up."""
+    with transaction.atomic():
+        opened = take(user=setup.user, now=setup.now, lease=_lease())
+        working = setup.count(opened.session_id, again=True)
+    limit = setup.settings.context_limit
+    window = get_window(setup.user, opened.session_id, limit=limit, before=opened.position)
+    return _prepare(setup.continue_round(opened, window, working), opened=opened, start=setup.start)
+
+
+def open_form_turn(
+    *, user: User, session_id: uuid.UUID, title: str, fields: Mapping[str, Any], now: datetime
+) -> OpenTurn:
+    """Keep a submitted form and prepare the reply that continues from it; no message of the user is made (H1, H2).
+
+    Raises `NotFound` without the session, `TooLarge` when the form does not fit (W5).
+    """
+    setup = _set_up(user, now)
+    session = get_session(user, session_id)
+    setup.archive(session_id)
+    given = setup.make_input(
+        session_id,
+        FORM_SUBMITTED,
+        working=record_form(user=user, session_id=session_id, title=title, fields=fields, now=now),
+        window=get_window(user, session_id, limit=setup.settings.context_limit),
+        recalls=not session.temporary,
+        model=session.model,
+        submitted=Form(title=title, fields=fields),
+    )
+    return _prepare(given, opened=None, start=setup.start)
+
+
+def open_client_turn(*, user: User, session_id: uuid.UUID | None, request: ClientRequest, now: datetime) -> OpenTurn:
+    """Store what is new in a client's messages and prepare the reply (T3).
+
+    `session_id`: None where the client names no session; then its history tells which one it is, or a new one is made.
+    Of a request that is not to be stored memories are read, and nothing is stored, counted or learned.
+    Raises `NotFound` without the session, `TooLarge` for a message that is too long to be stored.
+    """
+    setup, message = _set_up(user, now), request.given.message
+    if not request.stored:
+        client = _make_prompt(request, lines=())
+        given = setup.make_input(uuid.uuid4(), message, working=None, client=client)
+        return _prepare(given, opened=None, start=setup.start, request=request)
+    if len(message) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"The message has {len(message)} characters; {MAX_CONTENT_CHARS} are allowed.")
+    embeds, wait_for_embedding = django_settings.USE_MEMORY_EMOTION_SYSTEM, None
+    if embeds and not request.given.is_new_only:
+        wait_for_embedding = embed_message(message, said=[line.content for line in request.given.before])
+    if session_id is None:
+        session_id = find_session(user=user, given=request.given, now=now) or create_session(user=user).id
+    setup.archive(session_id)
+    with transaction.atomic():
+        found, branch = open_client_round(
+            user=user,
+            session_id=session_id,
+            given=request.given,
+            window_limit=setup.settings.context_limit,
+            now=now,
+            lease=_lease(),
+        )
+        if embeds and wait_for_embedding is None:
+            said = [line.content for exchange in found.window.rounds for line in exchange]
+            wait_for_embedding = embed_message(message, said=said)
+        if branch.replaced:
+            forget_embeddings(message_ids=branch.replaced)
+        working = setup.count(session_id, again=branch.asked is not None)
+    given = setup.continue_round(
+        found.opened,
+        found.window,
+        working,
+        client=_make_prompt(request, lines=found.lines),
+        wait_for_embedding=wait_for_embedding,
+    )
+    return _prepare(given, opened=found.opened, start=setup.start, request=request)
+
+
+def _make_prompt(request: ClientRequest, *, lines: Sequence[uuid.UUID | None]) -> ClientPrompt:
+    """What the client brings along for the prompt. `lines`: the stored messages of its history, as far as there are."""
+    before = request.given.before
+    ids = lines or [None] * len(before)
+    history = [ClientLine(key, line.role, line.content) for key, line in zip(ids, before, strict=True)]
+    return ClientPrompt(
+        instructions=request.instructions,
+        history=None if request.given.is_new_only else history,
+        relayed=request.relayed is not None,
+    )
+
+
+def preview_context(*, user: User, session_id: uuid.UUID, message: str, now: datetime) -> Context:
+    """Return the context that `message` would get now; stores and counts nothing."""
+    session = get_session(user, session_id)
+    setup = _set_up(user, now)
+    working = None
+    if django_settings.USE_MEMORY_EMOTION_SYSTEM:
+        ttl_minutes = setup.settings.working_ttl_minutes
+        working = find_working_memory(user, session_id, now=now, ttl_minutes=ttl_minutes)
+    given = setup.make_input(
+        session_id,
+        message,
+        working=working,
+        window=get_window(user, session_id, limit=setup.settings.context_limit),
+        recalls=not session.temporary,
+        model=session.model,
+    )
+    return read_context(given, tools=_offer(given, choose_chat_model(preferred=session.model), writes=given.recalls))
+
+
+def _prepare(
+    given: TurnInput, *, opened: OpenRound | None, start: float, request: ClientRequest | None = None
+) -> OpenTurn:
+    """Do what the message tells the memory, then build the prompt, or compose the reply that needs none (L9).
+
+    `opened`: the stored message, None where none is; it fails where this does.
+    """
+    relayed = given.client is not None and given.client.relayed
+    remembers = opened is not None and given.recalls
+    commands: Sequence[CommandResult] = ()
+    reply = None
+    try:
+        chosen = choose_chat_model(asked=request.model if request else "", preferred=given.model)
+        asked = given.read_commands()
+        if opened is not None and remembers and given.strategy is not None:
+            # Before the prompt is built: it says what was done, and recalls what was just stored.
+            commands = run_message_commands(given, opened=opened, commands=asked.commands)
+        reading = time.perf_counter()
+        if opened is not None and given.strategy is not None and not relayed and asked.only_list:
+            reply = compose_memory_list_reply(given, results=commands)
+            context = _make_unsent(given)
+        else:
+            tools = _offer(given, chosen, writes=remembers)
+            context = read_context(
+                given,
+                asked=asked,
+                actions=describe_actions(commands),
+                candidates=[memory_id for command in commands for memory_id in command.unclear],
+                tools=tools,
+            )
+    except Exception:
+        if opened is not None:
+            fail_round(opened=opened)
+        raise
+    return OpenTurn(
+        user=given.user,
+        session_id=given.session_id,
+        round=opened,
+        settings=given.settings,
+        table=given.table,
+        strategy=None if relayed else given.strategy,
+        working=given.working,
+        context=context,
+        chosen=chosen,
+        remembers=remembers,
+        opened_at=given.now,
+        opening={"opening_ms": milliseconds_since(start), "context_ms": milliseconds_since(reading)},
+        commands=commands,
+        reply=reply,
+        client=request,
+    )
+
+
+def _offer(given: TurnInput, chosen: ChosenModel, *, writes: bool) -> tuple[str, ...]:
+    """The tools that the model may call; none where a client's own request is passed on (T3)."""
+    if given.client is not None and given.client.relayed:
+        return ()
+    return offer_tools(
+        settings=given.settings, strategy=given.strategy, reads=given.recalls, writes=writes, chosen=chosen
+    )
+
+
+def _make_unsent(given: TurnInput) -> Context:
+    """The context of a turn that asks no model: nothing was sent."""
+    unsent = ContextInput(
+        message=given.message,
+        now=given.now.astimezone(given.settings.zone),
+        budget=given.settings.token_budget,
+        context_limit=given.settings.context_limit,
+        strategy=given.strategy,
+    )
+    return Context(layers=(), messages=(), given=unsent)
+
+
+def milliseconds_since(start: float) -> float:
+    """Return the time since a `time.perf_counter` reading."""
+    return round((time.perf_counter() - start) * 1000, 2)
+
+
+def _lease() -> timedelta:
+    return timedelta(seconds=django_settings.TURN_LEASE_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What undoing an edit brought back: messages, and changes of memories."""
+
+    messages: int
+    memories: int
+
+
+def open_edited_turn(*, user: User, message_id: uuid.UUID, content: str, now: datetime) -> OpenTurn:
+    """Store `content` in place of a message, and prepare its reply.
+
+    The message and all that came after it give way, and what they alone taught is taken back; both are kept for
+    `undo_edit`. Raises `NotFound` without the message, `Conflict` where it cannot be edited; then nothing is changed.
+    """
+    with transaction.atomic():
+        session, replaced = replace_from(user=user, message_id=message_id, now=now)
+        forget_embeddings(message_ids=replaced)
+        retractions = retract_learned(user=user, message_ids=replaced, now=now)
+        turn = open_message_turn(
+            user=user, session_id=session.id, content=content, idempotency_key=None, now=now, instead_of=message_id
+        )
+        assert turn.round is not None, "a message was sent"
+        Edit.objects.create(
+            message_id=turn.round.message_id,
+            session=session,
+            user=user,
+            replaced=replaced,
+            retractions=retractions,
+            created_at=now,
+        )
+    return turn
+
+
+@transaction.atomic
+def undo_edit(*, user: User, message_id: uuid.UUID, now: datetime) -> Restored:
+    """Bring back what stood in the place of an edited message, and what it had taught.
+
+    What has been said since the edit gives way, and what that taught is taken back. Raises `NotFound` where the message
+    is no edited one, `Conflict` while a reply is under way.
+    """
+    edit = Edit.objects.filter(user=user, message=message_id).first()
+    if edit is None:
+        raise NotFound("This message was not edited.")
+    replaced = bring_back(user=user, message_id=message_id, replaced=edit.replaced, now=now)
+    forget_embeddings(message_ids=replaced)
+    retract_learned(user=user, message_ids=replaced, now=now)
+    move_attachments(user=user, before=[message_id], after=edit.replaced[0])
+    restored = restore_retracted(user=user, operations=edit.retractions, now=now)
+    edit.delete()
+    return Restored(messages=len(edit.replaced), memories=restored)
+
+
+def list_edits(user: User, session_id: uuid.UUID) -> QuerySet[Edit]:
+    """The edits of a session whose undoing can be offered, newest first. Raises `NotFound` without the session."""
+    get_session(user, session_id)
+    return Edit.objects.filter(user=user, session=session_id, message__status__in=["complete", "failed"])

@@ -1,0 +1,419 @@
+"""Run a turn: open, ask the model, store; reported as typed events while it runs. The one engine of every door.
+
+A turn runs in a task of its own: a client that leaves does not stop it, and no database connection or lock is held
+while the model answers (C6).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, InterfaceError, OperationalError
+from django.utils import timezone
+from prometheus_client import Counter, Histogram
+
+from apps.chat.prompts import ANSWER_KEYS, NO_ANALYSIS, REPLY_KEY, Analysis, get_turn_format, read_analysis
+from apps.chat.turn.clients import FinishReason, RelayedAnswer, ReplyLimit, add_layers
+from apps.chat.turn.close import (
+    FAILED,
+    close_turn,
+    describe_unstored,
+    find_stored_turn,
+    keep_for_tools,
+    user_message_to_wire,
+)
+from apps.chat.turn.commands import ask_what_to_forget
+from apps.chat.turn.open import milliseconds_since
+from apps.chat.turn.process import SECONDS_BETWEEN_ATTEMPTS, add_stoppable, journal, remove_stoppable
+from apps.chat.turn.tool_use.offering import as_tool_calling
+from apps.chat.turn.tool_use.rounds import ToolRounds
+from apps.chat.turn.tool_use.running import ToolRun, ToolRunner
+from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
+from apps.conversations.histories import ClientHistory
+from apps.conversations.models import MessageStatus
+from apps.conversations.rounds import fail_round
+from apps.conversations.types import OpenRound
+from apps.core.apart import read_apart
+from apps.core.db import in_database
+from apps.core.errors import Conflict, JiyiError, ModelUnavailable
+from apps.core.llm.relaying import relay
+from apps.core.llm.streaming_json import FieldStream
+from apps.core.llm.streaming_text import TextStream
+from apps.core.llm.tracing import trace_call
+from apps.core.llm.types import ChatModel, ModelRequest
+from apps.core.outages import describe_outage
+from apps.core.text.tokens import estimate_tokens
+from apps.core.tracing import Span, get_traceparent, span
+
+_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160)
+
+TURN_SECONDS = Histogram("jiyi_turn_seconds", "Turns from beginning to end", ["outcome"], buckets=_SECONDS)
+FIRST_TOKEN_SECONDS = Histogram(
+    "jiyi_turn_first_token_seconds", "Turns from beginning to the first piece of the reply", buckets=_SECONDS
+)
+TURN_FAILURES = Counter("jiyi_turn_failures", "Turns that failed after their message was stored", ["reason"])
+
+
+logger = structlog.get_logger(__name__)
+
+ANALYSIS_TOKENS = 1_000
+"""What a model may write besides a reply that its client limits: emotion, topic, memories, and the JSON around it."""
+
+NO_CLIENT = ClientRequest(given=ClientHistory(before=(), message=""))
+
+STORE_ATTEMPTS = 5
+"""How often storing a finished reply is tried: a deadlock or a restarting database must not cost the reply."""
+
+_running: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references to its tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is stored of an answer. `analysis`: None in plain chat (E6). `runs`: the tools that were called for it.
+
+    `stopped`: the person stopped it.
+    """
+
+    reply: str
+    analysis: Analysis | None
+    model: str = ""
+    stopped: bool = False
+    runs: Sequence[ToolRun] = ()
+
+
+class TurnRun:
+    """One running turn. `opened` settles once its message is stored; `events` then tells the rest."""
+
+    def __init__(self) -> None:
+        self.finish_reason: FinishReason = "stop"
+        self._opened: asyncio.Future[OpenTurn] = asyncio.get_running_loop().create_future()
+        self._events: asyncio.Queue[TurnEvent] = asyncio.Queue()
+        self._listening: asyncio.Task[Any] | None = None  # this turn's own, while the model answers
+        self._stopped = False
+        self._is_unmarked = False  # failed, and not yet marked as it
+
+    def stop(self) -> None:
+        """End the model's answer here: what has come is the reply."""
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._listening is not None:
+            self._listening.cancel()
+
+    async def opened(self) -> OpenTurn:
+        """Return once the message is stored. Raises what refused it: nothing was changed then."""
+        return await asyncio.shield(self._opened)
+
+    async def events(self) -> AsyncIterator[TurnEvent]:
+        """Yield `Started`, then `Delta`s, then `Done` or `Failed`. For one reader."""
+        while True:
+            event = await self._events.get()
+            yield event
+            if isinstance(event, Done | Failed):
+                return
+
+    async def result(self) -> Any:
+        """Wait for the end and return the turn on the wire, or raise what it failed with."""
+        async for event in self.events():
+            if isinstance(event, Done):
+                return event.result
+            if isinstance(event, Failed):
+                raise event.error
+        raise AssertionError("a turn ends with Done or Failed")
+
+    async def run(self, open_turn: Callable[[], OpenTurn], *, parent: str = "") -> None:
+        """Run the turn from beginning to end; every outcome becomes an event. `parent`: the span it was asked in."""
+        with span("turn", parent=parent) as current:
+            await self._run(open_turn, current)
+
+    async def _run(self, open_turn: Callable[[], OpenTurn], current: Span) -> None:
+        started = time.perf_counter()
+        try:
+            with span("open turn"):
+                turn = await in_database(open_turn)
+        except Exception as error:
+            current.fail(type(error).__name__)
+            self._opened.set_exception(error)
+            self._opened.exception()  # marks it as seen, should nobody be waiting any more
+            return
+        self._opened.set_result(turn)
+        current.set(jiyi__user__id=str(turn.user.pk), gen_ai__conversation__id=str(turn.session_id))
+        if turn.round is not None:
+            current.set(jiyi__message__id=str(turn.round.message_id))
+        self._events.put_nowait(Started(user_message_to_wire(turn, status=MessageStatus.PENDING)))
+        if turn.round is not None:
+            journal.add(turn.round)
+            add_stoppable(turn.round.message_id, self)
+        try:
+            result = await self._answer(turn)
+            TURN_SECONDS.labels("done").observe(time.perf_counter() - started)
+            self._events.put_nowait(Done(result))
+        except Exception as error:
+            failure = await self._fail(turn, error)
+            reason = str(failure.fields.get("reason") or failure.code)
+            TURN_SECONDS.labels("failed").observe(time.perf_counter() - started)
+            TURN_FAILURES.labels(reason).inc()
+            current.fail(reason)
+            self._events.put_nowait(Failed(failure))
+        except asyncio.CancelledError:
+            current.fail("stopped")
+            stopped = ModelUnavailable("The server was stopped.", fields={"reason": "stopped"})
+            self._events.put_nowait(Failed(await self._fail(turn, stopped)))
+            raise
+        finally:
+            if turn.round is not None:
+                remove_stoppable(turn.round.message_id, self)
+                if not self._is_unmarked:
+                    journal.remove(turn.round)
+
+    async def _answer(self, turn: OpenTurn) -> Any:
+        timings = dict(turn.opening)
+        if turn.client is not None and turn.client.relayed is not None:
+            return await self._relay(turn, turn.client.relayed, timings=timings)
+        if turn.reply is None:
+            answer = await self._ask(turn, timings=timings)
+        else:
+            answer = Answer(reply=turn.reply, analysis=NO_ANALYSIS)
+            self._events.put_nowait(Delta(answer.reply))
+        if not answer.reply.strip() and answer.stopped:
+            raise ModelUnavailable("The reply was stopped before its first word.", fields={"reason": "cancelled"})
+        if not answer.reply.strip() and self.finish_reason == "stop":
+            raise ModelUnavailable("The model gave no reply.", fields={"reason": "bad_answer"})
+        if turn.round is not None and answer.analysis is not None:
+            besides = ask_what_to_forget(
+                message=turn.round.content,
+                results=turn.commands,
+                memories=turn.context.memories,
+                numbers=answer.analysis.forget,
+            )
+            if besides:
+                self._events.put_nowait(Delta(besides))
+                answer = replace(answer, reply=answer.reply + besides)
+        return await self._store(turn, answer, timings=timings)
+
+    async def _store(self, turn: OpenTurn, answer: Answer, *, timings: Mapping[str, float]) -> Any:
+        analysis = answer.analysis
+        if turn.client is not None and not turn.client.stored:
+            emotion = analysis.emotion.to_wire() if analysis and turn.strategy else None
+            return describe_unstored(turn, emotion=emotion, runs=answer.runs)
+        reply_id = (turn.client.reply_id if turn.client else None) or uuid.uuid4()
+        for attempt in range(1, STORE_ATTEMPTS + 1):
+            try:
+                with span("store turn"):
+                    return await in_database(
+                        close_turn,
+                        turn,
+                        reply_id=reply_id,
+                        reply=answer.reply,
+                        analysis=analysis,
+                        model=answer.model,
+                        timings=timings,
+                        now=timezone.now(),
+                        runs=answer.runs,
+                        stopped=answer.stopped,
+                    )
+            except (OperationalError, InterfaceError):
+                if attempt == STORE_ATTEMPTS:
+                    raise
+                await asyncio.sleep(0.05 * 4**attempt)
+            except (Conflict, IntegrityError):
+                # A connection that is lost during the commit leaves open whether it was one: then the reply is there.
+                stored = None
+                if attempt > 1:
+                    stored = await in_database(find_stored_turn, turn.user, reply_id, now=timezone.now())
+                if stored is None:
+                    raise
+                return stored
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _relay(self, turn: OpenTurn, body: Mapping[str, Any], *, timings: dict[str, float]) -> Any:
+        """Pass the client's request on with the layers added and the answer back as it comes (T3).
+
+        The end of the answer is held back until the reply is stored: the client's next request continues from it.
+        """
+        model, start = turn.chosen.model, time.perf_counter()
+        answer, held = RelayedAnswer(), list[dict[str, Any]]()
+        system, *earlier, _message = turn.context.messages
+        new_only = turn.client is not None and turn.client.given.is_new_only
+        asked = {**body, "model": turn.chosen.other}
+        sent = add_layers(asked, system.content, earlier=earlier if new_only else [])
+        with trace_call(turn.chosen.name, streamed=True):
+            async for event in relay(model, sent):
+                answer.see(event)
+                timings.setdefault("first_token_ms", milliseconds_since(start))
+                if answer.finished:
+                    held.append(event)
+                else:
+                    self._events.put_nowait(Relayed(event))
+                await asyncio.sleep(0)
+        timings["model_ms"] = milliseconds_since(start)
+        # What the client shows: the beginning that it sent, and what the model has added.
+        reply = (turn.client.given.beginning if turn.client else "") + answer.text
+        if answer.calls_tools or not reply.strip():
+            await in_database(keep_for_tools, turn, now=timezone.now())
+            result: Any = describe_unstored(turn, emotion=None)
+        else:
+            said = Answer(reply=reply, analysis=None, model=answer.model or turn.chosen.name)
+            result = await self._store(turn, said, timings=timings)
+        for event in held:
+            self._events.put_nowait(Relayed(event))
+        return result
+
+    async def _ask(self, turn: OpenTurn, *, timings: dict[str, float]) -> Answer:
+        """Return the model's answer, whose reply was sent as it came."""
+        model = turn.chosen.model
+        start = time.perf_counter()
+        with trace_call(turn.chosen.name, messages=turn.context.messages, streamed=True) as call:
+            answer = await self._stream(turn, model=model, start=start, timings=timings)
+            call.set(
+                jiyi__answer__estimated_tokens=estimate_tokens(answer.reply), jiyi__tool_calls__count=len(answer.runs)
+            )
+        timings["model_ms"] = milliseconds_since(start)
+        if "first_token_ms" in timings:
+            FIRST_TOKEN_SECONDS.observe((timings["opening_ms"] + timings["first_token_ms"]) / 1000)
+        return replace(answer, model=turn.chosen.name)
+
+    async def _stream(self, turn: OpenTurn, *, model: ChatModel, start: float, timings: dict[str, float]) -> Answer:
+        """Send the reply's deltas as they come; return their sum and, unless in plain chat (E6), the analysis."""
+        pieces: list[str] = []
+
+        client = turn.client or NO_CLIENT
+        reply_limit = ReplyLimit(stop=client.stop, max_tokens=client.max_tokens)
+
+        def send(text: str) -> None:
+            deliver(reply_limit.feed(text))
+
+        def deliver(text: str) -> None:
+            if text:
+                timings.setdefault("first_token_ms", milliseconds_since(start))
+                pieces.append(text)
+                self._events.put_nowait(Delta(text))
+
+        limit = settings.CHAT_MAX_TOKENS
+        if client.max_tokens is not None:
+            limit = min(client.max_tokens + ANALYSIS_TOKENS, limit or client.max_tokens + ANALYSIS_TOKENS)
+        request = ModelRequest(
+            messages=turn.context.messages, max_tokens=limit, model=turn.chosen.other, options=client.options
+        )
+        runner = ToolRunner(turn)
+        try:
+            self._listening = None if self._stopped else asyncio.current_task()
+            if self._stopped:
+                raise asyncio.CancelledError
+            analysis = await self._listen(turn, request, model=model, runner=runner, send=send)
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+            if self._listening is not None:
+                self._listening.uncancel()
+            analysis = None if turn.strategy is None else NO_ANALYSIS
+        finally:
+            self._listening = None
+        deliver(reply_limit.close())
+        self.finish_reason = reply_limit.finish_reason
+        return Answer(reply="".join(pieces), analysis=analysis, runs=runner.runs, stopped=self._stopped)
+
+    async def _listen(
+        self,
+        turn: OpenTurn,
+        request: ModelRequest,
+        *,
+        model: ChatModel,
+        runner: ToolRunner,
+        send: Callable[[str], None],
+    ) -> Analysis | None:
+        """Send the reply as the model writes it; return what else it wrote, None in plain chat (E6)."""
+        if turn.strategy is None:
+            plain = TextStream()
+            async for piece in model.stream(request):
+                send(plain.feed(piece))
+                await asyncio.sleep(0)  # as below
+            send(plain.close())
+            return None
+        request = replace(request, response_format=get_turn_format(tuple(turn.table)))
+        calling = as_tool_calling(model) if turn.context.given.tools else None
+        if calling is not None:
+            decoded = await ToolRounds(model=calling, runner=runner, send=send, make_stream=_decode_answer).ask(request)
+        else:
+            field = _decode_answer()
+            async for piece in model.stream(request):
+                send(field.feed(piece))
+                await asyncio.sleep(0)  # what has come at once is sent as it is read, not when all of it has been
+            decoded = await read_apart(field.close, size=field.size)
+            send(decoded.tail)
+        if decoded.source != "field":
+            return NO_ANALYSIS
+        return await read_apart(partial(read_analysis, decoded.raw, table=turn.table), size=len(decoded.raw))
+
+    async def _fail(self, turn: OpenTurn, error: Exception) -> JiyiError:
+        """Mark the message as failed and return the error; where the database is away, it is marked once it is back."""
+        fields: dict[str, Any] = {}
+        if turn.round is not None:
+            fields["message_id"] = str(turn.round.message_id)
+            try:
+                await in_database(fail_round, opened=turn.round)
+            except Exception as fault:  # whatever it is: the client must learn that the turn has ended
+                logger.warning("turn.not_marked_failed", exc_info=fault, **fields)
+                self._is_unmarked = True
+                _run_in_background(_mark_failed(turn.round))
+        if isinstance(error, ModelUnavailable):
+            # What the model's server said is for who runs this, not for who chats.
+            reason = error.fields.get("reason")
+            logger.warning("turn.model_unavailable", reason=reason, detail=error.message, **fields)
+            if refusal := error.fields.get("refusal"):
+                fields["refusal"] = refusal
+            return ModelUnavailable(FAILED, fields={"reason": reason, **fields})
+        if isinstance(error, JiyiError):
+            return type(error)(error.message, fields={**error.fields, **fields})
+        logger.exception("turn.failed", exc_info=error, **fields)
+        if outage := describe_outage(error):
+            kept = " The message is kept and can be retried." if fields else ""
+            return type(outage)(outage.message + kept, fields=fields)
+        return JiyiError("Something went wrong on our side. The message is kept and can be retried.", fields=fields)
+
+
+def _decode_answer() -> FieldStream:
+    return FieldStream(REPLY_KEY, other_keys=ANSWER_KEYS)
+
+
+def start_turn(open_turn: Callable[[], OpenTurn]) -> TurnRun:
+    """Start a turn in the background; `open_turn` runs in a database thread and may refuse it."""
+    turn = TurnRun()
+    # A fresh context: the request's own ends with the request, and this task may outlive it.
+    _run_in_background(turn.run(open_turn, parent=get_traceparent()))
+    return turn
+
+
+def _run_in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work, context=contextvars.Context())
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+
+
+async def _mark_failed(opened: OpenRound) -> None:
+    """Mark a message as failed once the database is back, for as long as its lease would hold."""
+    deadline = asyncio.get_running_loop().time() + settings.TURN_LEASE_SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(SECONDS_BETWEEN_ATTEMPTS)
+        with suppress(Exception):  # it is still away
+            await in_database(fail_round, opened=opened)
+            break
+    journal.remove(opened)
+
+
+async def stop_turns() -> None:
+    """Stop the turns under way, as this process is about to end: their messages fail now, not with their leases."""
+    turns = list(_running)
+    for turn in turns:
+        turn.cancel()
+    await asyncio.gather(*turns, return_exceptions=True)
