@@ -44,7 +44,7 @@ ENUM_NAMES = {
     "MemoryKind": ["long_term", "atomic"],
     "RecalledKind": ["long_term", "atomic", "message"],
     "MemoryUpdateAction": ["created", "superseded", "refreshed", "pending"],
-    "MemoryCopyKind": ["long_term", "atomic", "working", "topic", "profile", "summary", "context"],
+    "MemoryCopyKind": ["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"],
     "MessageStatus": "apps.conversations.models.MessageStatus",
     "Role": "apps.conversations.models.Role",
     "SpeakerRole": ["user", "assistant"],

@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.core.errors import Conflict
 from apps.core.text.instructions import is_instruction
 from apps.memory.atomic.audit import describe_change, snapshot
-from apps.memory.atomic.held_verdicts import HeldVerdict, Target
+from apps.memory.atomic.held_verdicts import HeldVerdict
 from apps.memory.atomic.recorder import AtomicRecorder
 from apps.memory.atomic.selectors import get_atomic_memory
 from apps.memory.atomic.writing import MemoryWriter
@@ -22,7 +22,7 @@ from apps.memory.judging.types import Reason, Relation, Said, Verdict
 from apps.memory.locking import lock_memories
 from apps.memory.models import AtomicMemory, Change, Status
 from apps.memory.types import MemoryKind
-from apps.memory.verdicts import Ending, Twins, carry_out_long_term, find_twins
+from apps.memory.verdicts import carry_out_long_term
 
 _MAX_LENGTH = 32_000
 """Of a merged content: what its owner accepts may be as long as what they write."""
@@ -79,17 +79,10 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     lock_memories(user)
     memory = _get_pending(user, memory_id)
     proposal = HeldVerdict.from_json(memory.proposal)
-    writer, operation, twins = MemoryWriter(user, now=now), uuid4(), Twins()
+    writer, operation = MemoryWriter(user, now=now), uuid4()
     said = Said(message_id=memory.message_id, session_id=memory.session_id, said_at=now, text=memory.content)
-    if proposal is not None and proposal.relation is Relation.CONTRADICTS:
-        (twins,) = find_twins(user, [Ending(proposal.targets, memory.content, proposal.left or "", said)])
-    recorder = _make_recorder(memory, proposal, writer=writer, more=twins.atomic)
+    recorder = _make_recorder(memory, proposal, writer=writer)
     recorder.accept(memory, proposal or HeldVerdict(Reason.UNSURE), operation=operation)
-    recorder.end_parts(
-        {memory_id: left for memory_id, left in twins.lefts.items() if memory_id != memory.id},
-        operation=operation,
-        message_id=memory.message_id,
-    )
     writer.save()
     if proposal is not None:
         verdict = Verdict(proposal.relation, left=proposal.left, merged=proposal.merged)
@@ -100,7 +93,6 @@ def accept_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
             said=said,
             operation=operation,
             now=now,
-            twins=twins.entries,
         )
     return memory
 
@@ -118,12 +110,10 @@ def reject_atomic_memory(*, user: User, memory_id: UUID, now: datetime) -> Atomi
     return memory
 
 
-def _make_recorder(
-    memory: AtomicMemory, proposal: HeldVerdict | None, *, writer: MemoryWriter, more: Sequence[Target] = ()
-) -> AtomicRecorder:
+def _make_recorder(memory: AtomicMemory, proposal: HeldVerdict | None, *, writer: MemoryWriter) -> AtomicRecorder:
     return AtomicRecorder(
         writer,
-        targets=[*(proposal.targets if proposal else ()), *more],
+        targets=proposal.targets if proposal else (),
         contents=[memory.content],
         user_id=memory.user_id,
         max_length=_MAX_LENGTH,

@@ -12,7 +12,7 @@ from datetime import datetime
 from apps.accounts.models import User
 from apps.conversations.models import Session, Work
 from apps.conversations.queue.services import release_work
-from apps.conversations.services import is_made_title, lock_session
+from apps.conversations.services import is_made_title, lock_session, rename_session
 from apps.conversations.services.summarizing import list_conversation_summaries, rewrite_summary
 from apps.core.text.traces import Traces
 from apps.memory.models import Change
@@ -68,7 +68,7 @@ def _remove(*, user: User, traces: Traces, now: datetime) -> None:
     for session_id in sorted(sessions):
         session = lock_session(user=user, session_id=session_id)
         if session_id in titled:
-            Session.objects.filter(id=session_id, title=session.title).update(title=traces.cut_from(session.title).text)
+            rename_session(user=user, session_id=session_id, title=traces.cut_from(session.title).text)
         for summary in of_sessions.filter(session=session):
             title, snippet = traces.cut_from(summary.title), traces.cut_from(summary.snippet)
             if title.removed or snippet.removed:

@@ -66,8 +66,11 @@ ARGUMENTS: Mapping[str, Callable[[], list[tuple[Any, ...]]]] = {
     "apps.offline.attributes._rejects": lambda: [("name",), ("place",), ("job",), ("employer",), ("thing",), ("list",)],
     "apps.offline.statements._feelings": lambda: [("en",), ("zh",)],
     "apps.core.text.commands._patterns": _commands,
+    "apps.core.text.attributes._load": lambda: [()],
+    "apps.core.text.festivals.festival_rules": lambda: [()],
+    "apps.core.text.festivals.past_festival_rules": lambda: [()],
 }
-"""Of each cached function that returns patterns and has parameters: all it is called with."""
+"""Of each cached function that returns patterns and has parameters, or does not say that it does: all its calls."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

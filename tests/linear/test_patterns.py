@@ -23,14 +23,21 @@ from tests.linear.limit import SECONDS, measure
 from tests.linear.patterns import ARGUMENTS, Found, list_calls, list_patterns
 
 MADE_AT_RUN_TIME = {
+    "apps.chat.turn.tool_use.rounds.ToolRounds._is_unread_call": "escaped names of tools before a constant",
     "apps.conversations.word_search._holds": "an escaped word",
     "apps.core.llm.blocks.read_block": "a name of ours, and one unbounded part before a fixed text",
+    "apps.core.text.attributes._load": "constants of a data file, which are tried",
     "apps.core.text.citations.holds": "an escaped citation",
+    "apps.core.text.festivals.festival_rules": "constants, which are tried",
+    "apps.core.text.festivals.past_festival_rules": "constants, which are tried",
     "apps.core.text.grounding._stands_in": "an escaped text",
     "apps.core.text.highlight.find_ranges": "escaped words of a search",
+    "apps.core.text.highlight._make_pattern": "one character",
     "apps.core.text.traces.Traces.__init__": "escaped words of values",
     "apps.core.text.traces._is_cjk": "a constant set, for one character",
+    "apps.memory.former.asks_about_past": "words of a data file",
     "apps.memory.retrieval.distinct._Said._has": "an escaped word",
+    "apps.offline.attributes._compile": "constants, which are tried where they are kept",
     "apps.panel.security.browsers._find": "constants, for what a browser calls itself, cut to 500 characters",
 }
 """Calls of `re` with a pattern that is no constant, and what it is made of; those of texts are tried below."""

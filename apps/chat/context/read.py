@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from itertools import islice
@@ -92,6 +92,7 @@ def read_context(
     said_at: datetime | None = None,
     submitted: Form | None = None,
     actions: Mapping[str, Any] | None = None,
+    candidates: Sequence[uuid.UUID] = (),
     wait_for_embedding: Callable[[], QueryEmbedding | None] | None = None,
     recalled: RecalledMemories | None = None,
     client: ClientPrompt | None = None,
@@ -102,7 +103,8 @@ def read_context(
 
     `window`: what was said before the message. `recalls`: whether anything remembered may be read (not in a temporary
     session, C7). `asked`: what the message asks of the memory (L9); None reads it. `said_at`: when the message was
-    said, if not now. `actions`: what was done in memory because it asked for it. `wait_for_embedding`: what
+    said, if not now. `actions`: what was done in memory because it asked for it. `candidates`: memories that a request
+    to forget may mean, which the model is shown also where they are not recalled. `wait_for_embedding`: what
     `start_embedding` gave, where the message is being embedded already. `recalled`: what was recalled for it already,
     under the same settings. `client`: what a client brings along; a history of its own takes the window's place (T3).
     `tools`: names of those that the model may call (T1). `files`: None reads those of the session.
@@ -146,6 +148,9 @@ def read_context(
     if uses_memory and recalled:
         former = recall_former(user=user, message=own, limit=settings.retrieval_limit, query_embedding=query_embedding)
         memories = _list_recalled(recalled, former=former, message=own, said=said, settings=settings)
+        shown = {memory.id for memory in memories}
+        asked_about = [memory_id for memory_id in candidates if str(memory_id) not in shown]
+        memories = [*_read_memories(user, asked_about, settings=settings), *memories]
     return build_context(
         ContextInput(
             message=message,
@@ -189,6 +194,14 @@ def _list_everything(user: User, *, settings: MemorySettings) -> list[RecalledMe
     """All that is remembered and not muted, the newest of each kind first and at most `MAX_EVERYTHING` of it."""
     entries = list_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
     contents = list_atomic_memories(user).filter(status="active", muted=False)[:MAX_EVERYTHING]
+    return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
+
+
+def _read_memories(user: User, ids: Collection[uuid.UUID], *, settings: MemorySettings) -> list[RecalledMemory]:
+    if not ids:
+        return []
+    entries = list_memories(user).filter(status="active", id__in=ids)
+    contents = list_atomic_memories(user).filter(status="active", id__in=ids)
     return [*map(_from_entry, entries), *(_from_content(row, settings=settings) for row in contents)]
 
 

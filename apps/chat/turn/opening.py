@@ -385,6 +385,7 @@ def _prepare(
                 now=now,
                 said_at=opened.create_time,
                 actions=describe_actions(commands),
+                candidates=[memory_id for command in commands for memory_id in command.unclear],
                 recalls=not opened.temporary,
                 wait_for_embedding=wait_for_embedding,
                 client=_make_prompt(request, lines=lines) if request else None,

@@ -30,7 +30,7 @@ _LONGEST_TOKEN = 44
 
 # What names of tags, channels and tokens say of thought; in whole names, as `<thinker>` may be part of a text.
 _THOUGHT = re.compile(
-    r"(?:\w+:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflect(?:ion)?|analysis|scratchpad)", re.IGNORECASE
+    r"(?:\w{1,20}:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflect(?:ion)?|analysis|scratchpad)", re.IGNORECASE
 )
 _HIDDEN = re.compile(r"think|thought|reason|analysis|commentary", re.IGNORECASE)
 _LABEL_CHARS = 60
@@ -41,7 +41,6 @@ _END_TOKEN = re.compile(r"<.?(?:/|(?!.*header).*(?:end|eot|eos|return|call|stop)
 
 _BLANK = re.compile(r"[\s\ufeff]*")
 CLOSING_TAG = re.compile(rf"[<\[◁]/{_NAME}[>\]▷]")
-_UP_TO_CLOSING_TAG = re.compile(rf"[^{{]*{CLOSING_TAG.pattern}")
 _STRAY_CLOSING_TAG = re.compile(rf"[<\[◁]/({_THOUGHT.pattern})[>\]▷]", re.IGNORECASE)
 
 
@@ -169,7 +168,8 @@ def remove_reasoning(text: str) -> str:
         if end < 0:
             break
         at = _end_of(_BLANK, answer, end + len(closing_tag))
-    return answer[_end_of(_UP_TO_CLOSING_TAG, answer, at) :]
+    closed = [tag.end() for tag in CLOSING_TAG.finditer(answer, at, answer.find("{", at))]
+    return answer[closed[-1] if closed else at :]
 
 
 def _find_stray_end(text: str) -> int:

@@ -134,7 +134,9 @@ class BatchDeletedSerializer(serializers.Serializer[Any]):
 class MemoryCopySerializer(serializers.Serializer[Any]):
     """Another place with the memory's text: another memory, a context variable, a topic, or a text."""
 
-    kind = serializers.ChoiceField(choices=["long_term", "atomic", "working", "topic", "profile", "summary", "context"])
+    kind = serializers.ChoiceField(
+        choices=["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
+    )
     id = serializers.UUIDField(help_text="ID of the memory, session, profile, summary or context.")
     field = serializers.CharField(help_text="The field, variable or section that has the text.")
     text = serializers.CharField()

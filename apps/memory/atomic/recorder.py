@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from apps.core.text.grounding import is_grounded
@@ -74,18 +74,6 @@ class AtomicRecorder:
         """Keep as history what was true when it was said, and has ended since."""
         self._writer.cause(statement.source.message_id)
         self._writer.create(statement, status=Status.SUPERSEDED, operation=operation)
-
-    def end_parts(self, lefts: Mapping[UUID, str], *, operation: UUID, message_id: UUID | None) -> None:
-        """Leave of memories, by ID, what is `left`; one of which nothing is left ends."""
-        self._writer.cause(message_id)
-        for memory_id, left in lefts.items():
-            row = self._rows.get(memory_id)
-            if row is None:
-                continue
-            if left:
-                self._writer.end_part(row, left=left, operation=operation)
-            else:
-                self._end(row, by=None, operation=operation)
 
     def end(self, targets: Sequence[Target], *, operation: UUID, message_id: UUID | None) -> None:
         """End memories without anything in their place."""

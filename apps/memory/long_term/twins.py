@@ -18,7 +18,7 @@ from django.db.models import Q
 from apps.accounts.models import User
 from apps.core.text.fold import normalize_key, normalize_value
 from apps.core.text.grounding import has_content, list_unsaid
-from apps.core.text.json_text import json_text, readable_text
+from apps.core.text.json_text import json_text
 from apps.core.text.sentences import split_sentences
 from apps.core.text.text_cache import cache_texts
 from apps.core.text.traces import Traces
@@ -56,7 +56,6 @@ _DENIAL = re.compile(
     r"(?i)\b(?:no longer|any ?more|not|never|quit|left|leaves?|stop(?:s|ped)?|ended|gave up|former(?:ly)?|used to|ex)\b"
     r"|n['’]t\b|不再|不是|不在|没有|离开|离职|辞|停|已经不|前"
 )
-_CLAUSE = re.compile(r"[,;:，；：。.!?！？\n]")
 
 _NOBODY = UUID(int=0)
 
@@ -71,29 +70,11 @@ class KeyedValue:
 
 
 @dataclass(frozen=True, slots=True)
-class AtomicTwin:
+class _Twin:
     """An atomic memory that says an ended value. `left`: its other sentences, "" where there are none."""
 
     row: AtomicMemory
     left: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntryTwin:
-    """A long-term memory, or with `item` one item of a list, that an atomic memory says."""
-
-    row: LongTermMemory
-    item: int | None
-
-    @property
-    def keyed(self) -> KeyedValue:
-        value = self.row.value if self.item is None else self.row.value[self.item]
-        return KeyedValue(self.row.key, value, self.row.message_id)
-
-    @property
-    def text(self) -> str:
-        """As a judge would be shown it."""
-        return f"{self.row.key}: {readable_text(self.keyed.value)}"
 
 
 def list_lost(before: Any, after: Any) -> list[Any]:
@@ -107,16 +88,6 @@ def list_lost(before: Any, after: Any) -> list[Any]:
     return [item for item in list_items(before) if normalize_value(item) not in kept]
 
 
-def find_atomic_twins(user: User, ended: Sequence[KeyedValue], *, said_at: datetime) -> list[AtomicTwin]:
-    """Return the active atomic memories that say values which have ended: themselves, or some of their sentences.
-
-    Left alone: what was said after `said_at`, and, unless its owner asks for it by hand, what they wrote by hand.
-    Three queries.
-    """
-    rows = list_tellers(user, ended)
-    return choose_atomic_twins(ended, rows, entries=read_entries(user) if rows else [], said_at=said_at)
-
-
 def end_atomic_twins(
     user: User,
     ended: Sequence[KeyedValue],
@@ -126,21 +97,26 @@ def end_atomic_twins(
     operation: UUID,
     now: datetime,
 ) -> None:
-    """End the atomic memories that say values which have ended, as a part of the operation that ended those."""
+    """End the atomic memories that say values which have ended, or the sentences that do, in the same operation.
+
+    Left alone: what was said after `said_at`, and, unless its owner asks for it by hand, what they wrote by hand.
+    Three queries, and what writing takes.
+    """
+    rows = _list_tellers(user, ended)
     writer = MemoryWriter(user, now=now)
     writer.cause(message_id)
-    for twin in find_atomic_twins(user, ended, said_at=said_at):
+    for twin in _choose_twins(ended, rows, entries=_read_entries(user) if rows else [], said_at=said_at):
         writer.end_part(twin.row, left=twin.left, operation=operation)
     writer.save()
 
 
-def read_entries(user: User) -> list[LongTermMemory]:
+def _read_entries(user: User) -> list[LongTermMemory]:
     """Return the active long-term memories."""
     return list(LongTermMemory.objects.filter(user=user, status=Status.ACTIVE).only("id", "key", "value", "message"))
 
 
-def list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]:
-    """Return the active atomic memories that may say some of these values, but for guarded ones. Two queries."""
+def _list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]:
+    """Return the active atomic memories that may say some of these values. Two queries."""
     holds, ended = Q(), list(ended)
     for form in {normalize_value(part) for one in ended for part in _leaves(one.value)} - {""}:
         holds |= Q(normalized_content__contains=form)
@@ -148,19 +124,15 @@ def list_tellers(user: User, ended: Iterable[KeyedValue]) -> list[AtomicMemory]:
         return []
     active = AtomicMemory.objects.filter(holds, user=user, status=Status.ACTIVE)
     rows = list(active.defer(*DERIVED_FIELDS).order_by("create_time", "id"))
-    guarded = find_guarded(user, [row.id for row in rows])
-    return [row for row in rows if row.id not in guarded]
+    if not rows or get_author(user).origin in (Change.Origin.API, Change.Origin.PANEL):
+        return rows
+    by_hand = find_written_by_owner(user, [row.id for row in rows])  # nobody but their owner ends such unseen
+    return [row for row in rows if row.id not in by_hand]
 
 
-def find_guarded(user: User, ids: Collection[UUID]) -> set[UUID]:
-    """Return those of these memories that their owner wrote by hand: nobody but them ends such unseen."""
-    by_hand = get_author(user).origin in (Change.Origin.API, Change.Origin.PANEL)
-    return set() if by_hand or not ids else find_written_by_owner(user, ids)
-
-
-def choose_atomic_twins(
+def _choose_twins(
     ended: Iterable[KeyedValue], rows: Iterable[AtomicMemory], *, entries: Sequence[LongTermMemory], said_at: datetime
-) -> list[AtomicTwin]:
+) -> list[_Twin]:
     """Return those of the rows that say these values, with what is left of them; `entries`: what is known elsewhere."""
     rows = [row for row in rows if row.timestamp <= said_at]
     sentences = [(row.id, text.strip()) for row in rows for text in split_sentences(row.content) if text.strip()]
@@ -169,43 +141,7 @@ def choose_atomic_twins(
     for one in ended:
         for row_id, text in _choose(one, sentences, sources=sources, others=entries):
             gone.setdefault(row_id, set()).add(text)
-    return [AtomicTwin(row, _join_left(row.content, gone[row.id])) for row in rows if row.id in gone]
-
-
-def choose_entry_twins(
-    rows: Sequence[AtomicMemory], *, entries: Sequence[LongTermMemory], said: str, left: str, said_at: datetime
-) -> list[EntryTwin]:
-    """Return those of the entries that atomic memories say which are about to end, and that no longer hold either.
-
-    `said`: what ends them. A value that it repeats without denying it holds on, and so does one that is in `left`.
-    """
-    rows = [row for row in rows if row.timestamp <= said_at]
-    found = []
-    for entry in entries if rows else ():
-        for at, item in enumerate(list_items(entry.value)):
-            one, denied = KeyedValue(entry.key, item, entry.message_id), _is_denied(_traces(item), said)
-            if holds_on(item, said=said, left=left):
-                continue
-            for row in rows:
-                sentences = [(row.id, text.strip()) for text in split_sentences(row.content)]
-                told = _choose(
-                    one,
-                    sentences,
-                    sources={row.id: row.message_id},
-                    others=entries if denied else (),
-                    most_other_words=MOST_OTHER_WORDS if denied else 0,
-                )
-                # Denied in plain words, it has ended, whatever else the sentence said.
-                if told or (denied and any(shares_key(one.key, text) for _, text in sentences)):
-                    found.append(EntryTwin(entry, at if isinstance(entry.value, list) else None))
-                    break
-    return found
-
-
-def holds_on(value: Any, *, said: str, left: str) -> bool:
-    """Whether what ends a memory with this value repeats it without denying it, or leaves it."""
-    traces = _traces(value)
-    return traces.stand_in(left) or (traces.stand_in(said) and not _is_denied(traces, said))
+    return [_Twin(row, _join_left(row.content, gone[row.id])) for row in rows if row.id in gone]
 
 
 def list_ended_values(user: User, message_ids: Collection[UUID | None]) -> list[KeyedValue]:
@@ -239,7 +175,6 @@ def _choose(
     *,
     sources: Mapping[UUID, UUID | None],
     others: Sequence[LongTermMemory],
-    most_other_words: int = MOST_OTHER_WORDS,
 ) -> list[tuple[UUID, str]]:
     """The sentences that say the value of this key and nothing else; of its own message the one that must, too."""
     traces = _traces(one.value)
@@ -250,7 +185,7 @@ def _choose(
         unsaid = _list_other_words(one, text, others=others)
         if not unsaid and (is_own or shares_key(one.key, text)):
             plain.append((row_id, text))
-        elif is_own and len(unsaid) <= most_other_words:
+        elif is_own and len(unsaid) <= MOST_OTHER_WORDS:
             own.append((row_id, text))
     is_plain_own = any(sources[row_id] == one.message_id for row_id, _ in plain) if one.message_id else False
     return plain if is_plain_own or len(own) != 1 else [*plain, *own]
@@ -298,7 +233,3 @@ def _join_left(content: str, gone: Collection[str]) -> str:
 def denies_anything(text: str) -> bool:
     """Whether a text says of something that it is no longer so."""
     return _DENIAL.search(text) is not None
-
-
-def _is_denied(traces: Traces, said: str) -> bool:
-    return any(_DENIAL.search(clause) and traces.stand_in(clause) for clause in _CLAUSE.split(said))

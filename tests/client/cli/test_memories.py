@@ -129,6 +129,9 @@ def test_a_search_shows_what_would_be_recalled(jiyi: Jiyi, remembered: dict[str,
     assert done.rows[0][1:] == ["long-term", "喜欢的颜色: 蓝色", remembered["喜欢的颜色"]]
     found = jiyi("search", "York", "--limit", "1", "--json").json
     assert found["atomic"][0]["memory"]["id"] == remembered["York"]
+
+
+def test_a_search_where_nothing_is_remembered(jiyi: Jiyi):
     assert jiyi("search", "xyzzy", "plugh").err == "Nothing found.\n"
 
 

@@ -177,14 +177,14 @@ def update_seen(update: Callable[..., Any], memory: Any, changes: dict[str, Any]
 def test_of_several_who_save_what_they_opened_together_one_is_first() -> None:
     user = UserFactory()
     memory = LongTermMemoryFactory(user=user, key="城市", value="上海")
-    atomic, _created = create_atomic_memory(user=user, content="用户住在上海。", timestamp=NOW, now=NOW)
+    atomic, _created = create_atomic_memory(user=user, content="用户养了一只猫。", timestamp=NOW, now=NOW)
     saved = run_together(
         [lambda n=n: update_seen(update_memory, memory, {"value": f"{n}号城市"}) for n in range(WRITERS)]
     )
     assert sorted(saved) == [False] * (WRITERS - 1) + [True]
     assert LongTermMemory.objects.get(id=memory.id).value == f"{saved.index(True)}号城市"
     saved = run_together(
-        [lambda n=n: update_seen(update_atomic_memory, atomic, {"content": f"住在{n}号。"}) for n in range(WRITERS)]
+        [lambda n=n: update_seen(update_atomic_memory, atomic, {"content": f"猫有{n}岁。"}) for n in range(WRITERS)]
     )
     assert sorted(saved) == [False] * (WRITERS - 1) + [True]
-    assert AtomicMemory.objects.get(id=atomic.id).content == f"住在{saved.index(True)}号。"
+    assert AtomicMemory.objects.get(id=atomic.id).content == f"猫有{saved.index(True)}岁。"

@@ -320,7 +320,7 @@ def test_listing_takes_as_many_queries_however_much_there_is(
 ) -> None:
     for _time in range(times):
         fill(user)
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         list_copies(user, [memory])
 
 

@@ -113,8 +113,7 @@ def test_every_part_of_the_score_of_an_atomic_memory(mei: User, browser: Client)
     assert [component.name for component in page.context["atomic_components"]] == [
         "words",
         "words_in_session",
-        "length",
-    ]
+    ]  # of one memory alone, its length says nothing
     measures = {component.field: value for component, value in bicycle.measures}
     assert measures["keyword_score"] > measures["semantic_score"] == 0
     assert f"Words (BM25): {measures['keyword_score']:.3f}" in page.text

@@ -25,7 +25,7 @@ MemoryAction = Literal["created", "superseded", "refreshed", "pending"]
 CommandKind = Literal["remember", "forget"]
 CommandStatus = Literal["stored", "known", "waiting", "left_out", "forgotten", "not_found", "undone"]
 ToolOutcome = Literal["ok", "invalid", "not_found", "too_large", "unknown_tool", "repeated", "too_many", "failed"]
-CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "context"]
+CopyKind = Literal["long_term", "atomic", "working", "topic", "profile", "summary", "title", "context"]
 ChangeKind = Literal["long_term", "atomic", "profile", "proposal", "summary", "context", "entry"]
 ChangeAction = Literal[
     "create", "edit", "refresh", "accept", "reject", "supersede", "merge", "import", "evict", "mute", "undo", "delete"
