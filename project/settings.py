@@ -97,7 +97,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",
-    "apps.gateway.guessing.TokenGuessingMiddleware",
+    "apps.gateway.token_lockout.TokenLockoutMiddleware",
     "apps.core.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -117,6 +117,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.core.access.offer_api_docs",
+                "apps.gateway.imports.services.offer_formats",
             ],
         },
     }
@@ -278,7 +279,7 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         *(["apps.accounts.authentication.RelayedAuthentication"] if SHARD else []),
-        "apps.gateway.oauth.authentication.OAuthAuthentication",
+        "apps.gateway.oauth.services.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
@@ -328,8 +329,8 @@ OAUTH2_PROVIDER = {
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
     "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
-    "ACCESS_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_access_token",
-    "REFRESH_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_refresh_token",
+    "ACCESS_TOKEN_GENERATOR": "apps.gateway.oauth.services.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "apps.gateway.oauth.services.make_refresh_token",
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3_600,
     "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 86_400,

@@ -1,17 +1,7 @@
 """The turn, for every door: REST, SSE and the OpenAI-compatible endpoint only encode what these yield."""
 
-from apps.chat.tools import (
-    CREATE_CONTEXT,
-    FETCH_CONTEXT,
-    SEARCH_MEMORIES,
-    TOOLS,
-    UPDATE_CONTEXT,
-    Arguments,
-    Caller,
-    Result,
-    Tags,
-    Tool,
-)
+from apps.chat.toolbox import describe_memory, get_memory, list_tools
+from apps.chat.tools import Caller, Door, Tool
 from apps.chat.turn.closing import get_outcome, get_stored_turn
 from apps.chat.turn.command_record import describe_commands
 from apps.chat.turn.commands import forget_candidate
@@ -31,32 +21,28 @@ from apps.chat.turn.stopping import stop_turn
 from apps.chat.turn.types import ClientRequest, Delta, Done, Failed, OpenTurn, Relayed, Started, TurnEvent
 
 __all__ = [
-    "CREATE_CONTEXT",
-    "FETCH_CONTEXT",
-    "SEARCH_MEMORIES",
-    "TOOLS",
-    "UPDATE_CONTEXT",
-    "Arguments",
     "Caller",
     "ClientRequest",
     "Delta",
     "Done",
+    "Door",
     "Failed",
     "OpenTurn",
     "Relayed",
-    "Result",
     "Started",
-    "Tags",
     "Tool",
     "TurnEvent",
     "TurnRun",
     "describe_commands",
+    "describe_memory",
     "fail_left_turns",
     "fail_left_turns_soon",
     "forget_candidate",
+    "get_memory",
     "get_outcome",
     "get_stored_turn",
     "list_edits",
+    "list_tools",
     "open_another_turn",
     "open_client_turn",
     "open_edited_turn",

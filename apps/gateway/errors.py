@@ -7,7 +7,7 @@ import json
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from apps.core import http
-from apps.gateway.openai.errors import encode_error
+from apps.gateway.openai.base import encode_error
 
 OPENAI_ROOT = "/v1/"
 

@@ -1,23 +1,40 @@
-"""Which requests of a chat client are no conversation: titles, tags, follow-up questions, search queries and the like.
+"""Recognize requests of a chat client that are not conversation: titles, tags, follow-up questions, search queries.
 
-Chat clients ask the endpoint that they chat with for these too. They are told apart by the header ``X-Task``, and
-without it by what the clients' own prompts look like: fixed words in a fixed place, around a copy of the conversation,
-as no person would write them (`apps.gateway.housekeeping_prompts`). A message that merely contains, quotes or discusses
-such a prompt stays a conversation: to miss a task costs a session in a list, to see one where there is none loses what
-somebody said.
+Chat clients send these to the endpoint that they chat with. They are recognized by the header ``X-Task``, and without
+it by the clients' own prompts: fixed words in a fixed place, around a copy of the conversation, as no person would
+write them (`housekeeping.toml`). A message that merely contains, quotes or discusses such a prompt stays a
+conversation: a missed task costs a session in a list, a false one loses what somebody said.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
-from apps.gateway.housekeeping_prompts import OPEN_WEBUI_TASKS, PROMPTS, Place, Prompt
-
+# A task that the client names and we do not know.
 OTHER = "other"
-"""A task that the client names and we do not know."""
+
+Place = Literal["only", "system", "last_user", "last_system"]
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """How a prompt of a client looks; all of it has to match."""
+
+    task: str
+    place: Place
+    begins: str = ""
+    holds: tuple[str, ...] = ()
+    ends: str = ""
+
+
+_DATA = tomllib.loads(Path(__file__).with_name("housekeeping.toml").read_text())
+OPEN_WEBUI_TASKS: Mapping[str, str] = _DATA["open_webui_tasks"]
+PROMPTS = tuple(Prompt(**row) for rows in _DATA["prompts"].values() for row in rows)
 
 SYSTEM_ROLES = ("system", "developer")
 CHERRY_STUDIO_MESSAGES = 5
@@ -26,7 +43,7 @@ CHERRY_STUDIO_FIELDS = frozenset({"role", "mainText", "files"})
 
 @dataclass(frozen=True)
 class Message:
-    """Of a request: who says it, and the text in it."""
+    """Who says something in a request, and its text."""
 
     role: str
     text: str

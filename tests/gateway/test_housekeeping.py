@@ -1,6 +1,6 @@
 """Prompts of chat clients for titles and the like are recognised; what people write about them is a conversation.
 
-`client_prompts/` has what each client sends, as it renders it, with one and the same conversation in it.
+`client_prompts.toml` has what each client sends, as it renders it, with one and the same conversation in it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from apps.gateway.housekeeping import read_task
-from apps.gateway.housekeeping_prompts import OPEN_WEBUI_TASKS, PROMPTS
+from apps.gateway.housekeeping import OPEN_WEBUI_TASKS, PROMPTS, read_task
 
 pytestmark = pytest.mark.spec("T3")
 
-CLIENT_PROMPTS = Path(__file__).with_name("client_prompts")
+CLIENT_PROMPTS = tomllib.loads(Path(__file__).with_name("client_prompts.toml").read_text())
 CLIENTS = {
     "open_webui": 12,
     "librechat": 7,
@@ -34,8 +33,10 @@ REPLY = {"role": "assistant", "content": "Of course."}
 
 def load(client: str) -> list[dict[str, Any]]:
     """The requests of a client, each `{task, messages}`."""
-    requests: list[dict[str, Any]] = tomllib.loads((CLIENT_PROMPTS / f"{client}.toml").read_text())["request"]
-    return requests
+    return [
+        {"task": request["task"], "messages": [{"role": role, "content": text} for role, text in request["messages"]]}
+        for request in CLIENT_PROMPTS[client]
+    ]
 
 
 def read(*messages: dict[str, Any], headers: dict[str, str] | None = None, **body: Any) -> str | None:

@@ -18,14 +18,14 @@ from apps.core.http import read_uuid
 from apps.gateway.imports import services
 from apps.gateway.imports.filters import ImportItemFilter
 from apps.gateway.imports.previews import Preview, preview_file
-from apps.gateway.imports.selectors import get_import, list_imports, list_items
 from apps.gateway.imports.serializers import (
     ImportItemSerializer,
     ImportPreviewSerializer,
     PastImportRequest,
     PastImportSerializer,
 )
-from apps.gateway.imports.types import Format, UnreadableFile
+from apps.gateway.imports.services import get_import, list_imports, list_items
+from apps.gateway.imports.types import UnreadableFile
 from apps.gateway.models import ImportItem, PastImport
 from apps.memory.services import ImportRefused
 
@@ -47,7 +47,7 @@ class ImportsView(generics.ListAPIView[PastImport]):
         body.is_valid(raise_exception=True)
         upload = body.validated_data["file"]
         services.check_size(upload.size)
-        named = Format(body.validated_data["format"]) if "format" in body.validated_data else None
+        named = body.validated_data.get("format")
         file: IO[bytes] = upload.file
         try:
             if body.validated_data["dry_run"]:

@@ -103,7 +103,7 @@ OPERATIONS = {
                 Problem(
                     "The file has none of the formats",
                     "import_refused",
-                    "This file is none of the formats that can be imported.",
+                    "This file is not in a format that can be imported.",
                     {"errors": []},
                 ),
                 Problem("The file is damaged", "import_refused", "The archive is damaged.", {"errors": []}),

@@ -1,19 +1,18 @@
-"""What a file holds, before anything of it is imported. Reads the file only."""
+"""Preview what a file holds before anything of it is imported. Reads the file only."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
 
-from apps.gateway.imports.formats.detecting import detect_format, read_items
-from apps.gateway.imports.formats.files import Upload
+from apps.gateway.imports.formats.registry import detect_format, get_format
+from apps.gateway.imports.formats.uploads import Upload
 from apps.gateway.imports.formats.values import read_time
 from apps.gateway.imports.types import (
     ExportedRow,
-    Format,
     Item,
     LeftOut,
     Omission,
@@ -43,14 +42,14 @@ class ConversationSample:
 
 @dataclass
 class Preview:
-    """What a file holds. `rows`: of an export of our own, by table. `ended`: memories that would be kept as history.
+    """Count what a file holds, and keep some samples.
 
-    `first` and `last`: when the first and the last of it was said. `problem`: why the file cannot be read to its end,
-    or is not all there is. `unlearned`: conversations that would be kept for reading only. `proposals`: for
-    the profile.
+    `ended`: memories that would be kept as history. `unlearned`: conversations that would be kept for reading only.
+    `proposals`: for the profile. `rows`: of an export of our own, by table. `first` and `last`: when the first and the
+    last of it was said. `problem`: why the file cannot be read to its end, or is not all there is.
     """
 
-    format: Format
+    format: str
     conversations: int = 0
     messages: int = 0
     memories: int = 0
@@ -138,15 +137,16 @@ class Preview:
             self.last = max(self.last or time, time)
 
 
-def preview_file(file: IO[bytes], *, named: Format | None = None) -> Preview:
+def preview_file(file: IO[bytes], *, named: str | None = None) -> Preview:
     """Return what a file holds; of the format `named`, or the one that it is found to have.
 
     Raises `UnknownFormat`, or `UnreadableFile` where nothing of it can be read.
     """
     upload = Upload(file)
-    preview = Preview(format=named or detect_format(upload))
+    found = get_format(named) if named else detect_format(upload)
+    preview = Preview(format=found.name)
     try:
-        for item in read_items(upload, preview.format):
+        for item in found.read(upload):
             preview.add(item)
     except UnreadableFile as error:
         if preview.is_empty:
@@ -155,8 +155,3 @@ def preview_file(file: IO[bytes], *, named: Format | None = None) -> Preview:
     if preview.is_unreadable:
         raise UnreadableFile(NOTHING_FOUND)
     return preview
-
-
-def iterate_items(file: IO[bytes], *, named: Format) -> Iterator[Item]:
-    """Yield what a file of this format holds."""
-    return read_items(Upload(file), named)

@@ -29,17 +29,12 @@ from apps.conversations.queue.services import DATABASE_ERRORS
 from apps.conversations.selectors import count_said
 from apps.conversations.services.past_turns import drop_work, import_conversation, withdraw_sessions
 from apps.core.errors import JiyiError
-from apps.gateway.imports.payloads import (
-    get_proposal_id,
-    get_session_id,
-    make_items,
-    read_memory,
-    read_messages,
-    read_started_at,
-)
-from apps.gateway.imports.previews import NOTHING_FOUND, Preview, iterate_items
-from apps.gateway.imports.selectors import UNDER_WAY, has_work
-from apps.gateway.imports.types import ExportedRow, Format, Item, UnreadableFile
+from apps.gateway.imports.formats.registry import get_format
+from apps.gateway.imports.formats.uploads import Upload
+from apps.gateway.imports.payloads import list_messages, make_items, read_conversation, read_memory, read_profile
+from apps.gateway.imports.previews import NOTHING_FOUND, Preview
+from apps.gateway.imports.services import UNDER_WAY
+from apps.gateway.imports.types import ExportedRow, Item, UnreadableFile
 from apps.gateway.models import ImportItem, ImportPart, PastImport
 from apps.memory.selectors import list_caused_operations
 from apps.memory.services import Adoption, Origin, adopt_memories, changed_by, lock_memories, withdraw_operation
@@ -77,7 +72,7 @@ def run_imports(*, token: str, seconds: float = RUN_SECONDS) -> bool:
         if claimed is None:
             return False
         run_slice(claimed, token=token, seconds=SLICE_SECONDS)
-    return has_work()
+    return PastImport.objects.filter(state__in=UNDER_WAY).exists()
 
 
 def claim_import(*, token: str, now: datetime) -> PastImport | None:
@@ -140,7 +135,7 @@ def _step(past_import: PastImport, *, token: str) -> bool:
             return _undo(past_import, token=token)
         case PastImport.State.RUNNING:
             return _import_some(past_import, token=token)
-        case _ if past_import.format == Format.JIYI:
+        case _ if get_format(past_import.format).restores:
             _restore(past_import, token=token)
             return False
         case _:
@@ -156,12 +151,12 @@ def _read(past_import: PastImport, *, token: str) -> bool:
         past_import.items.all().delete()
         past_import.state = PastImport.State.READING
         past_import.save(update_fields=["state"])
-    found = Preview(format=Format(past_import.format))
+    found = Preview(format=past_import.format)
     problem, number = "", 0
     with _open_file(past_import) as file:
         rows: list[ImportItem] = []
         characters = 0
-        items = iterate_items(file, named=found.format)
+        items = get_format(past_import.format).read(Upload(file))
         while True:
             try:
                 item = next(items, None)
@@ -259,25 +254,22 @@ def _import_some(past_import: PastImport, *, token: str) -> bool:
 
 
 def _import_conversation(past_import: PastImport, item: ImportItem, *, now: datetime) -> None:
-    payload = item.payload
-    assert payload is not None
-    session_id = get_session_id(past_import, payload["source_id"])
-    messages = read_messages(session_id, payload, otherwise=past_import.created_at)
+    session_id, found = read_conversation(item)
     try:
         with transaction.atomic():
             imported = import_conversation(
                 user=past_import.user,
                 session_id=session_id,
-                title=payload["title"],
-                started_at=read_started_at(payload, otherwise=past_import.created_at),
-                messages=messages,
+                title=found.title,
+                started_at=found.started_at or past_import.created_at,
+                messages=list_messages(session_id, found, otherwise=past_import.created_at),
                 now=now,
-                learns=payload.get("learns", True),
+                learns=found.learns,
             )
     except JiyiError as error:
         item.state, item.detail = ImportItem.State.FAILED, error.message[:300]
         return
-    if imported.stored and not payload.get("learns", True):
+    if imported.stored and not found.learns:
         leave_unsummarized(user=past_import.user, session_id=session_id, now=now)
     item.session_id, item.made_session, item.count = session_id, imported.created, imported.stored
     if imported.stored:
@@ -287,7 +279,7 @@ def _import_conversation(past_import: PastImport, item: ImportItem, *, now: date
 
 
 def _import_memories(past_import: PastImport, items: Sequence[ImportItem], *, now: datetime) -> None:
-    memories = {item.pk: read_memory(past_import, item.payload, now=now) for item in items if item.payload}
+    memories = {item.pk: read_memory(item, now=now) for item in items if item.payload}
     first = {memory.id: pk for pk, memory in reversed(memories.items())}
     adopted = adopt_memories(
         user=past_import.user,
@@ -308,11 +300,9 @@ def _import_memories(past_import: PastImport, items: Sequence[ImportItem], *, no
 
 
 def _import_profile(past_import: PastImport, item: ImportItem, *, now: datetime) -> None:
-    payload = item.payload
-    assert payload is not None
-    proposal_id = get_proposal_id(item)
+    proposal_id, found = read_profile(item)
     item.count = propose_text(
-        user=past_import.user, proposal_id=proposal_id, section=payload["section"], text=payload["text"], now=now
+        user=past_import.user, proposal_id=proposal_id, section=found.section, text=found.text, now=now
     )
     item.state = ImportItem.State.IMPORTED if item.count else ImportItem.State.SKIPPED
     item.reason = "" if item.count else str(Adoption.KNOWN)
@@ -343,10 +333,10 @@ def _restore(past_import: PastImport, *, token: str) -> None:
     """Restore everything in one transaction: a run that is killed at it leaves nothing."""
     with _open_file(past_import) as file, _held(past_import, token=token) as now:
         lock_memories(past_import.user)
-        preview = Preview(format=Format.JIYI)
+        preview = Preview(format=past_import.format)
 
         def read() -> Iterator[tuple[str, dict[str, Any]]]:
-            for item in iterate_items(file, named=Format.JIYI):
+            for item in get_format(past_import.format).read(Upload(file)):
                 preview.add(item)
                 if isinstance(item, ExportedRow):
                     yield item.table, dict(item.row)

@@ -8,11 +8,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.core.serializers import KnownFieldsSerializer
+from apps.gateway.imports.formats import registry
 from apps.gateway.imports.services import can_be_undone
-from apps.gateway.imports.types import Format, LeftOut
+from apps.gateway.imports.types import LeftOut
 from apps.gateway.models import ImportItem, PastImport
 
-FORMATS = [str(name) for name in Format]
+FORMATS = list(registry.FORMATS)
 LEFT_OUT = [str(reason) for reason in LeftOut]
 
 

@@ -1,9 +1,9 @@
-"""What people do with imports: start one, cancel it, undo it, remove its report. Workers do the rest (`running`)."""
+"""Start, read, cancel and undo imports, and delete their reports. Workers do the rest (`running`)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -13,6 +13,9 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
@@ -20,20 +23,55 @@ from apps.accounts.services import keep_account
 from apps.conversations.queue.services import send_task
 from apps.core.errors import Conflict, NotFound, TooLarge
 from apps.core.text.clean import clean_text
-from apps.gateway.imports.formats.detecting import detect_format
-from apps.gateway.imports.formats.files import Upload
-from apps.gateway.imports.selectors import UNDER_WAY
-from apps.gateway.imports.types import Format
+from apps.gateway.imports.formats.registry import FORMATS, detect_format, get_format
+from apps.gateway.imports.formats.uploads import Upload
 from apps.gateway.models import PART_BYTES, ImportItem, ImportPart, PastImport
 
-MAX_UNDER_WAY = 5
-"""Of one person's at a time: each keeps its file."""
+State = PastImport.State
 
+# States in which a worker has something to do.
+UNDER_WAY = (State.QUEUED, State.READING, State.RUNNING, State.UNDOING)
+
+# Of one person's at a time: each keeps its file.
+MAX_UNDER_WAY = 5
+
+# After so long the next preview may begin, should the process of this one have been killed.
 PREVIEW_SECONDS = 60
-"""After so long the next preview may begin, should the process of this one have been killed."""
 
 CANCELLED = "cancelled"
 TASK = "apps.gateway.tasks.run_imports"
+
+
+def offer_formats(_request: HttpRequest) -> dict[str, Callable[[], list[dict[str, str]]]]:
+    """Give templates the formats that can be imported, as `import_formats`; a context processor."""
+    return {"import_formats": describe_formats}
+
+
+def describe_formats() -> list[dict[str, str]]:
+    """Return the formats for people, in their language."""
+    return [
+        {"name": each.name, "label": gettext(each.label), "description": gettext(each.description)}
+        for each in FORMATS.values()
+    ]
+
+
+def list_imports(user: User) -> QuerySet[PastImport]:
+    """Return the person's imports, newest first."""
+    return PastImport.objects.filter(user=user)
+
+
+def get_import(user: User, import_id: UUID, *, among: QuerySet[PastImport] | None = None) -> PastImport:
+    """Return one of the person's imports, or raise `NotFound`."""
+    found = (PastImport.objects if among is None else among).filter(user=user, id=import_id).first()
+    if found is None:
+        raise NotFound("This import does not exist.")
+    return found
+
+
+def list_items(user: User, import_id: UUID) -> QuerySet[ImportItem]:
+    """Return the items of an import with their outcomes, in the order of the file; or raise `NotFound`."""
+    items = ImportItem.objects.filter(user=user, past_import=get_import(user, import_id))
+    return items.order_by("number").defer("payload")
 
 
 def check_size(size: int) -> None:
@@ -60,13 +98,13 @@ def hold_preview(user: User) -> Iterator[None]:
             cache.delete(key)
 
 
-def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, named: Format | None = None) -> PastImport:
-    """Take a file and have workers import it; returns the import, of which the same file under way is the same one.
+def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, named: str | None = None) -> PastImport:
+    """Take a file and have workers import it. While that is under way, the same file again is the same import.
 
-    `named`: its format, found by its content where it is not given. Raises `UnreadableFile` or `UnknownFormat`;
-    `TooLarge`; `Conflict` when the person has too many under way.
+    `named`: its format, detected by its content if not given. Raises `UnreadableFile` or `UnknownFormat`; `TooLarge`;
+    `Conflict` when the person has too many under way.
     """
-    found = named or detect_format(Upload(file))
+    found = (get_format(named) if named else detect_format(Upload(file))).name
     size = file.seek(0, 2)
     check_size(size)
     digest = _digest(file)
@@ -75,7 +113,7 @@ def create_import(*, user: User, file: IO[bytes], name: str, now: datetime, name
         # One at a time, so that the same file that is sent twice is one import.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         under_way = PastImport.objects.filter(user=user, state__in=UNDER_WAY)
-        same = under_way.filter(digest=digest, format=found).exclude(state=PastImport.State.UNDOING).first()
+        same = under_way.filter(digest=digest, format=found).exclude(state=State.UNDOING).first()
         if same is not None:
             return same
         if under_way.count() >= MAX_UNDER_WAY:
@@ -108,7 +146,7 @@ def remove_import(*, user: User, import_id: UUID, now: datetime) -> PastImport |
     Returns the cancelled import, None for a deleted one. Raises `NotFound`; `Conflict` while it is being undone.
     """
     found = _lock(user, import_id)
-    if found.state == PastImport.State.UNDOING:
+    if found.state == State.UNDOING:
         raise Conflict("This import is being undone.")
     if found.state not in UNDER_WAY:
         found.delete()
@@ -116,7 +154,7 @@ def remove_import(*, user: User, import_id: UUID, now: datetime) -> PastImport |
     waiting = ImportItem.objects.filter(past_import=found, state=ImportItem.State.WAITING)
     waiting.update(state=ImportItem.State.SKIPPED, reason=CANCELLED, payload=None)
     ImportPart.objects.filter(past_import=found).delete()
-    found.state, found.finished_at, found.updated_at = PastImport.State.CANCELLED, now, now
+    found.state, found.finished_at, found.updated_at = State.CANCELLED, now, now
     found.claim = found.lease_until = None
     found.save(update_fields=["state", "finished_at", "updated_at", "claim", "lease_until"])
     return found
@@ -133,7 +171,7 @@ def undo_import(*, user: User, import_id: UUID, now: datetime) -> PastImport:
     found = _lock(user, import_id)
     if not can_be_undone(found):
         raise Conflict("This import cannot be undone.")
-    found.state, found.updated_at, found.served_at, found.finished_at = PastImport.State.UNDOING, now, now, None
+    found.state, found.updated_at, found.served_at, found.finished_at = State.UNDOING, now, now, None
     found.save(update_fields=["state", "updated_at", "served_at", "finished_at"])
     wake_importer()
     return found
@@ -141,16 +179,14 @@ def undo_import(*, user: User, import_id: UUID, now: datetime) -> PastImport:
 
 def can_be_undone(past_import: PastImport) -> bool:
     """Whether an import has ended and brought what can be told apart from all else."""
-    ended = (PastImport.State.DONE, PastImport.State.CANCELLED, PastImport.State.FAILED)
-    return past_import.state in ended and past_import.format != Format.JIYI
+    ended = (State.DONE, State.CANCELLED, State.FAILED)
+    found = FORMATS.get(past_import.format)
+    return past_import.state in ended and found is not None and not found.restores
 
 
 def _lock(user: User, import_id: UUID) -> PastImport:
     keep_account(user)
-    found = PastImport.objects.select_for_update(no_key=True).filter(user=user, id=import_id).first()
-    if found is None:
-        raise NotFound("This import does not exist.")
-    return found
+    return get_import(user, import_id, among=PastImport.objects.select_for_update(no_key=True))
 
 
 def _digest(file: IO[bytes]) -> bytes:

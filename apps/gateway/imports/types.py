@@ -1,4 +1,4 @@
-"""What files from elsewhere hold, as plain values: conversations, memories, and what was left out. No Django."""
+"""The contents of files from elsewhere as plain values: conversations, memories, and what was left out. No Django."""
 
 from __future__ import annotations
 
@@ -7,19 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
-
-
-class Format(StrEnum):
-    """A kind of file that can be imported."""
-
-    CHATGPT = "chatgpt"
-    CLAUDE = "claude"
-    DEEPSEEK = "deepseek"
-    MEM0 = "mem0"
-    LETTA = "letta"
-    ZEP = "zep"
-    PLAIN = "plain"
-    JIYI = "jiyi"
 
 
 class LeftOut(StrEnum):
@@ -159,4 +146,4 @@ class UnreadableFile(Exception):
 
 
 class UnknownFormat(UnreadableFile):
-    """The file is none of the formats that can be imported."""
+    """The file is not in a format that can be imported."""

@@ -1,23 +1,26 @@
-"""How applications make themselves known: by registering (RFC 7591), or by the address of their metadata (CIMD)."""
+"""Let applications make themselves known: by registering (RFC 7591), or by the address of their metadata (CIMD)."""
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.core.cache import cache
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
+from redis.exceptions import RedisError
 
+from apps.core.client_address import get_client_network
 from apps.core.errors import InvalidInput
-from apps.gateway.oauth.limits import allow_registration
-from apps.gateway.oauth.redirects import find_redirect_problem
-from apps.gateway.oauth.services import register_application
+from apps.gateway.oauth.services import LOOPBACK, register_application
 
 MAX_BODY_BYTES = 16 * 1024
 MAX_NAME_CHARACTERS = 100
@@ -136,3 +139,54 @@ class OnConsentOnly:
     def has_permission(self, request: Any, client_id: str) -> bool:
         path: str = urlsplit(request.uri).path
         return path == reverse("oauth2_provider:authorize")
+
+
+# A limit to registrations. If the cache cannot be asked, nothing is refused.
+
+PERIOD_SECONDS = 3_600
+
+
+def allow_registration(request: HttpRequest) -> bool:
+    """Count a registration from this address; False for more than `OAUTH_REGISTRATIONS_PER_HOUR`."""
+    key = f"oauth:registrations:{get_client_network(request)}"
+    try:
+        cache.add(key, 0, PERIOD_SECONDS)
+        return bool(cache.incr(key) <= settings.OAUTH_REGISTRATIONS_PER_HOUR)
+    except (ValueError, RedisError, OSError):  # it expired in between, or the cache cannot be asked
+        return True
+
+
+# Redirect URIs (RFC 8252, RFC 9700)
+
+APP_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude", "jiyi"})
+"""Schemes of known applications that do not follow RFC 8252, which asks for a domain name turned round."""
+
+MAX_URI_CHARACTERS = 2_000
+
+_PRINTABLE = re.compile(r"[\x21-\x7e]+")
+_OWN_SCHEME = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
+
+
+def find_redirect_problem(uri: object) -> str | None:
+    """Return why a redirect URI is not acceptable, None where it is.
+
+    Acceptable are https, http of this very machine (any port then matches), and schemes of an application's own, such
+    as ``com.example.app:/callback``.
+    """
+    if not isinstance(uri, str) or not _PRINTABLE.fullmatch(uri) or len(uri) > MAX_URI_CHARACTERS:
+        return f"A redirect URI must be printable ASCII of at most {MAX_URI_CHARACTERS:,} characters."
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname
+        _port = parts.port
+    except ValueError:
+        return "A redirect URI must be a valid URI."
+    if "#" in uri or "@" in parts.netloc or "\\" in uri:
+        return "A redirect URI must have no fragment, no credentials and no backslash."
+    if parts.scheme == "https":
+        return None if host else "A redirect URI with https must have a host."
+    if parts.scheme == "http":
+        return None if host in LOOPBACK else "A redirect URI with http must be one of this machine: use https."
+    if parts.scheme in APP_SCHEMES or _OWN_SCHEME.fullmatch(parts.scheme):
+        return None
+    return "A redirect URI must use https, http on localhost, or a scheme of the application's own."

@@ -12,11 +12,12 @@ from oauth2_provider.oauth2_backends import OAuthLibCore
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
-from apps.gateway.oauth.addresses import get_base_url, list_resources
 from apps.gateway.oauth.services import (
     Grant,
     RefreshToken,
     drop_dead_connections,
+    get_base_url,
+    list_resources,
     name_family,
     record_connection,
     revoke_issued_for,

@@ -1,18 +1,28 @@
-"""Embeddings: what a request asks for, and vectors as OpenAI's API has them (V2, V3)."""
+"""``/v1/embeddings``: what a request asks for, and vectors as OpenAI's API has them (T3, V2, V3)."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import structlog
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from apps.core.apart import read_apart
+from apps.core.db import in_database
+from apps.core.errors import ModelUnavailable
+from apps.core.http import read_size
+from apps.core.llm.embedding.client import get_embedder, get_embedder_name
 from apps.core.llm.embedding.parts import split_text
 from apps.core.llm.embedding.types import DIMENSIONS, Embedder, Vector
 from apps.core.text.tokens import estimate_tokens
-from apps.gateway.openai.errors import ModelNotFound, refuse
+from apps.gateway.openai.base import ModelNotFound, OpenAIView, refuse
 
 STANDS_FOR_ACTIVE = frozenset({"", "text-embedding-3-small"})
 """Names of clients' defaults: they mean the model that embeds here, whatever it is."""
@@ -134,3 +144,25 @@ def render_embeddings(request: EmbeddingRequest, vectors: Sequence[Vector], *, m
 def _encode_base64(vector: Vector) -> str:
     """The numbers as 32-bit floats, the lowest byte first."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+
+
+# The view
+
+logger = structlog.get_logger(__name__)
+
+
+class EmbeddingsView(OpenAIView):
+    """Embeddings of texts; nothing is stored, and nobody is made for a name in the body."""
+
+    async def post(self, request: Request) -> Response:
+        """Embed the texts of ``input``."""
+        reading = partial(read_embedding_request, request.data, active=await in_database(get_embedder_name))
+        given = await read_apart(reading, size=read_size(request))
+        try:
+            embedder = await in_database(get_embedder)
+            vectors = await asyncio.to_thread(embed_texts, given, embedder)
+        except ModelUnavailable as error:
+            # What its server said is for who runs this, as in a turn.
+            logger.warning("embeddings.model_unavailable", detail=error.message, **error.fields)
+            raise ModelUnavailable("The embedding model cannot be reached at the moment.") from None
+        return Response(render_embeddings(given, vectors, model=embedder.name))

@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from apps.core.llm.embedding.types import DIMENSIONS
 from apps.core.openapi.types import Answer, Body, Component, ErrorShape, Examples, Operation, Problem, event
-from apps.gateway.openai.errors import encode_error
+from apps.gateway.openai.base import encode_error
 
 TAG = "OpenAI-compatible"
 SESSION_ID = "8d1f2c1e-5a0b-4c57-9f0e-3a7b5b1d9c42"

@@ -11,8 +11,7 @@ from apps.chat.services import ClientRequest, read_instructions
 from apps.conversations.services.client_histories import ClientHistory
 from apps.conversations.types import RecordedMessage
 from apps.core.text.clean import clean_json, find_forbidden
-from apps.gateway.openai.errors import refuse
-from apps.gateway.openai.models import DEFAULT_MODEL
+from apps.gateway.openai.base import DEFAULT_MODEL, refuse
 
 # A tuple, as a client may send a role that has no hash.
 ROLES = ("assistant", "developer", "function", "system", "tool", "user")

@@ -31,25 +31,43 @@ from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_event, stream_frames
 from apps.core.text.tokens import estimate_tokens
 from apps.gateway.housekeeping import read_task
-from apps.gateway.openai.base import OpenAIView, find_person, peek
-from apps.gateway.openai.completions import count_usage, describe_turn
-from apps.gateway.openai.errors import PreviousResponseNotFound, describe_error, refuse
-from apps.gateway.openai.models import DEFAULT_MODEL
+from apps.gateway.openai.base import (
+    DEFAULT_MODEL,
+    SESSION_HEADER,
+    OpenAIView,
+    PreviousResponseNotFound,
+    describe_error,
+    find_named_session,
+    find_person,
+    peek,
+    refuse,
+    sends_whole_chat,
+)
 from apps.gateway.openai.request import ChatRequest, render_content
-from apps.gateway.openai.responses.answer import Event, ResponseBuilder, render_stored
-from apps.gateway.openai.responses.continuing import Place, continue_response
-from apps.gateway.openai.responses.items import list_called, render_call, render_message, to_messages
-from apps.gateway.openai.responses.names import (
+from apps.gateway.openai.responses_answer import (
+    Event,
+    ResponseBuilder,
     name_call,
     name_message,
     name_response,
     read_item_name,
     read_response_name,
+    render_call,
+    render_message,
+    render_stored,
 )
-from apps.gateway.openai.responses.request import ResponseRequest, read_response_request
-from apps.gateway.openai.sessions import SESSION_HEADER, find_named_session, sends_whole_chat
-from apps.gateway.selectors import find_earlier_response, find_response, list_chat_messages
-from apps.gateway.services.stored_responses import NewResponse, add_calls, open_response_turn
+from apps.gateway.openai.responses_request import ResponseRequest, list_called, read_response_request, to_messages
+from apps.gateway.openai.stored_responses import (
+    NewResponse,
+    Place,
+    add_calls,
+    continue_response,
+    find_earlier_response,
+    find_response,
+    list_chat_messages,
+    open_response_turn,
+)
+from apps.gateway.openai.views import count_usage, describe_turn
 
 
 class ResponsesView(OpenAIView):

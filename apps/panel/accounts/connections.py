@@ -22,8 +22,7 @@ from oauth2_provider.models import (
 )
 
 from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.selectors import list_targets
-from apps.gateway.oauth.services import disconnect_apps
+from apps.gateway.oauth.services import disconnect_apps, list_targets
 from apps.panel.owned import ReadOnlyAdmin
 from apps.panel.templatetags.ages import age
 

@@ -7,9 +7,9 @@ import json
 import zipfile
 from typing import Any
 
-from apps.gateway.imports.formats.detecting import detect_format, read_items
-from apps.gateway.imports.formats.files import Upload
-from apps.gateway.imports.types import Format, Item
+from apps.gateway.imports.formats.registry import detect_format
+from apps.gateway.imports.formats.uploads import Upload
+from apps.gateway.imports.types import Item
 
 CHATGPT_CONVERSATION = {
     "title": "搬家计划",
@@ -441,14 +441,15 @@ def make_zip(members: dict[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def detect(data: bytes) -> Format:
-    return detect_format(Upload(io.BytesIO(data)))
+def detect(data: bytes) -> str:
+    """Return the name of the format that a file is found to have."""
+    return detect_format(Upload(io.BytesIO(data))).name
 
 
 def read(data: bytes) -> list[Item]:
     """Read a file by the format that it is found to have."""
     upload = Upload(io.BytesIO(data))
-    return list(read_items(upload, detect_format(upload)))
+    return list(detect_format(upload).read(upload))
 
 
 CHATGPT_ARCHIVE = make_zip(
@@ -463,32 +464,32 @@ CLAUDE_ARCHIVE = make_zip(
     }
 )
 
-FILES: dict[str, tuple[Format, bytes]] = {
-    "ChatGPT archive": (Format.CHATGPT, CHATGPT_ARCHIVE),
+FILES: dict[str, tuple[str, bytes]] = {
+    "ChatGPT archive": ("chatgpt", CHATGPT_ARCHIVE),
     "ChatGPT archive in parts": (
-        Format.CHATGPT,
+        "chatgpt",
         make_zip({f"export/conversations-00{number}.json": as_json([CHATGPT_CONVERSATION]) for number in range(2)}),
     ),
-    "ChatGPT conversations.json": (Format.CHATGPT, as_json([CHATGPT_CONVERSATION])),
-    "ChatGPT single conversation": (Format.CHATGPT, as_json(CHATGPT_CONVERSATION)),
-    "Claude archive": (Format.CLAUDE, CLAUDE_ARCHIVE),
-    "Claude conversations.json": (Format.CLAUDE, as_json([CLAUDE_CONVERSATION])),
-    "Claude single conversation": (Format.CLAUDE, as_json(CLAUDE_CONVERSATION)),
-    "Claude memories archive": (Format.CLAUDE, make_zip({"memories/acc0.json": as_json(CLAUDE_MEMORIES[0])})),
-    "DeepSeek conversations.json": (Format.DEEPSEEK, as_json([DEEPSEEK_CONVERSATION])),
-    "mem0 get_all": (Format.MEM0, as_json(MEM0_RESULTS)),
-    "mem0 list": (Format.MEM0, as_json(MEM0_RESULTS["results"])),
-    "mem0 lines": (Format.MEM0, as_lines(MEM0_RESULTS["results"][:2])),
-    "Letta agent file": (Format.LETTA, as_json(LETTA_AGENT_FILE)),
-    "Letta old agent file": (Format.LETTA, as_json(LETTA_OLD_AGENT_FILE)),
-    "Letta passages": (Format.LETTA, as_json(LETTA_PASSAGES)),
-    "Letta core memory": (Format.LETTA, as_json({"blocks": LETTA_AGENT_FILE["blocks"], "prompt_template": ""})),
-    "Zep edges": (Format.ZEP, as_json(ZEP_EDGES)),
-    "Zep edge list": (Format.ZEP, as_json(ZEP_EDGES["edges"])),
-    "Graphiti facts": (Format.ZEP, as_json({"message": "ok", "facts": ZEP_EDGES["edges"]})),
-    "Zep sessions": (Format.ZEP, as_json(ZEP_SESSIONS)),
+    "ChatGPT conversations.json": ("chatgpt", as_json([CHATGPT_CONVERSATION])),
+    "ChatGPT single conversation": ("chatgpt", as_json(CHATGPT_CONVERSATION)),
+    "Claude archive": ("claude", CLAUDE_ARCHIVE),
+    "Claude conversations.json": ("claude", as_json([CLAUDE_CONVERSATION])),
+    "Claude single conversation": ("claude", as_json(CLAUDE_CONVERSATION)),
+    "Claude memories archive": ("claude", make_zip({"memories/acc0.json": as_json(CLAUDE_MEMORIES[0])})),
+    "DeepSeek conversations.json": ("deepseek", as_json([DEEPSEEK_CONVERSATION])),
+    "mem0 get_all": ("mem0", as_json(MEM0_RESULTS)),
+    "mem0 list": ("mem0", as_json(MEM0_RESULTS["results"])),
+    "mem0 lines": ("mem0", as_lines(MEM0_RESULTS["results"][:2])),
+    "Letta agent file": ("letta", as_json(LETTA_AGENT_FILE)),
+    "Letta old agent file": ("letta", as_json(LETTA_OLD_AGENT_FILE)),
+    "Letta passages": ("letta", as_json(LETTA_PASSAGES)),
+    "Letta core memory": ("letta", as_json({"blocks": LETTA_AGENT_FILE["blocks"], "prompt_template": ""})),
+    "Zep edges": ("zep", as_json(ZEP_EDGES)),
+    "Zep edge list": ("zep", as_json(ZEP_EDGES["edges"])),
+    "Graphiti facts": ("zep", as_json({"message": "ok", "facts": ZEP_EDGES["edges"]})),
+    "Zep sessions": ("zep", as_json(ZEP_SESSIONS)),
     "Zep thread": (
-        Format.ZEP,
+        "zep",
         as_json(
             {
                 "thread_id": "t",
@@ -498,15 +499,15 @@ FILES: dict[str, tuple[Format, bytes]] = {
             }
         ),
     ),
-    "plain lines": (Format.PLAIN, as_lines(PLAIN_LINES)),
-    "plain array": (Format.PLAIN, as_json(PLAIN_LINES)),
+    "plain lines": ("plain", as_lines(PLAIN_LINES)),
+    "plain array": ("plain", as_json(PLAIN_LINES)),
     "plain conversation": (
-        Format.PLAIN,
+        "plain",
         as_json({"title": "t", "messages": [{"role": "user", "content": "我叫李雷"}]}),
     ),
-    "plain single line": (Format.PLAIN, as_lines(PLAIN_LINES[:1])),
+    "plain single line": ("plain", as_lines(PLAIN_LINES[:1])),
     "export of everything": (
-        Format.JIYI,
+        "jiyi",
         as_json(
             {
                 "about": "…",

@@ -14,10 +14,8 @@ from apps.accounts.models import User
 from apps.conversations.models import Session
 from apps.gateway.imports.services import create_import
 from apps.gateway.models import PastImport
-from apps.memory.models import AtomicMemory, LongTermMemory
-from apps.memory.services import create_memory
-from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_json, as_lines
-from tests.support.factories import UserFactory
+from apps.memory.models import AtomicMemory
+from tests.gateway.imports.samples import CHATGPT_ARCHIVE, CLAUDE_ARCHIVE, as_lines
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -70,25 +68,6 @@ def test_what_people_wrote_is_text_and_no_markup(tmp_path: Path, user: User, tit
     assert title in run(path, "--dry-run")
     run(path)
     assert Session.objects.get().title == title
-
-
-def test_what_cannot_be_read_is_refused(tmp_path: Path, user: User) -> None:
-    path = tmp_path / "conversations.json"
-    path.write_bytes(as_json([{"mapping": 5}]))
-    with pytest.raises(CommandError, match="nothing in this file"):
-        run(path)
-    assert not PastImport.objects.exists()
-
-
-def test_an_export_of_everything_restores(tmp_path: Path, user: User) -> None:
-    create_memory(user=user, category="fact", key="城市", value="约克", now=timezone.now())
-    path = tmp_path / "everything.json"
-    call_command("export_user", "mei", str(path), stdout=StringIO())
-    UserFactory.create(username="lin")
-    out = StringIO()
-    call_command("import_past", str(path), "--user", "lin", stdout=out)
-    assert "long_term_memory" in out.getvalue()
-    assert LongTermMemory.objects.get(user__username="lin").value == "约克"
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, archive: Path) -> None:

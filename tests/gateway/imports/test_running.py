@@ -13,7 +13,6 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.accounts.services.erasure import count_rows, erase_user
 from apps.conversations.models import Message, Session, Work
-from apps.conversations.services import delete_session
 from apps.conversations.services.past_turns import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.gateway.imports import payloads, running
@@ -21,7 +20,7 @@ from apps.gateway.imports.running import MAX_ATTEMPTS, claim_import, run_imports
 from apps.gateway.imports.services import create_import, remove_import, undo_import
 from apps.gateway.models import ImportItem, ImportPart, PastImport
 from apps.memory.models import AtomicMemory, Change, ForgottenKey, LongTermMemory
-from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories, undo_operation
+from apps.memory.services import create_atomic_memory, create_memory, forget_atomic_memories
 from tests.gateway.imports.conftest import Bring
 from tests.gateway.imports.samples import (
     CHATGPT_ARCHIVE,
@@ -139,13 +138,6 @@ def test_of_a_conversation_that_went_on_only_the_rest_is_imported(user: User, br
     assert len(said) == 3
 
 
-def test_the_same_file_is_each_persons_own(user: User, bring: Bring) -> None:
-    other = UserFactory.create()
-    bring(CHATGPT_ARCHIVE)
-    bring(CHATGPT_ARCHIVE, owner=other)
-    assert Message.objects.filter(user=user).count() == Message.objects.filter(user=other).count() == 2
-
-
 def test_messages_without_times_are_said_when_the_one_before_was(user: User, bring: Bring) -> None:
     lines = [
         {"role": "user", "content": "a", "create_time": "2024-01-01T00:00:00Z"},
@@ -154,12 +146,6 @@ def test_messages_without_times_are_said_when_the_one_before_was(user: User, bri
     bring(as_lines(lines))
     times = set(Message.objects.filter(user=user).values_list("create_time", flat=True))
     assert times == {datetime(2024, 1, 1, tzinfo=UTC)}
-
-
-def test_a_deleted_session_comes_back_with_another_import(user: User, bring: Bring) -> None:
-    bring(CHATGPT_ARCHIVE)
-    delete_session(user=user, session_id=Session.objects.get(user=user).id)
-    assert bring(CHATGPT_ARCHIVE).counts["imported"]["messages"] == 2
 
 
 # Memories
@@ -176,13 +162,6 @@ def test_memories_come_with_their_times_and_what_has_ended_is_not_active(user: U
         datetime(2024, 5, 1, tzinfo=UTC),
     )
     assert done.counts["imported"]["memories"] == 2
-
-
-def test_keys_with_values_become_long_term_memories(user: User, bring: Bring) -> None:
-    bring(as_lines(PLAIN_LINES))
-    memory = LongTermMemory.objects.get(user=user)
-    assert (memory.key, memory.value, memory.category) == ("home", "York", "fact")
-    assert contents(user) == {"用户对虾过敏"}
 
 
 def test_what_is_known_here_stays_as_it_is(user: User, bring: Bring) -> None:
@@ -226,15 +205,6 @@ def test_a_memory_that_cannot_be_is_told_and_costs_no_other(user: User, bring: B
     failed = list(done.items.filter(state="failed").values_list("detail", flat=True))
     assert all("32,000" in detail for detail in failed), failed
     assert done.counts["skipped"] == {"already_imported": 1}
-
-
-@pytest.mark.long
-def test_memories_of_one_import_are_one_operation(user: User, bring: Bring) -> None:
-    done = bring(as_lines([{"memory": f"第 {number} 条"} for number in range(150)]))
-    changes = Change.objects.filter(user=user)
-    assert set(changes.values_list("operation", "action", "actor")) == {(done.operation, "import", user.pk)}
-    undo_operation(user=user, operation=done.operation, now=timezone.now())
-    assert contents(user) == set()
 
 
 # Files that break off, kills, claims
@@ -450,15 +420,3 @@ def test_an_import_of_nothing_has_failed(bring: Bring, data: bytes) -> None:
     assert (done.state, done.problem) == ("failed", "There is nothing in this file that can be imported.")
     assert done.counts["imported"] == {"conversations": 0, "messages": 0, "memories": 0}
     assert done.items.exists()
-
-
-def test_a_page_of_several_is_imported_and_says_so(bring: Bring) -> None:
-    done = bring(as_json({"next": "https://api.example.org/?page=2"} | MEM0_RESULTS))
-    assert (done.state, done.counts["imported"]["memories"]) == ("done", 2)
-    assert "one page of several" in done.problem
-
-
-@pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
-def test_a_file_in_another_encoding_is_imported(user: User, bring: Bring, encoding: str) -> None:
-    done = bring(as_lines(PLAIN_LINES).decode().encode(encoding))
-    assert (done.state, done.problem, contents(user)) == ("done", "", {"用户对虾过敏"})

@@ -103,14 +103,6 @@ async def test_a_client_uses_everything_over_http(http_server: HttpServer, mode:
         await use_everything(client, revision=MODES[mode])
 
 
-async def test_a_token_that_is_revoked_counts_no_more_over_http(http_server: HttpServer) -> None:
-    async with over_http(http_server, await make_token("mei"), "2026-07-28") as client:
-        assert not (await client.call_tool("get_profile", {})).is_error
-        await in_database(ApiToken.objects.all().delete)
-        with pytest.raises((MCPError, httpx2.HTTPStatusError)):
-            await client.call_tool("get_profile", {})
-
-
 @pytest.mark.long
 async def test_a_client_uses_everything_over_stdio_until_its_token_is_revoked(transactional_db: None) -> None:
     async with over_stdio(JIYI_TOKEN=await make_token("mei")) as client:
@@ -118,12 +110,6 @@ async def test_a_client_uses_everything_over_stdio_until_its_token_is_revoked(tr
         await in_database(ApiToken.objects.all().delete)
         with pytest.raises(MCPError, match="not a valid API token"):
             await client.call_tool("get_profile", {})
-
-
-@pytest.mark.long
-async def test_a_client_of_2025_uses_everything_over_stdio(transactional_db: None) -> None:
-    async with over_stdio(mode="legacy", JIYI_TOKEN=await make_token("mei")) as client:
-        await use_everything(client, revision="2025-11-25")
 
 
 @pytest.mark.long

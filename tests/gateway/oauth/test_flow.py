@@ -211,10 +211,6 @@ def test_a_person_may_say_no(app: App, window: httpx2.Client) -> None:
     assert not Grant.objects.exists()
 
 
-def test_who_issued_an_answer_is_in_it(app: App, window: httpx2.Client, http_server: HttpServer) -> None:
-    assert answer_consent(window, app.authorization())["iss"] == http_server.url
-
-
 @pytest.mark.parametrize(
     "own",
     [
@@ -482,16 +478,3 @@ def test_what_is_in_use_is_not_cleared_away(app: App, window: httpx2.Client, htt
     Application.objects.update(created=timezone.now() - timedelta(days=31))
     clear_oauth(now=timezone.now())
     assert call(http_server.url, token).status_code == 200
-
-
-def test_a_request_with_a_token_takes_one_query_to_let_in(
-    app: App, window: httpx2.Client, django_assert_num_queries: Any
-) -> None:
-    from apps.gateway.oauth.selectors import find_access
-
-    token = app.connect(window)["access_token"]
-    url = f"{str(app.http.base_url).rstrip('/')}/mcp"
-    with django_assert_num_queries(1):
-        found = find_access(token, url=url)
-    assert found is not None
-    assert found[1].scopes == ("read", "write")

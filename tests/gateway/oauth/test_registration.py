@@ -9,8 +9,8 @@ import pytest
 from oauth2_provider.cimd import CIMDError, SafeMetadataFetcher
 from oauth2_provider.models import Application
 
-from apps.gateway.oauth.redirects import describe_target, find_redirect_problem
-from apps.gateway.oauth.registration import MetadataFetcher
+from apps.gateway.oauth.registration import MetadataFetcher, find_redirect_problem
+from apps.gateway.oauth.services import describe_target
 from tests.support.http_server import HttpServer
 from tests.support.oauth import CALLBACK, App
 

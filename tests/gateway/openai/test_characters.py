@@ -11,8 +11,8 @@ from apps.conversations.models import Message
 from apps.core.errors import InvalidInput
 from apps.core.llm.relaying import EventCleaner
 from apps.gateway.models import StoredResponse
-from apps.gateway.openai.completions import list_chunks
 from apps.gateway.openai.request import read_chat_request
+from apps.gateway.openai.views import list_chunks
 from tests.gateway.openai.test_chat_completions import TOOLS, assistant, completion, stored, user
 from tests.support.answers import answer
 from tests.support.http_server import ApiClient

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from apps.core.text.clean import clean_json, clean_text, normalize_line_ends
 from apps.core.text.sentences import split_sentences
 from apps.core.times import exists_everywhere
-from apps.gateway.imports.types import PastFile, PastMessage
+from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastFile, PastMessage
 
 MAX_MESSAGE_CHARACTERS = 32_000
 """Of one message, as for those that are sent; a longer one becomes several."""
@@ -62,7 +63,14 @@ def read_title(value: Any) -> str:
     return line if len(line) <= MAX_TITLE_CHARACTERS else f"{line[: MAX_TITLE_CHARACTERS - 1].rstrip()}…"
 
 
+def read_tags(values: Any) -> tuple[str, ...]:
+    """Return the tags in a list, or the one that a text is."""
+    found = map(read_tag, values if isinstance(values, list) else [values])
+    return tuple(filter(None, found))
+
+
 def read_tag(value: Any) -> str:
+    """Return a tag on one line, no longer than one may be."""
     return " ".join(read_text(value).split())[:MAX_TAG_CHARACTERS].strip()
 
 
@@ -99,6 +107,28 @@ def make_messages(
         if part.strip():
             name, with_it = (f"{source_id}#{number}", ()) if number else (source_id, tuple(files))
             yield PastMessage(name, role, part, said_at, with_it)
+
+
+def make_conversation(
+    messages: Sequence[PastMessage],
+    *,
+    title: str,
+    left_out: Counter[LeftOut],
+    source_id: Any = None,
+    started: Any = None,
+    learns: bool = True,
+) -> PastConversation | Omission:
+    """Return a conversation, or that it is empty. Without an ID at the source, how it begins identifies it."""
+    if not messages:
+        return Omission(LeftOut.EMPTY, label=title or str(source_id or ""))
+    return PastConversation(
+        source_id=str(source_id or name_source(title, started, messages[0].content)),
+        title=title,
+        messages=tuple(messages),
+        started_at=read_time(started) or messages[0].said_at,
+        left_out=+left_out,
+        learns=learns,
+    )
 
 
 def read_parts(content: Any) -> tuple[str, int]:

@@ -16,11 +16,11 @@ from rich.table import Table
 
 from apps.accounts.models import User
 from apps.core.errors import JiyiError
+from apps.gateway.imports.formats.registry import FORMATS
 from apps.gateway.imports.previews import Preview, preview_file
 from apps.gateway.imports.running import claim_one, run_slice
-from apps.gateway.imports.selectors import UNDER_WAY, list_items
-from apps.gateway.imports.services import create_import
-from apps.gateway.imports.types import Format, UnreadableFile
+from apps.gateway.imports.services import UNDER_WAY, create_import, list_items
+from apps.gateway.imports.types import UnreadableFile
 from apps.gateway.models import ImportItem, PastImport
 
 SHOWN = 20
@@ -33,26 +33,25 @@ INTERRUPTED = 130
 
 class Command(BaseCommand):
     help = (
-        "Import an export of ChatGPT, Claude, DeepSeek, mem0, Letta or Zep, a file of JSON lines, or an export of "
-        "everything (export_user) into an account. The format is detected by the content. Running the command again "
-        "with the same file continues where it stopped and imports nothing twice."
+        f"Import a file into an account: {'; '.join(each.description for each in FORMATS.values())}. The format is "
+        "detected by the content. Running the command again with the same file continues where it stopped and imports "
+        "nothing twice."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument("--user", required=True, metavar="NAME", help="the account to import into")
-        parser.add_argument("--format", choices=[str(name) for name in Format], help="instead of detecting the format")
+        parser.add_argument("--format", choices=list(FORMATS), help="instead of detecting the format")
         parser.add_argument("--dry-run", action="store_true", help="show what the file contains, import nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = User.objects.filter(username=options["user"]).first()
         if user is None:
             raise CommandError(f"There is no user named {options['user']!r}.")
-        named = Format(options["format"]) if options["format"] else None
         path: Path = options["file"]
         try:
             with path.open("rb") as file:
-                preview = preview_file(file, named=named)
+                preview = preview_file(file, named=options["format"])
                 self._show_preview(preview)
                 if options["dry_run"]:
                     return

@@ -17,8 +17,7 @@ from apps.accounts.services.identity import find_token, resolve_person
 from apps.accounts.types import ALL_SCOPES
 from apps.core.db import in_database, release_connections
 from apps.core.errors import JiyiError
-from apps.gateway.mcp.access import Access, read_access
-from apps.gateway.mcp.server import Context, build_server
+from apps.gateway.mcp.server import Access, Context, build_server, read_access
 
 
 class Command(BaseCommand):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apps.gateway.imports.formats.claude import read_conversation
+from apps.gateway.imports.formats.chats import read_claude_conversation as read_conversation
 from apps.gateway.imports.types import LeftOut, Omission, PastConversation, PastFile, PastMemory
-from tests.gateway.imports.samples import CLAUDE_ARCHIVE, CLAUDE_CONVERSATION, FILES, as_json, read
+from tests.gateway.imports.samples import CLAUDE_ARCHIVE, CLAUDE_CONVERSATION, as_json, read
 
 
 @pytest.fixture
@@ -41,18 +41,6 @@ def test_an_archive_has_conversations_and_memories() -> None:
     ]
 
 
-def test_memories_alone_are_an_export_too() -> None:
-    assert len(read(FILES["Claude memories archive"][1])) == 4
-
-
-def test_messages_that_name_no_parents_are_in_their_order(conversation: dict[str, Any]) -> None:
-    for message in conversation["chat_messages"]:
-        del message["parent_message_uuid"]
-    found = read_conversation(conversation)
-    assert isinstance(found, PastConversation)
-    assert [message.source_id for message in found.messages] == ["m1", "m2", "m3"]
-
-
 def test_older_exports_have_the_text_beside_the_content(conversation: dict[str, Any]) -> None:
     conversation["chat_messages"] = [
         {"uuid": "1", "sender": "human", "text": "我住在约克", "created_at": "2024-01-01T00:00:00Z"}
@@ -75,11 +63,6 @@ def test_a_broken_message_costs_no_other(conversation: dict[str, Any], message: 
     found = read_conversation(conversation)
     assert isinstance(found, PastConversation)
     assert len(found.messages) == 2
-
-
-def test_a_circle_of_parents_ends(conversation: dict[str, Any]) -> None:
-    conversation["chat_messages"][0]["parent_message_uuid"] = "m3"
-    assert isinstance(read_conversation(conversation), PastConversation)
 
 
 def test_what_is_neither_is_said_to_be_so() -> None:
@@ -118,11 +101,6 @@ def test_what_was_pasted_is_a_file_of_the_message(
     assert [message.content for message in found.messages] == [said]
     assert [(file.name, file.text) for file in found.messages[0].files] == files
     assert found.left_out.get(LeftOut.ATTACHMENT, 0) == left_out
-
-
-def test_a_picture_alone_says_nothing(conversation: dict[str, Any]) -> None:
-    conversation["chat_messages"] = [{"uuid": "1", "sender": "human", "text": "", "files": [{"file_name": "a.png"}]}]
-    assert read_conversation(conversation) == Omission(LeftOut.EMPTY, label="Sourdough")
 
 
 @pytest.mark.parametrize("parent", ["gone", None, "", 5, ["m1"]])

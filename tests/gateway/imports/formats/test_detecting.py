@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 
 import pytest
 
-from apps.gateway.imports.formats.detecting import detect_format
-from apps.gateway.imports.formats.files import Upload
 from apps.gateway.imports.types import (
     ExportedRow,
-    Format,
-    Omission,
     PastConversation,
     PastMemory,
     UnknownFormat,
@@ -22,17 +17,17 @@ from tests.gateway.imports.samples import FILES, as_json, as_lines, detect, make
 
 
 @pytest.mark.parametrize(("expected", "data"), FILES.values(), ids=FILES)
-def test_each_shape_is_found_and_read(expected: Format, data: bytes) -> None:
-    assert detect(data) is expected
+def test_each_shape_is_found_and_read(expected: str, data: bytes) -> None:
+    assert detect(data) == expected
     items = read(data)
     assert any(isinstance(item, PastConversation | PastMemory | ExportedRow) for item in items)
 
 
 @pytest.mark.parametrize(("expected", "data"), FILES.values(), ids=FILES)
-def test_packed_with_gzip_or_with_a_byte_order_mark_it_is_the_same(expected: Format, data: bytes) -> None:
+def test_packed_with_gzip_or_with_a_byte_order_mark_it_is_the_same(expected: str, data: bytes) -> None:
     if not data.startswith(b"PK"):
-        assert detect(gzip.compress(data)) is expected
-        assert detect(b"\xef\xbb\xbf" + data) is expected
+        assert detect(gzip.compress(data)) == expected
+        assert detect(b"\xef\xbb\xbf" + data) == expected
         assert read(gzip.compress(data)) == read(data)
 
 
@@ -59,30 +54,10 @@ def test_what_cannot_be_read_is_said_so(data: bytes) -> None:
         detect(data)
 
 
-def test_names_of_files_in_an_archive_lead_nowhere() -> None:
-    """They are read in place: there is no path that they could write to."""
-    data = make_zip({"../../etc/conversations.json": FILES["ChatGPT conversations.json"][1]})
-    (conversation,) = read(data)
-    assert isinstance(conversation, PastConversation)
-
-
 def test_what_macos_adds_to_an_archive_is_not_read() -> None:
     sample = FILES["ChatGPT conversations.json"][1]
     data = make_zip({"__MACOSX/._conversations.json": b"\x00\x05", "export/conversations.json": sample})
     assert len(read(data)) == 1
-
-
-def test_the_file_is_left_open_for_the_next_reader() -> None:
-    file = io.BytesIO(FILES["plain lines"][1])
-    assert detect_format(Upload(file)) is detect_format(Upload(file))
-
-
-def test_nothing_of_a_sample_is_malformed_but_what_is_meant_to_be() -> None:
-    omitted = {
-        name: [item.detail for item in read(data) if isinstance(item, Omission) and item.reason == "malformed"]
-        for name, (_format, data) in FILES.items()
-    }
-    assert {name for name, details in omitted.items() if details} == {"mem0 get_all", "mem0 list"}
 
 
 MANIFEST = {
@@ -123,4 +98,4 @@ def test_what_is_known_and_cannot_be_read_is_named_with_what_to_do(data: bytes, 
 
 def test_what_can_be_read_beside_it_is_read() -> None:
     data = make_zip({"a.json": as_json(MANIFEST), "conversations.json": FILES["Claude conversations.json"][1]})
-    assert detect(data) is Format.CLAUDE
+    assert detect(data) == "claude"

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from apps.gateway.imports.formats.values import (
     MAX_STATEMENT_CHARACTERS,
     make_messages,
-    name_source,
     read_json,
     read_text,
     read_time,
@@ -95,7 +94,3 @@ def test_no_statement_is_empty_or_too_long(text: str) -> None:
     for statement, _heading in split_statements(text):
         assert statement.strip()
         assert len(statement) <= MAX_STATEMENT_CHARACTERS
-
-
-def test_names_of_sources_are_the_same_for_the_same() -> None:
-    assert name_source("a", None, NOON) == name_source("a", None, NOON) != name_source("a", "None", NOON)

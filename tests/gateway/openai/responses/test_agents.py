@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from apps.core.errors import InvalidInput
-from apps.gateway.openai.responses.items import to_messages
-from apps.gateway.openai.responses.request import ResponseRequest, read_response_request
+from apps.gateway.openai.responses_request import ResponseRequest, read_response_request, to_messages
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import Reply, ScriptedModel
 

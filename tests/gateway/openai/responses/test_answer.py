@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.gateway.openai.responses.answer import ResponseBuilder
+from apps.gateway.openai.responses_answer import ResponseBuilder
 
 KEY = uuid.UUID("b7d6f1a0-5c3e-4f0e-9c2d-8a1f6e5b4c3d")
 USAGE = {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}

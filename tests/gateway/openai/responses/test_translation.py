@@ -9,11 +9,9 @@ import pytest
 
 from apps.conversations.types import RecordedMessage
 from apps.core.errors import InvalidInput
-from apps.gateway.openai.responses import names
-from apps.gateway.openai.responses.continuing import continue_response
-from apps.gateway.openai.responses.items import list_references, read_items, to_messages
-from apps.gateway.openai.responses.request import read_response_request
-from apps.gateway.types import EarlierResponse
+from apps.gateway.openai import responses_answer as names
+from apps.gateway.openai.responses_request import list_references, read_items, read_response_request, to_messages
+from apps.gateway.openai.stored_responses import EarlierResponse, continue_response
 
 KEY = uuid.UUID("b7d6f1a0-5c3e-4f0e-9c2d-8a1f6e5b4c3d")
 
