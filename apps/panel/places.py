@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import ApiToken, EndUser, LoginAttempt, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,

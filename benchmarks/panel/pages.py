@@ -24,7 +24,7 @@ from django.utils import timezone
 from apps.accounts.models import ApiToken, EndUser, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import (
     AtomicMemory,
     Change,
@@ -48,7 +48,7 @@ SEARCHES: Mapping[str, tuple[str, ...]] = {
     "chat.Strategy": ("warm", NOTHING),
     "summaries.SessionSummary": ("咖啡", NOTHING),
     "accounts.ApiToken": ("client 1", NOTHING),
-    "gateway.ConnectedApp": ("app 1", NOTHING),
+    "doors.ConnectedApp": ("app 1", NOTHING),
     "accounts.User": ("person 1", NOTHING),
     "accounts.LoginAttempt": ("person 1", NOTHING),
     "accounts.EndUser": ("customer 1", NOTHING),

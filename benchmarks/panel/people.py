@@ -12,7 +12,7 @@ from oauth2_provider.models import Application
 
 from apps.accounts.models import ApiToken, User
 from apps.conversations.models import Message, Session
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import ContextEntry, ForgottenKey, SharedContext
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile
 from benchmarks.panel.copying import copy_rows

@@ -25,7 +25,7 @@ from tests.support.processes import wait_until
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
-EARLIER = {"chat": "0005", "conversations": "0008", "memory": "0009", "gateway": "0001", "accounts": "0002"}
+EARLIER = {"chat": "0005", "conversations": "0008", "memory": "0009", "doors": "0001", "accounts": "0002"}
 """Migrations to which an installation is taken where there is no tag; the others stay away, too."""
 
 INSERTS = """

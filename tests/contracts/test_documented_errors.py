@@ -22,7 +22,7 @@ from apps.accounts.services import create_token
 from apps.chat.openapi import MODEL_UNAVAILABLE
 from apps.conversations.services import open_round
 from apps.core.openapi.errors import SHARED
-from apps.gateway.openai import openapi as openai
+from apps.doors.openai import openapi as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world

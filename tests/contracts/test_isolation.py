@@ -63,7 +63,7 @@ CREATED = {
     ("attachments", "post"),
 }
 OPENAI = {("openai-chat-completions", "post"), ("openai-embeddings", "post"), ("openai-responses", "post")}
-"""What takes bodies of OpenAI's API: tests/gateway has what of them is refused."""
+"""What takes bodies of OpenAI's API: tests/doors has what of them is refused."""
 
 NOBODYS = {"openai-model"}
 """Routes whose objects are the same for everybody."""
@@ -284,8 +284,8 @@ def test_the_world_compared_above_has_rows_of_every_kind(alice: ApiClient, world
         "conversations.Message.user",
         "conversations.Session.user",
         "conversations.Work.user",
-        "gateway.ImportItem.user",
-        "gateway.PastImport.user",
+        "doors.ImportItem.user",
+        "doors.PastImport.user",
         "memory.Change.actor",
         "memory.ContextEntry.user",
         "memory.SharedContext.user",

@@ -18,8 +18,8 @@ from apps.chat.models import Turn
 from apps.chat.turn.command_record import record_commands
 from apps.conversations.services import create_session, fail_round, open_round
 from apps.core.text.commands import CommandKind
-from apps.gateway.imports.running import run_imports
-from apps.gateway.imports.services import create_import
+from apps.doors.imports.running import run_imports
+from apps.doors.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings

@@ -97,7 +97,7 @@ BELONGING = {
     "memory_conversationembedding_changelist": "conversations_session_changelist",
     "transfer": "settings",
     "accounts_apitoken_changelist": "settings",
-    "gateway_connectedapp_changelist": "settings",
+    "doors_connectedapp_changelist": "settings",
     "memory_forgottenkey_changelist": "settings",
     "conversations_work_changelist": "settings",
     "erasure": "settings",

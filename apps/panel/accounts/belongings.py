@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services.erasure import count_rows
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.panel.links import link_list, link_page
 
 

@@ -21,8 +21,8 @@ from oauth2_provider.models import (
     get_refresh_token_model,
 )
 
-from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.services import disconnect_apps, list_targets
+from apps.doors.mcp.oauth.services import disconnect_apps, list_targets
+from apps.doors.models import ConnectedApp
 from apps.panel.owned import ReadOnlyAdmin
 from apps.panel.templatetags.ages import age
 

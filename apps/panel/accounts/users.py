@@ -28,7 +28,7 @@ from apps.accounts.services.erasure import confirms_erasure, count_rows
 from apps.accounts.services.two_factor import find_two_factor, switch_off
 from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.belongings import list_belongings
 from apps.panel.accounts.counting import count_per

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from apps.accounts.models import ApiToken, User
 from apps.conversations.models import Message, Session
-from apps.gateway.models import ConnectedApp, ImportItem, PastImport
+from apps.doors.models import ConnectedApp, ImportItem, PastImport
 from apps.memory.models import Change, ContextEntry
 
 HOUR = timedelta(hours=1)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.files import answer_file
-from apps.gateway.models import PastImport
+from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.transfer.selectors import KINDS, TransferKind, export_memories, plan_import, read_upload
 from apps.memory.transfer.services import import_memories

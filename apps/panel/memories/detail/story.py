@@ -17,7 +17,7 @@ from apps.conversations.models import Message
 from apps.core.text.json_text import json_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
-from apps.gateway.models import PastImport
+from apps.doors.models import PastImport
 from apps.memory.models import Change
 from apps.panel.field_words import FIELD_LABELS, TEXT_FIELDS, TIME_FIELDS, show_field
 from apps.panel.highlight import split_found

@@ -25,13 +25,13 @@ from apps.accounts.services.identity import get_or_create_end_user
 from apps.chat.models import Turn
 from apps.connections.services import save_server
 from apps.conversations.models import Session
-from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.services import note_use, record_connection, register_application
+from apps.doors.mcp.oauth.services import note_use, record_connection, register_application
+from apps.doors.models import ConnectedApp
 from apps.memory.models import LongTermMemory, SharedContext, WorkingMemory
+from tests.doors.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
 from tests.e2e.panel.pictures.living import Living, leave_work
-from tests.gateway.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel
@@ -208,7 +208,7 @@ def list_shots(people: dict[str, User]) -> list[Shot]:
     consent = connect_apps(mel)
     return [
         Shot("consent", consent, height=880),
-        Shot("panel-apps", "/admin/gateway/connectedapp/", height=440),
+        Shot("panel-apps", "/admin/doors/connectedapp/", height=440),
         Shot("chat", "/", act=show_last_reply),
         Shot("chat-zh", "/", "linmei", "zh", show_last_reply),
         Shot("chat-import", "/", act=preview_past, height=900),
