@@ -70,7 +70,7 @@ INSTALLED_APPS = [
     "apps.summaries",
     "apps.extraction",
     "apps.chat",
-    "apps.gateway",
+    "apps.doors",
     "apps.panel",
     "apps.backup",
     "apps.shards",
@@ -96,7 +96,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
     "apps.core.middleware.RequestLogMiddleware",
-    "apps.gateway.guessing.TokenGuessingMiddleware",
+    "apps.doors.token_lockout.TokenLockoutMiddleware",
     "apps.core.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -116,6 +116,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.core.access.offer_api_docs",
+                "apps.doors.imports.services.offer_formats",
             ],
         },
     }
@@ -277,7 +278,7 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         *(["apps.accounts.authentication.RelayedAuthentication"] if SHARD else []),
-        "apps.gateway.oauth.authentication.OAuthAuthentication",
+        "apps.doors.mcp.oauth.services.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
@@ -321,13 +322,13 @@ OAUTH2_PROVIDER = {
     "DEFAULT_SCOPES": ["read", "write"],
     "OIDC_ISS_ENDPOINT": PUBLIC_URL,
     "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
-    "OAUTH2_VALIDATOR_CLASS": "apps.gateway.oauth.validator.Validator",
-    "OAUTH2_BACKEND_CLASS": "apps.gateway.oauth.validator.Backend",
+    "OAUTH2_VALIDATOR_CLASS": "apps.doors.mcp.oauth.validator.Validator",
+    "OAUTH2_BACKEND_CLASS": "apps.doors.mcp.oauth.validator.Backend",
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
     "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
-    "ACCESS_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_access_token",
-    "REFRESH_TOKEN_GENERATOR": "apps.gateway.oauth.tokens.make_refresh_token",
+    "ACCESS_TOKEN_GENERATOR": "apps.doors.mcp.oauth.services.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "apps.doors.mcp.oauth.services.make_refresh_token",
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3_600,
     "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 86_400,
@@ -336,8 +337,8 @@ OAUTH2_PROVIDER = {
     "ALLOW_LOCALHOST_LOOPBACK": True,
     "DCR_ENABLED": True,
     "CIMD_ENABLED": env.bool("OAUTH_CLIENT_ID_METADATA", default=True),
-    "CIMD_METADATA_FETCHER": "apps.gateway.oauth.registration.MetadataFetcher",
-    "CIMD_REGISTRATION_PERMISSION_CLASSES": ["apps.gateway.oauth.registration.OnConsentOnly"],
+    "CIMD_METADATA_FETCHER": "apps.doors.mcp.oauth.registration.MetadataFetcher",
+    "CIMD_REGISTRATION_PERMISSION_CLASSES": ["apps.doors.mcp.oauth.registration.OnConsentOnly"],
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
@@ -470,9 +471,9 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.memory.tasks.apply_retention", 86_400),
         ("apps.chat.tasks.delete_idle_temporary_sessions", 60),
         ("apps.extraction.tasks.sweep", 10),
-        ("apps.gateway.tasks.clear_oauth", 86_400),
+        ("apps.doors.tasks.clear_oauth", 86_400),
         ("apps.accounts.tasks.tidy_logins", 86_400),
-        ("apps.gateway.tasks.run_imports", 10),
+        ("apps.doors.tasks.run_imports", 10),
         *([("apps.shards.tasks.finish_moves", 10)] if SHARDS else []),
     )
 }
@@ -511,7 +512,7 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", default="") or Access.LOCAL)
 
 SILENCED_SYSTEM_CHECKS = [
-    "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/gateway/oauth/validator.py)
+    "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/doors/mcp/oauth/validator.py)
     "axes.W002",  # its middleware would replace the page that says how long to wait
     "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
     "security.W002",  # the same

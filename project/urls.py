@@ -22,7 +22,7 @@ urlpatterns = [
     path("", include("apps.accounts.urls")),
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
-    path("", include("apps.gateway.urls")),
+    path("", include("apps.doors.urls")),
     path("login", LoginPage.as_view(), name="login"),
     path("login", LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
     path("login/code", CodePage.as_view(), name="mfa_authenticate"),
@@ -58,6 +58,6 @@ urlpatterns = [
     ),
 ]
 
-handler400 = "apps.gateway.errors.bad_request"
-handler404 = "apps.gateway.errors.page_not_found"
-handler500 = "apps.gateway.errors.server_error"
+handler400 = "apps.doors.errors.bad_request"
+handler404 = "apps.doors.errors.page_not_found"
+handler500 = "apps.doors.errors.server_error"

@@ -61,7 +61,7 @@ OF_THE_DIRECTORY = (
     "/admin/password_change/",
     "/admin/security/",
     "/admin/accounts/",
-    "/admin/gateway/",
+    "/admin/doors/",
     "/admin/jsi18n/",
 )
 """Paths about accounts, or about nobody: with a session, too, the directory answers them itself."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import ApiToken, EndUser, LoginAttempt, User
 from apps.chat.models import Strategy, Turn
 from apps.conversations.models import Message, Session, Work
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, WorkingMemory
 from apps.panel.accounts.services import sees_services
 from apps.panel.model_servers import may_connect

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import ApiToken, User
 from apps.conversations.models import Message, Session
-from apps.gateway.models import ConnectedApp, ImportItem, PastImport
+from apps.doors.models import ConnectedApp, ImportItem, PastImport
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status
 from apps.memory.services import MOST_TOGETHER, set_aside, undo_together
 from apps.panel.links import link_list

@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from apps.accounts.models import User
 from apps.accounts.services.export import answer_export
 from apps.core.files import answer_file, answer_written
-from apps.gateway.models import PastImport
+from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.memory.transfer.selectors import (
     KINDS,

@@ -12,8 +12,8 @@ from apps.conversations.models import Message, Session, Work
 from apps.conversations.recordings import record_turns
 from apps.conversations.types import RecordedMessage
 from apps.conversations.worker import claim_batch
+from apps.doors.imports.services import create_import
 from apps.extraction import tasks
-from apps.gateway.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.embeddings.filling import fill_missing
 from apps.memory.services import create_memory, forget_memories

@@ -24,7 +24,7 @@ from apps.chat.api import MODEL_UNAVAILABLE
 from apps.conversations import serializers as conversations
 from apps.conversations.rounds import open_round
 from apps.core.openapi import SHARED
-from apps.gateway.openai import schemas as openai
+from apps.doors.openai import schemas as openai
 from apps.memory.models import EmbeddingModel
 from tests.contracts.document import Described, list_described, resolve
 from tests.contracts.world import SECRET, World, build_world

@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.services import create_token
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.conversations.models import Message, Session
-from apps.gateway.models import PastImport
+from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.summaries.models import SessionSummary
 from tests.contracts.routes import Route, list_api_calls, name_call

@@ -19,8 +19,8 @@ from apps.chat.turn.commands import record_commands
 from apps.conversations.rounds import fail_round, open_round
 from apps.conversations.sessions import create_session
 from apps.core.text.commands import CommandKind
-from apps.gateway.imports.running import run_imports
-from apps.gateway.imports.services import create_import
+from apps.doors.imports.running import run_imports
+from apps.doors.imports.services import create_import
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft
 from apps.memory.embeddings.messages import prepare_embeddings, store_embeddings

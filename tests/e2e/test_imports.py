@@ -13,12 +13,10 @@ from playwright.sync_api import expect
 
 from apps.accounts.models import User
 from apps.conversations.models import Session
-from apps.gateway.imports.running import run_imports
-from apps.gateway.imports.services import create_import
+from apps.doors.imports.running import run_imports
+from apps.doors.imports.services import create_import
 from apps.memory.models import AtomicMemory
-from tests.e2e.chat_page import ChatPage
-from tests.e2e.conftest import SCREENSHOTS, keeps_pictures
-from tests.gateway.imports.samples import (
+from tests.doors.imports.samples import (
     CHATGPT_ARCHIVE,
     CHATGPT_CONVERSATION,
     CLAUDE_ARCHIVE,
@@ -26,6 +24,8 @@ from tests.gateway.imports.samples import (
     as_json,
     as_lines,
 )
+from tests.e2e.chat_page import ChatPage
+from tests.e2e.conftest import SCREENSHOTS, keeps_pictures
 
 DROP = """
 ([name, bytes]) => {

@@ -34,10 +34,10 @@ from apps.core.text.time_expressions import find_times
 from apps.core.text.tokens import estimate_tokens
 from apps.core.text.topics import find_topic
 from apps.core.text.traces import Traces
-from apps.gateway.imports.formats.json_stream import read_lines_or_document
-from apps.gateway.imports.formats.letta import read_block as read_letta_block
-from apps.gateway.imports.formats.values import split_statements
-from apps.gateway.imports.types import UnreadableFile
+from apps.doors.imports.formats.stores import read_block as read_letta_block
+from apps.doors.imports.formats.uploads import read_nodes
+from apps.doors.imports.formats.values import split_statements
+from apps.doors.imports.types import UnreadableFile
 from apps.memory.commands import split_statement
 from apps.memory.retrieval.atomic.query import split_lines
 from apps.memory.retrieval.follow_up import find_earlier
@@ -65,7 +65,7 @@ def _decode(text: str) -> None:
 
 def _import(text: str) -> None:
     with suppress(UnreadableFile):
-        list(read_lines_or_document(io.StringIO(text)))
+        list(read_nodes(io.StringIO(text)))
 
 
 def _answer_long_memory(text: str) -> None:

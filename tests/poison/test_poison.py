@@ -23,9 +23,9 @@ from apps.accounts.services import update_settings
 from apps.core.text.disguise import is_disguised, strip_invisible
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction
+from apps.doors.imports.running import run_imports
+from apps.doors.imports.services import create_import
 from apps.extraction import tasks
-from apps.gateway.imports.running import run_imports
-from apps.gateway.imports.services import create_import
 from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext, Status
 from apps.profile.models import ProfileProposal, UserProfile
 from tests.support.answers import answer

@@ -35,9 +35,8 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
-from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.selectors import list_targets
-from apps.gateway.oauth.services import disconnect_apps
+from apps.doors.mcp.oauth.services import disconnect_apps, list_targets
+from apps.doors.models import ConnectedApp
 from apps.panel.accounts.services import may_make_service_tokens
 from apps.panel.links import link_page
 from apps.panel.owned import ReadOnlyAdmin, choose_owner, has_more_privileges

@@ -31,7 +31,7 @@ from apps.accounts.services.erasure import confirms_erasure, count_rows
 from apps.accounts.services.two_factor import find_two_factor, switch_off
 from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext, Status, WorkingMemory
 from apps.panel.accounts.erasure import show_data_counts, show_receipt
 from apps.panel.links import link_list, link_page

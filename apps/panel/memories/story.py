@@ -23,7 +23,7 @@ from apps.core.text.json_text import readable_text
 from apps.core.text.keywords import extract_keywords
 from apps.core.text.matching import stem
 from apps.core.words import Component
-from apps.gateway.models import PastImport
+from apps.doors.models import PastImport
 from apps.memory.models import Change, Status
 from apps.panel.memories.kinds import CHANGEABLE, MemoryKind
 from apps.panel.memories.query import ListQuery

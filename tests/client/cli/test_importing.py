@@ -9,11 +9,11 @@ import pytest
 
 from apps.accounts.models import User
 from apps.conversations.models import Message, Session
-from apps.gateway.imports.running import run_imports
+from apps.doors.imports.running import run_imports
 from apps.memory.models import AtomicMemory, LongTermMemory
 from jiyi import Jiyi as Client
 from tests.client.cli.conftest import Jiyi
-from tests.gateway.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
+from tests.doors.imports.samples import CHATGPT_CONVERSATION, MEM0_RESULTS
 
 pytestmark = pytest.mark.long_except(
     "test_conversations_become_sessions",

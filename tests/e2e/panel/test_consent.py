@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.gateway.models import ConnectedApp
+from apps.doors.models import ConnectedApp
 from tests.support.http_server import HttpServer
 from tests.support.oauth import App
 
@@ -88,7 +88,7 @@ def test_a_person_lets_an_application_in_and_out_again(
     assert code is not None
     assert app.redeem(code[1], redirect_uri=callback.address).json()["scope"] == "read"
 
-    page.goto("/admin/gateway/connectedapp/")
+    page.goto("/admin/doors/connectedapp/")
     expect(
         page.get_by_role("cell", name="Claude Code").or_(page.get_by_role("rowheader", name="Claude Code")).first
     ).to_be_visible()

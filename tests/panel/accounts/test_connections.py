@@ -12,11 +12,11 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, Grant, RefreshToken
 
 from apps.accounts.models import User
-from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.services import record_connection, register_application
+from apps.doors.mcp.oauth.services import record_connection, register_application
+from apps.doors.models import ConnectedApp
 from tests.support.factories import UserFactory
 
-LIST = "admin:gateway_connectedapp_changelist"
+LIST = "admin:doors_connectedapp_changelist"
 
 pytestmark = [
     pytest.mark.django_db,
@@ -59,7 +59,7 @@ def test_disconnecting_ends_its_tokens_and_nobody_elses(client: Client, mei: Use
     lin = UserFactory.create(username="lin")
     gone, kept, other = connect(mei), connect(mei, "Reader"), connect(lin)
     for connection in (gone, other):
-        client.post(reverse("admin:gateway_connectedapp_delete", args=[connection.pk]), {"post": "yes"})
+        client.post(reverse("admin:doors_connectedapp_delete", args=[connection.pk]), {"post": "yes"})
     assert set(ConnectedApp.objects.all()) == {kept, other}
     for model in (AccessToken, RefreshToken, Grant):
         assert set(model.objects.values_list("user", "application")) == {

@@ -9,5 +9,5 @@ from project.urls import urlpatterns as project
 
 urlpatterns = [
     path("mcp", lambda request: HttpResponse()),
-    *(pattern for pattern in project if "apps.gateway" not in str(getattr(pattern, "urlconf_name", ""))),
+    *(pattern for pattern in project if "apps.doors" not in str(getattr(pattern, "urlconf_name", ""))),
 ]

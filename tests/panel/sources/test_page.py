@@ -17,7 +17,7 @@ from apps.accounts.models import ApiToken, User
 from apps.accounts.services import create_token
 from apps.accounts.services.programs import act_through
 from apps.conversations.models import Message, Role, Session
-from apps.gateway.models import ImportItem, PastImport
+from apps.doors.models import ImportItem, PastImport
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext
 from apps.memory.selectors import get_context

@@ -6,12 +6,12 @@ from typing import cast
 
 from apps.accounts.types import MemorySettings
 from apps.chat.emotions import ReplyStrategy
-from apps.chat.tools import CREATE_CONTEXT, SEARCH_MEMORIES, TOOLS, UPDATE_CONTEXT
+from apps.chat.toolbox import list_tools
+from apps.chat.tools import Door
 from apps.core.llm.client import ChosenModel
 from apps.core.llm.types import ChatModel, ToolCallingModel
 
-WRITING = (CREATE_CONTEXT, UPDATE_CONTEXT)
-"""Tools that change something."""
+SEARCH = "search_memories"
 
 
 def offer_tools(
@@ -28,8 +28,11 @@ def offer_tools(
     calling = as_tool_calling(chosen.model)
     if calling is None or not calling.takes_tools(chosen.other):
         return ()
-    left_out = {*(() if writes else WRITING), *(() if strategy.use_memory else (SEARCH_MEMORIES,))}
-    return tuple(tool.name for tool in TOOLS if tool not in left_out)
+    return tuple(
+        name
+        for name, tool in list_tools(Door.CHAT).items()
+        if (writes or not tool.writes) and (strategy.use_memory or name != SEARCH)
+    )
 
 
 def as_tool_calling(model: ChatModel) -> ToolCallingModel | None:

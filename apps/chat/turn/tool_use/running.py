@@ -13,8 +13,9 @@ from typing import Any
 import structlog
 from django.utils import timezone
 
-from apps.chat.tools import CREATE_CONTEXT, SEARCH_MEMORIES, TOOLS, Caller, Tool
-from apps.chat.turn.tool_use.offering import WRITING
+from apps.chat.toolbox import list_tools
+from apps.chat.tools import Caller, Door, Tool
+from apps.chat.turn.tool_use.offering import SEARCH
 from apps.chat.turn.tool_use.results import fit_result
 from apps.chat.turn.types import OpenTurn
 from apps.core.errors import InvalidInput, JiyiError, NotFound, TooLarge
@@ -62,16 +63,13 @@ class ToolRun:
     @property
     def memories(self) -> Sequence[Mapping[str, Any]]:
         """The memories that it put into the prompt: ``{id, kind, text, …}``."""
-        found: Sequence[Mapping[str, Any]] = self.result.get("results", ()) if self._is(SEARCH_MEMORIES) else ()
+        found: Sequence[Mapping[str, Any]] = self.result.get("results", ()) if self.name == SEARCH else ()
         return found
 
     @property
     def context_id(self) -> str | None:
         """The shared context that it read, made or added to."""
-        return None if self.outcome is not Outcome.OK or self._is(SEARCH_MEMORIES) else str(self.result["id"])
-
-    def _is(self, tool: Tool) -> bool:
-        return self.name == tool.name
+        return None if self.outcome is not Outcome.OK or self.name == SEARCH else str(self.result["id"])
 
 
 class ToolRunner:
@@ -80,7 +78,7 @@ class ToolRunner:
     def __init__(self, turn: OpenTurn) -> None:
         self.runs: list[ToolRun] = []
         self._turn = turn
-        self._offered = {tool.name: tool for tool in TOOLS if tool.name in turn.context.given.tools}
+        self._offered = {name: tool for name, tool in list_tools(Door.CHAT).items() if name in turn.context.given.tools}
         self._answered: set[str] = set()
         self._written: Counter[tuple[str, str]] = Counter()
 
@@ -108,7 +106,7 @@ class ToolRunner:
         if tool is None:
             return _refuse("", Outcome.UNKNOWN_TOOL, f"There is no such tool. There are: {', '.join(self._offered)}.")
         read = read_json_object(call.arguments if call.arguments.strip() else "{}")
-        if read.value is None or (read.repaired and tool in WRITING):
+        if read.value is None or (read.repaired and tool.writes):
             # What had to be guessed must not be stored (E5).
             return _refuse(tool.name, Outcome.INVALID, "The arguments are not valid JSON of an object.")
         key = json.dumps([tool.name, read.value], sort_keys=True)
@@ -123,8 +121,7 @@ class ToolRunner:
 
     def _call(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Outcome, dict[str, Any]]:
         turn = self._turn
-        writes = tool in WRITING
-        thing = (tool.name, "" if tool is CREATE_CONTEXT else str(arguments.get("id", "")).lower())
+        thing = (tool.name, str(arguments.get("id", "")).lower())
         caller = Caller(
             user=turn.user,
             author=AUTHOR,
@@ -141,7 +138,7 @@ class ToolRunner:
         except Exception as error:  # whatever it is: the turn goes on without it
             logger.exception("turn.tool_failed", exc_info=error, tool=tool.name)
             return Outcome.FAILED, {"error": "The tool failed. Answer without it."}
-        self._written[thing] += writes
+        self._written[thing] += tool.writes
         return Outcome.OK, fit_result(result)
 
 

@@ -24,13 +24,12 @@ from apps.accounts.services import create_token, update_settings
 from apps.accounts.services.identity import get_or_create_end_user
 from apps.chat.models import Turn
 from apps.conversations.models import Session
-from apps.gateway.models import ConnectedApp
-from apps.gateway.oauth.services import note_use, record_connection, register_application
+from apps.doors.mcp.oauth.services import note_use, record_connection, register_application
+from apps.doors.models import ConnectedApp
 from apps.memory.models import LongTermMemory
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
 from tests.e2e.panel.pictures.living import Living, leave_work
-from tests.gateway.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 from tests.support.http_server import HttpServer
 from tests.support.scripted_model import ScriptedModel

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from time import sleep
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import click
 
@@ -16,7 +16,7 @@ from jiyi.cli.options import Given, with_server
 from jiyi.errors import ImportRefused, JiyiError
 from jiyi.types import Amounts, ImportFormat, ImportItem, PastImport, Preview
 
-FORMATS = click.Choice(["chatgpt", "claude", "deepseek", "mem0", "letta", "zep", "plain", "jiyi"])
+FORMATS = click.Choice(get_args(ImportFormat))
 ENDED = frozenset({"done", "cancelled", "failed", "undone"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0
 """Between two looks at an import, in seconds; each pause is longer than the one before."""

@@ -1,0 +1,517 @@
+"""Every tool with which a model uses a person's memory, in one table: those of chat (T1, X2) and those of MCP.
+
+A door offers what `list_tools` gives it, as far as the caller's scopes allow.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import transaction
+from pydantic import Field
+
+from apps.accounts.models import User
+from apps.accounts.selectors import get_settings
+from apps.accounts.types import Scope
+from apps.chat.tools import Arguments, Caller, Door, Result, Tags, Tool, read_time
+from apps.conversations.types import MAX_CONTENT_CHARS
+from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
+from apps.core.text.json_text import readable_text
+from apps.memory import services
+from apps.memory.atomic.services import mute_atomic_memories
+from apps.memory.long_term.services import mute_memories
+from apps.memory.models import AtomicMemory, LongTermMemory, SharedContext
+from apps.memory.selectors import TimeRange, get_atomic_memories_by_id, get_context, get_memories_by_id, list_copies
+from apps.memory.selectors import search_memories as find_memories
+from apps.memory.shared_context.types import MAX_AUTHOR_CHARACTERS
+from apps.profile.services import get_user_profile
+from apps.summaries.services import get_recent_session_summaries
+
+# Searching
+
+
+class SearchTimes(Arguments):
+    """The first and the last time, both included; each may be left out."""
+
+    since: str | None = Field(
+        None, description="ISO 8601 date or time, such as 2026-05-01 or 2026-05-01T08:00:00+08:00. Not before it."
+    )
+    until: str | None = Field(None, description="ISO 8601 date or time. Not after it; a date means all of that day.")
+
+
+class SearchArguments(Arguments):
+    """What to search for (T1)."""
+
+    keyword: str = Field(description="What to look for: keywords or a question, in the words the person would use.")
+    time_range: SearchTimes | None = Field(None, description="Only memories from within this time.")
+
+
+class FoundMemoryResult(Result):
+    """A memory that a search found."""
+
+    id: UUID
+    kind: Literal["long_term", "atomic"]
+    text: str
+    time: datetime = Field(description="When it was said or last changed.")
+
+
+class SearchResult(Result):
+    """What a search found, best first."""
+
+    results: list[FoundMemoryResult]
+
+
+def search(caller: Caller, arguments: SearchArguments) -> SearchResult:
+    """Return the memories of both kinds that `keyword` finds (T1); dates are in the person's time zone (C8)."""
+    if not arguments.keyword.strip():
+        raise InvalidInput("keyword: Must not be blank.", fields={"keyword": ["Must not be blank."]})
+    if len(arguments.keyword) > MAX_CONTENT_CHARS:
+        raise TooLarge(f"keyword has over {MAX_CONTENT_CHARS:,} characters.")
+    within = _read_range(caller.user, arguments.time_range) if arguments.time_range else TimeRange()
+    if within.since and within.until and within.since > within.until:
+        raise InvalidInput("time_range: since is later than until.")
+    found = find_memories(user=caller.user, keyword=arguments.keyword, time_range=within)
+    return SearchResult(
+        results=[FoundMemoryResult(id=one.id, kind=one.kind, text=one.text, time=one.time) for one in found]
+    )
+
+
+def _read_range(user: User, times: SearchTimes) -> TimeRange:
+    zone = get_settings(user).zone
+    return TimeRange(
+        since=read_time("since", times.since, zone=zone), until=read_time("until", times.until, zone=zone, end=True)
+    )
+
+
+# Keeping and changing memories
+
+CategoryName = Literal["preference", "fact", "pattern"]
+
+
+class MemoryResult(Result):
+    """A memory of either kind. A long-term one has a key and a value, an atomic one tags; `text` is what it says."""
+
+    id: UUID
+    kind: Literal["long_term", "atomic"]
+    text: str
+    key: str | None
+    value: Any = Field(description="The value of a long-term memory: text, or any JSON.")
+    category: CategoryName | None
+    tags: list[str]
+    status: str
+    muted: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+def describe_memory(memory: LongTermMemory | AtomicMemory) -> MemoryResult:
+    """Return a memory of either kind as tools and resources show it."""
+    if isinstance(memory, AtomicMemory):
+        own: dict[str, Any] = {
+            "kind": "atomic", "text": memory.content, "key": None, "value": None, "category": None,
+            "tags": memory.tags, "created_at": memory.create_time,
+        }  # fmt: skip
+    else:
+        own = {
+            "kind": "long_term", "text": f"{memory.key}: {readable_text(memory.value)}", "key": memory.key,
+            "value": memory.value, "category": memory.category, "tags": [], "created_at": memory.created_at,
+        }  # fmt: skip
+    return MemoryResult(id=memory.id, status=memory.status, muted=memory.muted, updated_at=memory.updated_at, **own)
+
+
+def get_memory(user: User, memory_id: UUID) -> LongTermMemory | AtomicMemory:
+    """Return the person's memory of either kind, of any status; `NotFound` for none and for another person's."""
+    memory: LongTermMemory | AtomicMemory | None = get_memories_by_id(user, [memory_id]).get(memory_id)
+    memory = memory or get_atomic_memories_by_id(user, [memory_id]).get(memory_id)
+    if memory is None:
+        raise NotFound("This memory does not exist.")
+    return memory
+
+
+class AddMemoryArguments(Arguments):
+    """What to remember."""
+
+    content: str = Field(
+        description="What to remember, in the person's language: self-contained sentences with names and full dates, "
+        'such as "Mei moves to York on 2026-06-01." With a key, the value alone, such as "York".'
+    )
+    key: str | None = Field(
+        None,
+        description='For a lasting attribute that has one value at a time, its name, such as "home town" or '
+        '"reply language". A new value replaces the one before. Leave it out for everything else.',
+    )
+    category: CategoryName | None = Field(None, description="With a key: what it is. fact, if left out.")
+    tags: Tags | None = Field(None, description="Without a key: a few words to group memories by.")
+
+
+class AddMemoryResult(Result):
+    """The memory, and whether it is new (`created`), replaces a value (`superseded`) or was known (`refreshed`)."""
+
+    action: Literal["created", "superseded", "refreshed"]
+    memory: MemoryResult
+
+
+def add_memory(caller: Caller, arguments: AddMemoryArguments) -> AddMemoryResult:
+    """Keep a memory: with a key a long-term one, else an atomic one. What is known already is not there twice."""
+    if arguments.key is None:
+        _refuse(arguments, "category", because="Only a memory with a key has a category.")
+        memory, is_new = services.create_atomic_memory(
+            user=caller.user, content=arguments.content, tags=arguments.tags or (), now=caller.now
+        )
+        return AddMemoryResult(action="created" if is_new else "refreshed", memory=describe_memory(memory))
+    _refuse(arguments, "tags", because="Only a memory without a key has tags.")
+    stated, action = services.create_memory(
+        user=caller.user,
+        category=arguments.category or "fact",
+        key=arguments.key,
+        value=arguments.content,
+        now=caller.now,
+    )
+    return AddMemoryResult.model_validate({"action": action.value, "memory": describe_memory(stated)})
+
+
+class UpdateMemoryArguments(Arguments):
+    """Which memory, and what to change of it."""
+
+    texts = frozenset({"content"})
+
+    id: UUID = Field(description="The ID of the memory, as search_memories returns it.")
+    content: str | None = Field(None, description="The new text; of a long-term memory, the new value.")
+    key: str | None = Field(None, description="The new key of a long-term memory.")
+    category: CategoryName | None = Field(None, description="The new category of a long-term memory.")
+    tags: Tags | None = Field(None, description="The new tags of an atomic memory, in place of those it has.")
+
+
+def change_memory(caller: Caller, arguments: UpdateMemoryArguments) -> MemoryResult:
+    """Change a memory. `NotFound`; `Conflict` where another one says the same, or where it is history."""
+    memory = get_memory(caller.user, arguments.id)
+    if not arguments.model_dump(exclude={"id"}, exclude_none=True):
+        raise InvalidInput("Name at least one of content, key, category and tags to change.")
+    if isinstance(memory, AtomicMemory):
+        for name in ("key", "category"):
+            _refuse(arguments, name, because="An atomic memory has none.")
+        changes: dict[str, Any] = {"content": arguments.content, "tags": arguments.tags}
+        return describe_memory(
+            services.update_atomic_memory(
+                user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now
+            )
+        )
+    _refuse(arguments, "tags", because="A long-term memory has none.")
+    changes = {"value": arguments.content, "key": arguments.key, "category": arguments.category}
+    return describe_memory(
+        services.update_memory(user=caller.user, memory_id=memory.id, changes=_given(changes), now=caller.now)
+    )
+
+
+def _given(changes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if value is not None}
+
+
+def _refuse(arguments: Arguments, name: str, *, because: str) -> None:
+    if getattr(arguments, name) is not None:
+        raise InvalidInput(f"{name}: {because}", fields={name: [because]})
+
+
+class DeleteMemoryArguments(Arguments):
+    """Which memory to delete."""
+
+    id: UUID = Field(description="The ID of the memory.")
+    copies: bool = Field(
+        False,
+        description="Also delete what else says the same, as far as it is known: other memories, and passages of the "
+        "profile, of summaries, shared contexts and running sessions. Ask the person first.",
+    )
+
+
+class CopyResult(Result):
+    """Another place that says what a deleted memory said."""
+
+    kind: str
+    id: UUID
+    text: str
+
+
+class DeleteMemoryResult(Result):
+    """How many memories were deleted, and other places that still say the same."""
+
+    deleted: int
+    copies_left: list[CopyResult]
+
+
+@transaction.atomic
+def delete_memory(caller: Caller, arguments: DeleteMemoryArguments) -> DeleteMemoryResult:
+    """Delete a memory for good (L6), and list where else its text is unless `copies` are deleted, too."""
+    memory = get_memory(caller.user, arguments.id)
+    if isinstance(memory, AtomicMemory):
+        deleted = services.forget_atomic_memories(user=caller.user, ids=[memory.id], now=caller.now)
+        return DeleteMemoryResult(deleted=deleted, copies_left=[])
+    copies = [] if arguments.copies else list_copies(caller.user, [memory])
+    forgotten = services.forget_memories(user=caller.user, ids=[memory.id], copies=arguments.copies, now=caller.now)
+    return DeleteMemoryResult(
+        deleted=forgotten.deleted,
+        copies_left=[CopyResult.model_validate(copy, from_attributes=True) for copy in copies],
+    )
+
+
+class MuteMemoryArguments(Arguments):
+    """Which memory to mute, or to use again."""
+
+    id: UUID = Field(description="The ID of the memory.")
+    muted: bool = Field(True, description="false: it may be recalled again.")
+
+
+def set_muted(caller: Caller, arguments: MuteMemoryArguments) -> MemoryResult:
+    """Keep a memory but recall it in no reply, or recall it again (L10). `Conflict` for one that is history."""
+    memory = get_memory(caller.user, arguments.id)
+    mute = mute_atomic_memories if isinstance(memory, AtomicMemory) else mute_memories
+    mute(user=caller.user, ids=[memory.id], muted=arguments.muted, now=caller.now)
+    memory = get_memory(caller.user, arguments.id)
+    if memory.muted != arguments.muted:
+        raise Conflict(f"Only active and pending memories can be muted; this one is {memory.status}.")
+    return describe_memory(memory)
+
+
+# Shared contexts (X)
+
+
+class CreateContextArguments(Arguments):
+    """What a new context holds (X1)."""
+
+    title: str = Field(description="A short title that names the case.")
+    content: str = Field(description="The background: who, what, when, and what is wanted. Plain text.")
+
+
+class FetchContextArguments(Arguments):
+    """Which context."""
+
+    id: UUID = Field(description="The ID of the shared context.")
+
+
+class UpdateContextArguments(Arguments):
+    """Which context, and what to add."""
+
+    id: UUID = Field(description="The ID of the shared context.")
+    text: str = Field(description="What to add. What is there already stays.")
+
+
+class ContextEntryResult(Result):
+    """One addition to a shared context."""
+
+    id: UUID
+    author: str
+    text: str
+    created_at: datetime
+
+
+class ContextResult(Result):
+    """A shared context with everything added to it, oldest first (X1)."""
+
+    id: UUID
+    session_id: UUID | None
+    title: str
+    content: str
+    entries: list[ContextEntryResult]
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def describe(cls, context: SharedContext) -> ContextResult:
+        """Return a context and its entries as tools show them."""
+        fields = {name: getattr(context, name) for name in cls.model_fields if name != "entries"}
+        return cls.model_validate({**fields, "entries": list(context.entries.all())}, from_attributes=True)
+
+
+def create_context(caller: Caller, arguments: CreateContextArguments) -> ContextResult:
+    """Create a shared context (X1), of the session if there is one."""
+    context = services.create_context(
+        user=caller.user,
+        title=arguments.title,
+        content=arguments.content,
+        session_id=caller.session_id,
+        message_id=caller.message_id,
+        number=caller.number,
+        now=caller.now,
+    )
+    return ContextResult.describe(context)
+
+
+def fetch_context(caller: Caller, arguments: FetchContextArguments) -> ContextResult:
+    """Return a context with its entries. Raises `NotFound`, also for another person's."""
+    return ContextResult.describe(get_context(caller.user, arguments.id))
+
+
+def update_context(caller: Caller, arguments: UpdateContextArguments) -> ContextResult:
+    """Add an entry by `caller.author` (X3). Raises `TooLarge` beyond the limit."""
+    author = caller.author[:MAX_AUTHOR_CHARACTERS]
+    return ContextResult.describe(
+        services.append_entry(
+            user=caller.user,
+            context_id=arguments.id,
+            text=arguments.text,
+            author=author,
+            message_id=caller.message_id,
+            number=caller.number,
+            now=caller.now,
+        )
+    )
+
+
+# Profile and summaries
+
+
+class NoArguments(Arguments):
+    """A tool without arguments."""
+
+
+class ProfileResult(Result):
+    """The profile document (U1). Without one, the texts are empty, `version` is 0 and `updated_at` is null."""
+
+    reply_style: str = ""
+    language_habits: str = ""
+    background: str = ""
+    sections: dict[str, str] = Field(default_factory=dict)
+    version: int = 0
+    updated_at: datetime | None = None
+
+
+def get_profile(caller: Caller, _arguments: NoArguments) -> ProfileResult:
+    """Return the person's profile document."""
+    profile = get_user_profile(user=caller.user)
+    return ProfileResult() if profile is None else ProfileResult.model_validate(profile, from_attributes=True)
+
+
+class ListSummariesArguments(Arguments):
+    """How many summaries."""
+
+    limit: int = Field(10, ge=1, le=50, description="At most so many.")
+
+
+class SummaryResult(Result):
+    """What one conversation was about."""
+
+    id: UUID
+    session_id: UUID
+    title: str
+    snippet: str
+    created_at: datetime
+    last_active_at: datetime
+
+
+class SummariesResult(Result):
+    """Summaries of conversations, the most recently active first."""
+
+    results: list[SummaryResult]
+
+
+def list_summaries(caller: Caller, arguments: ListSummariesArguments) -> SummariesResult:
+    """Return summaries of the most recently active conversations that have one."""
+    found = get_recent_session_summaries(user=caller.user, limit=arguments.limit)
+    return SummariesResult(results=[SummaryResult.model_validate(one, from_attributes=True) for one in found])
+
+
+_EVERYWHERE = frozenset(Door)
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            name="search_memories",
+            title="Search memories",
+            description=(
+                "Search what is remembered about the person: facts, preferences, plans and events from all "
+                "conversations. Use it before answering anything that may depend on what they said earlier. Finds "
+                "words and meaning, in Chinese and English; an empty list means that nothing is remembered about it."
+            ),
+            function=search,
+            doors=_EVERYWHERE,
+        ),
+        Tool(
+            name="add_memory",
+            title="Add memory",
+            description=(
+                "Remember something about the person beyond this conversation, when they ask for it or say something "
+                "that will matter later. Without a key it is kept as a statement; with a key as an attribute whose "
+                "earlier value it replaces. What is known already is not stored twice."
+            ),
+            function=add_memory,
+            scope=Scope.WRITE,
+        ),
+        Tool(
+            name="update_memory",
+            title="Update memory",
+            description="Correct a memory: its text, or the key, category or tags. The person can undo it.",
+            function=change_memory,
+            scope=Scope.WRITE,
+            destructive=True,
+        ),
+        Tool(
+            name="delete_memory",
+            title="Delete memory",
+            description=(
+                "Delete a memory for good; it cannot be undone, and it is not learned again from earlier messages. "
+                "copies_left lists other places that still say the same: offer to delete those as well."
+            ),
+            function=delete_memory,
+            scope=Scope.WRITE,
+            destructive=True,
+        ),
+        Tool(
+            name="mute_memory",
+            title="Mute memory",
+            description="Keep a memory but recall it in no reply and no search; with muted false, recall it again.",
+            function=set_muted,
+            scope=Scope.WRITE,
+        ),
+        Tool(
+            name="get_profile",
+            title="Read profile",
+            description="Read the person's profile: how they like replies, the languages they use, their background.",
+            function=get_profile,
+        ),
+        Tool(
+            name="list_session_summaries",
+            title="List conversation summaries",
+            description="List what the person's most recent conversations were about, newest first.",
+            function=list_summaries,
+        ),
+        Tool(
+            name="createContext",
+            title="Create shared context",
+            description=(
+                "Save the background of a case or project as a shared context and get its ID. Other agents and later "
+                "conversations can read it with fetchContext and add to it with updateContext."
+            ),
+            function=create_context,
+            scope=Scope.WRITE,
+            doors=_EVERYWHERE,
+            idempotent=False,
+        ),
+        Tool(
+            name="fetchContext",
+            title="Read shared context",
+            description="Read a shared context by its ID, with everything that was added to it, oldest first.",
+            function=fetch_context,
+            doors=_EVERYWHERE,
+        ),
+        Tool(
+            name="updateContext",
+            title="Add to shared context",
+            description=(
+                "Add a text, such as a finding or a decision, to a shared context. Nothing in it is changed or "
+                "removed; content and additions together have at most 64 KiB."
+            ),
+            function=update_context,
+            scope=Scope.WRITE,
+            doors=_EVERYWHERE,
+            idempotent=False,
+        ),
+    )
+}
+"""By name, in the order in which they are listed."""
+
+
+def list_tools(door: Door) -> dict[str, Tool]:
+    """Return the tools that a door offers, by name."""
+    return {name: tool for name, tool in TOOLS.items() if door in tool.doors}

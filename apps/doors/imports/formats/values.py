@@ -1,0 +1,203 @@
+"""Reading single values: times, texts, and statements out of a text of several."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from apps.core.text.clean import clean_json, clean_text, normalize_line_ends
+from apps.core.text.sentences import split_sentences
+from apps.core.times import exists_everywhere
+from apps.doors.imports.types import LeftOut, Omission, PastConversation, PastFile, PastMessage
+
+MAX_MESSAGE_CHARACTERS = 32_000
+"""Of one message, as for those that are sent; a longer one becomes several."""
+
+MAX_STATEMENT_CHARACTERS = 500
+MAX_TITLE_CHARACTERS = 200
+MAX_TAG_CHARACTERS = 50
+
+_MILLISECONDS_FROM = 1e11
+_HEADING = re.compile(r"^(?:#{1,6}\s+(?P<hashes>\S.*)|\*\*(?P<stars>[^*]+)\*\*:?)$")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+
+
+def read_time(value: Any) -> datetime | None:
+    """Return the time that a number (seconds or milliseconds since 1970) or a text (ISO 8601; UTC where it has no
+    offset) means; None for anything else.
+    """
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            seconds = value / 1000 if value > _MILLISECONDS_FROM else value
+            time = datetime.fromtimestamp(seconds, UTC)
+        elif isinstance(value, str) and value.strip():
+            time = datetime.fromisoformat(value.strip().removesuffix(" UTC"))
+            time = time if time.tzinfo else time.replace(tzinfo=UTC)
+        else:
+            return None
+        return time if exists_everywhere(time) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def read_number(value: Any) -> float:
+    """Return a finite number; 0 for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < _MILLISECONDS_FROM * 1000 else 0.0
+
+
+def read_text(value: Any) -> str:
+    """Return a text without what cannot be stored; "" for anything else."""
+    return normalize_line_ends(clean_text(value)).strip() if isinstance(value, str) else ""
+
+
+def read_title(value: Any) -> str:
+    """Return a title on one line, no longer than a session's may be."""
+    line = " ".join(read_text(value).split())
+    return line if len(line) <= MAX_TITLE_CHARACTERS else f"{line[: MAX_TITLE_CHARACTERS - 1].rstrip()}…"
+
+
+def read_tags(values: Any) -> tuple[str, ...]:
+    """Return the tags in a list, or the one that a text is."""
+    found = map(read_tag, values if isinstance(values, list) else [values])
+    return tuple(filter(None, found))
+
+
+def read_tag(value: Any) -> str:
+    """Return a tag on one line, no longer than one may be."""
+    return " ".join(read_text(value).split())[:MAX_TAG_CHARACTERS].strip()
+
+
+def read_json(value: Any) -> Any:
+    """Return a JSON value without what cannot be stored; None for one that is nested too deeply."""
+    try:
+        return clean_json(value)
+    except ValueError:
+        return None
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """Return an object; an empty one in place of anything else, so that wrong shapes are empty ones."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def name_source(*parts: Any) -> str:
+    """Return an ID made of values, the same for the same values."""
+    told = json.dumps(parts, ensure_ascii=True, sort_keys=True, default=str)
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def make_messages(
+    *, source_id: str, role: str, content: str, said_at: datetime | None, files: Sequence[PastFile] = ()
+) -> Iterator[PastMessage]:
+    """Yield a message, as several where it is too long for one. `files` go with its first part."""
+    content = content or " ".join(f"[{file.name}]" for file in files)[:MAX_MESSAGE_CHARACTERS]
+    for number, start in enumerate(range(0, len(content), MAX_MESSAGE_CHARACTERS)):
+        part = content[start : start + MAX_MESSAGE_CHARACTERS]
+        if part.strip():
+            name, with_it = (f"{source_id}#{number}", ()) if number else (source_id, tuple(files))
+            yield PastMessage(name, role, part, said_at, with_it)
+
+
+def make_conversation(
+    messages: Sequence[PastMessage],
+    *,
+    title: str,
+    left_out: Counter[LeftOut],
+    source_id: Any = None,
+    started: Any = None,
+    learns: bool = True,
+) -> PastConversation | Omission:
+    """Return a conversation, or that it is empty. Without an ID at the source, how it begins identifies it."""
+    if not messages:
+        return Omission(LeftOut.EMPTY, label=title or str(source_id or ""))
+    return PastConversation(
+        source_id=str(source_id or name_source(title, started, messages[0].content)),
+        title=title,
+        messages=tuple(messages),
+        started_at=read_time(started) or messages[0].said_at,
+        left_out=+left_out,
+        learns=learns,
+    )
+
+
+def read_parts(content: Any) -> tuple[str, int]:
+    """Return the text of a message's content, a text or a list of parts, and how many parts of it are no text."""
+    if isinstance(content, dict):
+        content = content.get("parts", [content])
+    texts, others = [], 0
+    for part in content if isinstance(content, list) else [content]:
+        text = as_object(part).get("text") if isinstance(part, dict) else part
+        if isinstance(text, str):
+            texts.append(read_text(text))
+        else:
+            others += part is not None
+    return "\n\n".join(filter(None, texts)), others
+
+
+def trace_branch(parents: Mapping[str, Any], leaf: str | None) -> list[str]:
+    """Return the IDs on the way from the first message to `leaf`.
+
+    `parents`: what each continues, None for the first one, in the order in which they were said. One whose parent is
+    not there continues what was said before it: a lost way is no root, and what precedes it no other branch.
+    """
+    order = list(parents)
+    places = {name: place for place, name in enumerate(order)}
+    path: dict[str, None] = {}
+    while leaf is not None and leaf not in path:
+        path[leaf] = None
+        place, parent = places[leaf], parents[leaf]
+        is_known = parent is None or (isinstance(parent, str) and parent in places)
+        leaf = parent if is_known else order[place - 1] if place else None
+    return list(reversed(path))
+
+
+def split_statements(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the statements of a text of headings, lists and paragraphs, each with the heading that it is under.
+
+    A list item or a paragraph is one statement; a long one becomes several, of whole sentences.
+    """
+    heading = ""
+    for block in _split_blocks(text):
+        if found := _HEADING.match(block):
+            hashes = found["hashes"] or ""
+            heading = (hashes.rstrip("# \t") or hashes or found["stars"]).strip().strip(":")
+            continue
+        for statement in _fit(block):
+            yield statement, heading
+
+
+def _split_blocks(text: str) -> Iterator[str]:
+    paragraph: list[str] = []
+    for line in [*read_text(text).split("\n"), ""]:
+        stands_alone = bool(_BULLET.match(line) or _HEADING.match(line.strip()))
+        if paragraph and (stands_alone or not line.strip()):
+            yield " ".join(paragraph)
+            paragraph = []
+        if stands_alone and _HEADING.match(line.strip()):
+            yield line.strip()
+        elif line.strip():
+            paragraph.append(_BULLET.sub("", line).strip())
+
+
+def _fit(statement: str) -> Iterator[str]:
+    held = ""
+    for sentence in split_sentences(statement):
+        for start in range(0, len(sentence), MAX_STATEMENT_CHARACTERS):
+            piece = sentence[start : start + MAX_STATEMENT_CHARACTERS]
+            if held.strip() and len((held + piece).strip()) > MAX_STATEMENT_CHARACTERS:
+                yield held.strip()
+                held = ""
+            held += piece
+    if held.strip():
+        yield held.strip()

@@ -1,0 +1,208 @@
+"""What the endpoints of OpenAI's API share: errors in its shape, who asks, the session, the names of models (T3)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NoReturn
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.selectors import get_user
+from apps.accounts.services.identity import resolve_person
+from apps.accounts.services.placement import relay_elsewhere
+from apps.chat.selectors import list_models as list_choices
+from apps.chat.turn.types import Started, TurnEvent
+from apps.conversations.histories import ensure_session
+from apps.conversations.sessions import get_session
+from apps.core.db import in_database
+from apps.core.errors import InvalidInput, JiyiError, ModelUnavailable, NotFound
+from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
+from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model
+from apps.core.llm.embedding.client import get_embedder_name
+from apps.core.llm.types import ChatModel
+
+# Errors: ``{"error": {"message", "type", "param", "code"}}``
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
+_CODES = {"unauthenticated": "invalid_api_key", "throttled": "rate_limit_exceeded", "invalid": None}
+_ABOUT_A_PARAMETER = (400, 404)
+
+
+class ModelNotFound(NotFound):
+    """404: there is no model of this name."""
+
+    code = "model_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The model {name!r} does not exist.", fields={"model": ["There is no model of this name."]})
+
+
+class PreviousResponseNotFound(NotFound):
+    """404: there is no such response, or it is somebody else's, or it has not ended well."""
+
+    code = "previous_response_not_found"
+
+    def __init__(self, name: str) -> None:
+        message = f"Previous response with id {name!r} not found."
+        super().__init__(message, fields={"previous_response_id": [message]})
+
+
+def refuse(message: str, param: str) -> NoReturn:
+    """Refuse a request because of one of its parameters."""
+    raise InvalidInput(message, fields={param: [message]})
+
+
+def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return our error, ``{"code", "message", "fields"}``, in OpenAI's shape."""
+    code, fields = error["code"], error["fields"]
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    param = next(iter(fields), None) if status in _ABOUT_A_PARAMETER else None
+    return {"error": {"message": error["message"], "type": kind, "param": param, "code": _CODES.get(code, code)}}
+
+
+def read_refusal(error: Exception) -> tuple[int, dict[str, Any]] | None:
+    """Return status and body of what the model's server answered to the client's own request, if it is that."""
+    refusal = error.fields.get("refusal") if isinstance(error, JiyiError) else None
+    if refusal is None:
+        return None
+    answer = refusal["error"]
+    known = {name: answer.get(name) for name in ("message", "type", "param", "code")}
+    return refusal["status"], {"error": {**known, "type": known["type"] or "invalid_request_error"}}
+
+
+def describe_error(error: JiyiError) -> dict[str, Any]:
+    """Return the error for the middle of a stream, whose status has been sent."""
+    refusal = read_refusal(error)
+    return refusal[1] if refusal else encode_error(error.status, error_body(error.code, error.message)["error"])
+
+
+def handle_openai_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Encode any expected exception, as `apps.core.http.handle_exception` does for the other doors."""
+    if refusal := read_refusal(error):
+        return Response(refusal[1], status=refusal[0])
+    response = handle_exception(error, context)
+    if response is not None:
+        response.data = encode_error(response.status_code, response.data["error"])
+    return response
+
+
+# Views
+
+FIRST_EVENT_SECONDS = 15.0
+"""How long the status of a stream waits for the model's first word: until then a failure has a status of its own."""
+
+
+class OpenAIView(AsyncAPIView):
+    """A view whose errors have OpenAI's shape."""
+
+    def get_exception_handler(self) -> Any:
+        return handle_openai_exception
+
+
+def find_person(request: Request) -> User:
+    """Return who asks: with a service token also by fields of the body (T4)."""
+    user = get_user(request)
+    token = request.auth
+    if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
+        return user
+    body = request.data if isinstance(request.data, Mapping) else {}
+    person = resolve_person(token=token, headers=request.headers, body=body)
+    relay_elsewhere(person, token=token)
+    return person
+
+
+async def peek(events: AsyncIterator[TurnEvent]) -> tuple[TurnEvent | None, AsyncIterator[TurnEvent]]:
+    """Wait a while for the first event that says something, and return it with all events; None if none came."""
+    seen: list[TurnEvent] = []
+    upcoming = asyncio.ensure_future(anext(events))
+    deadline = asyncio.get_running_loop().time() + FIRST_EVENT_SECONDS
+    first: TurnEvent | None = None
+    while first is None:
+        remaining = deadline - asyncio.get_running_loop().time()
+        done, _pending = await asyncio.wait([upcoming], timeout=max(remaining, 0))
+        if not done:
+            break
+        seen.append(upcoming.result())
+        if isinstance(seen[-1], Started):
+            upcoming = asyncio.ensure_future(anext(events))
+        else:
+            first = seen[-1]
+
+    async def replay() -> AsyncIterator[TurnEvent]:
+        for event in seen:
+            yield event
+        if first is None:
+            yield await upcoming
+        async for event in events:
+            yield event
+
+    return first, replay()
+
+
+# Sessions
+
+SESSION_HEADER = "X-Session-Id"
+CHAT_HEADER = "X-OpenWebUI-Chat-Id"
+"""Open WebUI's; it sends the whole chat with every request."""
+
+_TEMPORARY_CHAT = "local:"
+"""How the IDs of Open WebUI's temporary chats begin."""
+
+_CHATS = uuid.UUID("6f1d5a0e-5c1b-4a55-9a3e-0d0f6a1f6b2c")
+
+
+def sends_whole_chat(headers: Mapping[str, str]) -> bool:
+    """Whether the messages of the request are the whole conversation, so that none before the last means its start."""
+    return bool(headers.get(CHAT_HEADER, "").strip()) and not headers.get(SESSION_HEADER, "").strip()
+
+
+def find_named_session(*, user: User, headers: Mapping[str, str]) -> uuid.UUID | None:
+    """Return the session that a request names, None where it names none.
+
+    A chat of Open WebUI gets its own on first use, a temporary one for a temporary chat. Raises `NotFound` for a
+    session that is not there or somebody else's.
+    """
+    if named := headers.get(SESSION_HEADER, "").strip():
+        return get_session(user, read_uuid(named)).id
+    chat = headers.get(CHAT_HEADER, "").strip()
+    if not chat:
+        return None
+    session_id = uuid.uuid5(_CHATS, f"{user.pk} {chat}")
+    ensure_session(user=user, session_id=session_id, temporary=chat.startswith(_TEMPORARY_CHAT))
+    return session_id
+
+
+# Models
+
+DEFAULT_MODEL = "jiyi"
+"""A name that stands for the default model, whatever it is."""
+
+
+async def list_models() -> list[str]:
+    """Return the names: the default model's first, then what one may choose, what its server has, the embedding model.
+
+    A server that lists none is no reason to list nothing.
+    """
+    model, choices, embedder = await in_database(_read_names)
+    configured = model.name
+    found: list[str] = []
+    if hasattr(model, "list_models"):
+        try:
+            found = await model.list_models()
+        except ModelUnavailable:
+            if not configured:
+                raise
+    return list(dict.fromkeys(filter(None, [configured, *choices, *found, DEFAULT_MODEL, embedder])))
+
+
+def _read_names() -> tuple[ChatModel, list[str], str]:
+    choices = [choice.name for choice in list_choices() if choice.name != FROM_ENVIRONMENT]
+    return get_chat_model(), choices, get_embedder_name()

@@ -1,1 +1,0 @@
-"""What further doors write."""

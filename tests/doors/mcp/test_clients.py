@@ -1,0 +1,160 @@
+"""mcp's own client, unmodified, against a running server over HTTP and a process of its own on stdio (T2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
+from django.db import connection
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from apps.accounts.models import ApiToken, User
+from apps.accounts.services import create_token
+from apps.core.db import in_database
+from tests.support.http_server import HttpServer
+
+pytestmark = [pytest.mark.spec("T2", "X2"), pytest.mark.long_except("test_a_client_uses_everything_over_http")]
+
+ROOT = Path(__file__).parents[3]
+RECENT = "jiyi://memories/recent"
+MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
+
+
+def stdio_environment(**own: str) -> dict[str, str]:
+    """What a process of `manage.py mcp` needs to use this run's database."""
+    database = connection.settings_dict
+    url = f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}"
+    return {
+        "DATABASE_URL": os.environ.get("DATABASE_URL") or url,
+        "REDIS_URL": django_settings.REDIS_URL,
+        "JIYI_DATA_DIR": str(django_settings.DATA_DIR),
+        "SECRET_KEY": django_settings.SECRET_KEY,
+    } | own
+
+
+@asynccontextmanager
+async def over_http(server: HttpServer, token: str, mode: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=200) as http,
+        Client(streamable_http_client(f"{server.url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+def over_stdio(*arguments: str, mode: str = "auto", **environment: str) -> Client:
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=[str(ROOT / "manage.py"), "mcp", *arguments],
+        env=stdio_environment(**environment),
+    )
+    return Client(command, mode=mode)
+
+
+async def make_token(username: str, **options: Any) -> str:
+    user = await in_database(User.objects.create_user, username)
+    return await in_database(create_token, user=user, name="agent", **options)
+
+
+async def use_everything(client: Client, *, revision: str) -> None:
+    """List and use tools and resources, as the person's first client."""
+    assert client.protocol_version == revision
+    assert len((await client.list_tools()).tools) == 10
+    added = await client.call_tool("add_memory", {"content": "Mei plays the cello."})
+    found = await client.call_tool("search_memories", {"keyword": "cello"})
+    assert [one["id"] for one in found.structured_content["results"]] == [added.structured_content["memory"]["id"]]
+    made = await client.call_tool("createContext", {"title": "Deposit", "content": "Paid in May."})
+    context = made.structured_content["id"]
+    await client.call_tool("updateContext", {"id": context, "text": "Asked for it."})
+    read = await client.call_tool("fetchContext", {"id": context})
+    assert [entry["text"] for entry in read.structured_content["entries"]] == ["Asked for it."]
+    refused = await client.call_tool("fetchContext", {"id": added.structured_content["memory"]["id"]})
+    assert (refused.is_error, read_text(refused)) == (True, "This context does not exist.")
+    assert [str(one.uri) for one in (await client.list_resources()).resources] == ["jiyi://profile", RECENT]
+    assert await list_recent(client) == ["Mei plays the cello."]
+
+
+def read_text(result: Any) -> str:
+    return str(result.content[0].text)
+
+
+async def list_recent(client: Client) -> list[str]:
+    read: Any = await client.read_resource(RECENT)
+    return [one["text"] for one in json.loads(read.contents[0].text)["results"]]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_uses_everything_over_http(http_server: HttpServer, mode: str) -> None:
+    async with over_http(http_server, await make_token("mei"), mode) as client:
+        await use_everything(client, revision=MODES[mode])
+
+
+@pytest.mark.long
+async def test_a_client_uses_everything_over_stdio_until_its_token_is_revoked(transactional_db: None) -> None:
+    async with over_stdio(JIYI_TOKEN=await make_token("mei")) as client:
+        await use_everything(client, revision="2026-07-28")
+        await in_database(ApiToken.objects.all().delete)
+        with pytest.raises(MCPError, match="not a valid API token"):
+            await client.call_tool("get_profile", {})
+
+
+@pytest.mark.long
+@pytest.mark.spec("T4")
+async def test_on_stdio_a_user_is_named_or_a_service_and_its_end_user(transactional_db: None) -> None:
+    service = await make_token("shop", is_service=True)
+    await in_database(User.objects.create_user, "mei")
+    people = {
+        "mei": over_stdio("--user", "mei"),
+        "lin": over_stdio(JIYI_TOKEN=service, JIYI_END_USER="lin"),
+        "yu": over_stdio(JIYI_TOKEN=service, JIYI_END_USER="yu"),
+    }
+    for name, connecting in people.items():
+        async with connecting as client:
+            await client.call_tool("add_memory", {"content": f"This is {name}."})
+            assert await list_recent(client) == [f"This is {name}."]
+
+
+def test_the_example_of_the_documentation_does_what_it_says(http_server: HttpServer) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "mcp.md").read_text(), re.DOTALL)
+    token = create_token(user=User.objects.create_user("anna"))
+    done = subprocess.run(
+        [sys.executable, "-"],
+        env={**os.environ, "JIYI_TOKEN": token},
+        input=example.replace("http://127.0.0.1:8000", http_server.url),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.stdout == "Anna is allergic to shrimp.\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        ([], {}, "Name a user with --user, or set JIYI_TOKEN to an API token."),
+        ([], {"JIYI_TOKEN": "x"}, "JIYI_TOKEN is not a valid API token."),
+        (["--user", "nobody"], {}, "There is no active user named 'nobody'."),
+    ],
+)
+def test_nothing_is_served_on_stdio_for_nobody(
+    db: None, monkeypatch: pytest.MonkeyPatch, arguments: list[str], environment: dict[str, str], message: str
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CommandError, match=message):
+        call_command("mcp", *arguments)

@@ -1,0 +1,485 @@
+"""OpenAI's own client asks for responses: the same turns, whose client may leave the history to us (T3)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from apps.chat.models import Turn
+from apps.conversations.models import Message, MessageStatus, Session, Work
+from apps.doors.models import StoredResponse
+from apps.memory.models import LongTermMemory, WorkingMemory
+from apps.memory.services import create_memory
+from tests.doors.openai.tables import count_rows
+from tests.support.answers import answer
+from tests.support.http_server import ApiClient, read_events
+from tests.support.scripted_model import Json, Reply, ScriptedModel, refuse_with
+
+pytestmark = pytest.mark.long_except(
+    "test_a_response_is_a_turn_with_memory",
+    "test_a_stream_has_the_events_that_clients_wait_for",
+    "test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history",
+    "test_nothing_is_stored_where_the_client_says_so",
+)
+
+TOOLS: Any = [
+    {
+        "type": "function",
+        "name": "get_weather",
+        "description": "The weather.",
+        "parameters": {"type": "object"},
+        "strict": False,
+    }
+]
+CHAT_TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather", "description": "The weather.", "parameters": {"type": "object"}, "strict": False,
+        },
+    }
+]  # fmt: skip
+
+
+def make_call(number: int, **arguments: str) -> dict[str, Any]:
+    function = {"name": "get_weather", "arguments": json.dumps(arguments)}
+    return {"id": f"call_{number}", "type": "function", "function": function}
+
+
+def completion(text: str | None, *calls: dict[str, Any], finish_reason: str = "stop") -> Json:
+    message = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else finish_reason}
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    return Json(
+        {"id": "up-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    )
+
+
+def stream_calls(*calls: dict[str, Any], usage: bool = True) -> Reply:
+    """A stream in which the arguments of each call come in two pieces."""
+    deltas: list[dict[str, Any]] = []
+    for at, call in enumerate(calls):
+        text = call["function"]["arguments"]
+        first = {**call, "function": {"name": call["function"]["name"], "arguments": text[:4]}}
+        deltas += [{"index": at, **first}, {"index": at, "function": {"arguments": text[4:]}}]
+    events = [{"choices": [{"index": 0, "delta": {"tool_calls": [delta]}}]} for delta in deltas]
+    pieces = [f"data: {json.dumps(event)}\n\n".encode() for event in events]
+    return Reply(tuple(pieces), finish_reason="tool_calls")
+
+
+def result(number: int, output: Any) -> Any:
+    return {"type": "function_call_output", "call_id": f"call_{number}", "output": output}
+
+
+def stored(session: Session | None = None) -> list[str]:
+    rows = Message.objects.exclude(status=MessageStatus.REPLACED).order_by("session__created_at", "position")
+    return list((rows if session is None else rows.filter(session=session)).values_list("content", flat=True))
+
+
+def sent(model: ScriptedModel, at: int = -1) -> list[Any]:
+    """The messages of a request to the model, without the system's."""
+    return [line["content"] for line in model.chat_requests[at].messages[1:]]
+
+
+@pytest.mark.spec("T3")
+def test_a_response_is_a_turn_with_memory(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    entry = {"category": "preference", "key": "drink", "value": "tea"}
+    model.script(answer("You live in York.", entries=[entry], topic="home"))
+    raw = client.responses.with_raw_response.create(
+        model="jiyi",
+        instructions="Be brief.",
+        input="Where is my home? I like tea.",
+        temperature=0.5,
+        metadata={"case": "7"},
+        include=["reasoning.encrypted_content"],
+        truncation="auto",
+    )
+    response = raw.parse()
+    assert (response.output_text, response.status, response.model) == ("You live in York.", "completed", "scripted")
+    assert (response.metadata, response.temperature, response.instructions) == ({"case": "7"}, 0.5, "Be brief.")
+    assert abs(response.created_at - time.time()) < 60
+    (message,) = response.output
+    assert isinstance(message, openai.types.responses.ResponseOutputMessage)
+    assert message.content[0].annotations == []
+    assert response.usage is not None
+    assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens > 100
+    reply = Message.objects.get(role="assistant")
+    assert (response.id, message.id) == (f"resp_{reply.id.hex}", f"msg_{reply.id.hex}")
+    assert raw.headers["X-Session-Id"] == str(Session.objects.get().id)
+    told = response.model_extra["jiyi"]
+    assert [item["text"] for item in told["memories_used"]] == ["home: York"]
+    assert stored() == ["Where is my home? I like tea.", "You live in York."]
+    (asked,) = model.chat_requests
+    assert "<application>\nBe brief.\n</application>" in asked.messages[0]["content"]
+    assert asked.body["temperature"] == 0.5
+    assert not {"metadata", "include", "truncation", "store", "instructions", "input"} & set(asked.body)
+    assert WorkingMemory.objects.get().current_topic == "home"
+    assert set(LongTermMemory.objects.values_list("key", flat=True)) == {"home", "drink"}
+
+
+@pytest.mark.spec("T3", "C6")
+def test_a_stream_has_the_events_that_clients_wait_for(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("你好，小明！Nice."), answer("Again."))
+    with client.responses.stream(model="jiyi", input="我叫小明") as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    assert "".join(deltas) == final.output_text == "你好，小明！Nice."
+    assert final.usage is not None
+    body = {"model": "jiyi", "input": "Hi", "stream": True}
+    with alice.stream("POST", "/v1/responses", json=body) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["x-session-id"]
+        events = list(read_events(response.iter_lines()))
+    kinds = [event.name for event in events]
+    at = kinds.index("response.output_text.delta")
+    assert kinds[:at] == [
+        "response.created", "response.in_progress", "response.output_item.added", "response.content_part.added",
+    ]  # fmt: skip
+    assert set(kinds[at:-4]) == {"response.output_text.delta"}
+    assert kinds[-4:] == [
+        "response.output_text.done", "response.content_part.done", "response.output_item.done", "response.completed",
+    ]  # fmt: skip
+    assert [event.data["type"] for event in events] == kinds
+    assert [event.data["sequence_number"] for event in events] == list(range(len(events)))
+    assert events[0].data["response"]["status"] == "in_progress"
+    assert events[-1].data["response"]["id"] == events[0].data["response"]["id"]
+
+
+@pytest.mark.spec("T3")
+def test_a_response_is_continued_by_its_id_and_what_is_stored_is_the_history(
+    client: openai.OpenAI, model: ScriptedModel
+):
+    model.script(answer("Hello Mel."), answer("A nurse."), answer("Mel, a nurse."))
+    first = client.responses.create(model="jiyi", input="I'm Mel.", instructions="Be kind.")
+    second = client.responses.create(model="jiyi", input="I'm a nurse.", previous_response_id=first.id)
+    third = client.responses.create(
+        model="jiyi", input=[{"role": "user", "content": "Who am I?"}], previous_response_id=second.id
+    )
+    assert third.previous_response_id == second.id
+    assert sent(model) == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?"]
+    assert "Be kind." not in model.chat_requests[1].messages[0]["content"]  # as OpenAI has it
+    assert stored() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel, a nurse."]
+    assert Session.objects.count() == 1
+    assert WorkingMemory.objects.get().turn_count == 3
+
+
+@pytest.mark.spec("T3")
+def test_a_reply_that_was_given_over_rest_can_be_continued(
+    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel
+):
+    model.script(answer("Hello Mel."), answer("Mel."))
+    reply = alice.say(alice.new_session(), "I'm Mel.").json()["assistant_message"]["id"]
+    client.responses.create(model="jiyi", input="Who am I?", previous_response_id=f"resp_{reply.replace('-', '')}")
+    assert sent(model) == ["I'm Mel.", "Hello Mel.", "Who am I?"]
+    assert Session.objects.count() == 1
+
+
+@pytest.mark.spec("T3")
+def test_a_session_branches_off_at_an_earlier_response_and_back_again(client: openai.OpenAI, model: ScriptedModel):
+    replies = ["Hello.", "Nice city.", "Big.", "Nice town.", "Small.", "Huge."]
+    model.script(*map(answer, replies))
+
+    def say(text: str, previous: Any = None) -> Any:
+        return client.responses.create(model="jiyi", input=text, previous_response_id=previous and previous.id)
+
+    hello = say("Hi")
+    city = say("I live in York.", hello)
+    say("How big is it?", city)
+    town = say("I live in Leeds.", hello)
+    assert sent(model) == ["Hi", "Hello.", "I live in Leeds."]
+    assert stored() == ["Hi", "Hello.", "I live in Leeds.", "Nice town."]
+    say("And Selby?", town)
+    assert sent(model) == ["Hi", "Hello.", "I live in Leeds.", "Nice town.", "And Selby?"]
+    say("And now?", city)
+    assert sent(model) == ["Hi", "Hello.", "I live in York.", "Nice city.", "And now?"]
+    assert stored() == ["Hi", "Hello.", "I live in York.", "Nice city.", "And now?", "Huge."]
+    assert Session.objects.count() == 1
+
+
+@pytest.mark.spec("T3")
+def test_a_client_that_sends_its_whole_input_continues_the_session(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello Mel."), answer("A nurse."), answer("Mel."))
+    items: list[Any] = [{"role": "user", "content": [{"type": "input_text", "text": "I'm Mel."}]}]
+    for following in ("I'm a nurse.", "Who am I?", ""):
+        response = client.responses.create(model="jiyi", input=items)
+        items += response.output
+        items.append({"role": "user", "content": following})
+    assert stored() == ["I'm Mel.", "Hello Mel.", "I'm a nurse.", "A nurse.", "Who am I?", "Mel."]
+    assert Session.objects.count() == 1
+
+
+@pytest.mark.spec("T3")
+def test_replies_may_be_sent_back_by_reference_as_the_ai_sdk_does(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello Mel."), answer("Mel."))
+    first = client.responses.create(model="jiyi", input="I'm Mel.")
+    reference: Any = {"type": "item_reference", "id": first.output[0].id}
+    user: Any = {"role": "user", "content": [{"type": "input_text", "text": "I'm Mel."}]}
+    client.responses.create(model="jiyi", input=[user, reference, {"role": "user", "content": "Who am I?"}])
+    assert sent(model) == ["I'm Mel.", "Hello Mel.", "Who am I?"]
+    assert Session.objects.count() == 1
+    with pytest.raises(openai.NotFoundError, match="not found") as caught:
+        client.responses.create(model="jiyi", input=[{"type": "item_reference", "id": "msg_1"}])
+    assert caught.value.param == "input"
+
+
+@pytest.mark.spec("T3")
+def test_the_session_header_names_the_session(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello."), answer("Yes."), answer("Other."))
+    first = client.responses.with_raw_response.create(model="jiyi", input="Hi")
+    header = {"X-Session-Id": first.headers["X-Session-Id"]}
+    client.responses.create(model="jiyi", input="Still there?", extra_headers=header)
+    assert sent(model) == ["Hi", "Hello.", "Still there?"]
+    other = client.responses.create(model="jiyi", input="Something else")
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.responses.create(model="jiyi", input="x", previous_response_id=other.id, extra_headers=header)
+    assert caught.value.param == "previous_response_id"
+    assert Session.objects.count() == 2
+
+
+@pytest.mark.spec("T3")
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_of_the_client_are_called_and_the_next_request_brings_the_results(
+    alice: ApiClient, client: openai.OpenAI, model: ScriptedModel, stream: bool
+):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    calls = [make_call(1, city="York"), make_call(2, city="Leeds")]
+    again = make_call(3, city="Selby")
+    if stream:
+        model.script(answer("Hi."), stream_calls(*calls), stream_calls(again), Reply(("It rains.",)), answer("Bye."))
+    else:
+        model.script(
+            answer("Hi."), completion(None, *calls), completion(None, again), completion("It rains."), answer("Bye.")
+        )
+
+    def ask(**body: Any) -> Any:
+        if not stream:
+            return client.responses.create(model="m9", tools=TOOLS, **body)
+        with client.responses.stream(model="m9", tools=TOOLS, **body) as events:
+            return events.get_final_response()
+
+    hello = client.responses.create(model="jiyi", input="Hello")
+    first = ask(input="Weather at my home and in Leeds?", previous_response_id=hello.id, instructions="Use tools.")
+    assert [(item.type, item.call_id, item.name, item.arguments) for item in first.output] == [
+        ("function_call", "call_1", "get_weather", '{"city": "York"}'),
+        ("function_call", "call_2", "get_weather", '{"city": "Leeds"}'),
+    ]  # fmt: skip
+    asked = model.chat_requests[1].body
+    assert (asked["model"], asked["tools"], asked["stream"]) == ("m9", CHAT_TOOLS, stream)
+    assert "<application>\nUse tools.\n</application>\n\n" in asked["messages"][0]["content"]
+    assert '"value": "York"' in asked["messages"][0]["content"]
+    assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?"]
+    second = ask(input=[result(1, "rain"), result(2, "sun")], previous_response_id=first.id)
+    assert model.chat_requests[2].messages[3:] == [
+        {"role": "user", "content": "Weather at my home and in Leeds?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        {"role": "tool", "tool_call_id": "call_2", "content": "sun"},
+    ]
+    third = ask(input=[result(3, [{"type": "input_text", "text": "fog"}])], previous_response_id=second.id)
+    assert third.output_text == "It rains."
+    assert [line["role"] for line in model.chat_requests[3].messages[3:]] == [
+        "user", "assistant", "tool", "tool", "assistant", "tool",
+    ]  # fmt: skip
+    assert stored() == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains."]
+    assert [len(row.exchange) for row in StoredResponse.objects.order_by("created_at")] == [0, 1, 3, 1]
+    assert Turn.objects.count() == 2
+    client.responses.create(model="jiyi", input="Thanks", previous_response_id=third.id)
+    assert sent(model) == ["Hello", "Hi.", "Weather at my home and in Leeds?", "It rains.", "Thanks"]
+    assert client.responses.retrieve(second.id).output[0].call_id == "call_3"
+
+
+@pytest.mark.spec("T3")
+def test_a_client_may_send_its_calls_and_results_itself(client: openai.OpenAI, model: ScriptedModel):
+    call = make_call(1, city="York")
+    model.script(completion("Let me see.", call), completion("Rain."))
+    items: list[Any] = [{"role": "user", "content": "Weather?"}]
+    first = client.responses.create(model="jiyi", input=items, tools=TOOLS)
+    assert [item.type for item in first.output] == ["message", "function_call"]
+    items += [*first.output, result(1, "rain")]
+    assert client.responses.create(model="jiyi", input=items, tools=TOOLS).output_text == "Rain."
+    assert model.chat_requests[1].messages[1:] == [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": "Let me see.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+    ]
+    assert stored() == ["Weather?", "Rain."]
+    assert Session.objects.count() == 1
+
+
+@pytest.mark.spec("T3")
+def test_a_new_message_may_come_with_the_results(client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion(None, make_call(1, city="York")), completion("Rain, and yes."))
+    first = client.responses.create(model="jiyi", input="Weather?", tools=TOOLS)
+    more: Any = {"role": "user", "content": "Umbrella, too?"}
+    client.responses.create(model="jiyi", input=[result(1, "rain"), more], tools=TOOLS, previous_response_id=first.id)
+    assert [line["role"] for line in model.chat_requests[1].messages] == ["system", "user", "assistant", "tool", "user"]
+    assert stored() == ["Weather?", "Umbrella, too?", "Rain, and yes."]
+
+
+@pytest.mark.spec("T3")
+def test_a_format_passes_through(client: openai.OpenAI, model: ScriptedModel):
+    class Place(BaseModel):
+        city: str
+
+    model.script(completion('{"city": "York"}'))
+    response = client.responses.parse(
+        model="jiyi", input="York?", text_format=Place, max_output_tokens=50, reasoning={"effort": "low"}
+    )
+    assert response.output_parsed == Place(city="York")
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (7, 2)
+    asked = model.chat_requests[0].body
+    form = asked["response_format"]
+    assert (form["type"], form["json_schema"]["name"], form["json_schema"]["strict"]) == ("json_schema", "Place", True)
+    assert (asked["max_tokens"], asked["reasoning_effort"]) == (50, "low")
+
+
+@pytest.mark.spec("T3")
+def test_nothing_is_stored_where_the_client_says_so(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    create_memory(user=alice.user, category="fact", key="home", value="York", now=alice.user.date_joined)
+    model.script(answer("Hello."), answer("York."))
+    kept = client.responses.create(model="jiyi", input="Hi")
+    before = count_rows()
+    raw = client.responses.with_raw_response.create(
+        model="jiyi", input="Where is my home?", store=False, previous_response_id=kept.id
+    )
+    response = raw.parse()
+    assert (response.output_text, "X-Session-Id" in raw.headers, response.store) == ("York.", False, False)
+    assert sent(model) == ["Hi", "Hello.", "Where is my home?"]
+    assert '"value": "York"' in model.chat_requests[1].messages[0]["content"]
+    assert count_rows() == before
+    for call in (
+        lambda: client.responses.retrieve(response.id),
+        lambda: client.responses.create(model="jiyi", input="And?", previous_response_id=response.id),
+    ):
+        with pytest.raises(openai.NotFoundError):
+            call()
+    assert count_rows() == before
+
+
+@pytest.mark.parametrize("name", ["resp_00000000000000000000000000000000", "resp_1", "chatcmpl-1"])
+def test_a_response_that_is_not_there_cannot_be_continued(client: openai.OpenAI, model: ScriptedModel, name: str):
+    before = count_rows()
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.responses.create(model="jiyi", input="Hi", previous_response_id=name)
+    assert (caught.value.code, caught.value.param) == ("previous_response_not_found", "previous_response_id")
+    assert (count_rows(), model.chat_requests) == (before, [])
+
+
+def test_a_stored_response_can_be_read_again(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello."), answer("Yes."), refuse_with(401))
+    first = client.responses.create(model="jiyi", input="Hi", metadata={"case": "7"})
+    second = client.responses.create(model="jiyi", input="Really?", previous_response_id=first.id)
+    read = client.responses.retrieve(first.id)
+    assert (read.output_text, read.status, read.metadata, read.model) == (
+        "Hello.",
+        "completed",
+        {"case": "7"},
+        "scripted",
+    )
+    assert client.responses.retrieve(second.id).previous_response_id == first.id
+    with pytest.raises(openai.InternalServerError):
+        client.responses.create(model="jiyi", input="And?", previous_response_id=second.id)
+    failed = StoredResponse.objects.latest("created_at")
+    assert client.responses.retrieve(f"resp_{failed.id.hex}").status == "failed"
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="jiyi", input="And?", previous_response_id=f"resp_{failed.id.hex}")
+
+
+@pytest.mark.spec("T3", "C6")
+def test_a_failed_message_is_taken_up_when_the_client_tries_again(client: openai.OpenAI, model: ScriptedModel):
+    model.script(answer("Hello."), refuse_with(401), answer("Fine."))
+    first = client.responses.create(model="jiyi", input="Hi")
+    ask: Any = {"model": "jiyi", "input": "How are you?", "previous_response_id": first.id}
+    with pytest.raises(openai.InternalServerError):
+        client.responses.create(**ask)
+    client.responses.create(**ask)
+    assert stored() == ["Hi", "Hello.", "How are you?", "Fine."]
+
+
+def test_a_stream_that_breaks_off_ends_with_an_error(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    model.script(Reply(('{"response": "Hel',), finish_reason=None), Reply(('{"response": "Hel',), finish_reason=None))
+    stream = client.responses.create(model="jiyi", input="Hi", stream=True)
+    with stream, pytest.raises(openai.APIError, match="kept and can be retried"):
+        list(stream)
+    with alice.stream("POST", "/v1/responses", json={"model": "jiyi", "input": "Ho", "stream": True}) as response:
+        error, failed = list(read_events(response.iter_lines()))[-2:]
+    assert (error.name, error.data["code"]) == ("error", "model_unavailable")
+    assert (failed.name, failed.data["response"]["status"]) == ("response.failed", "failed")
+    assert failed.data["response"]["error"]["code"] == "model_unavailable"
+
+
+def test_titles_and_the_like_are_answered_and_leave_nothing(client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion("Tea"), Reply(("Te", "a")), completion("Note."))
+    before = count_rows()
+    ask: Any = {"model": "jiyi", "input": "Name this.", "extra_headers": {"X-Task": "title"}}
+    assert client.responses.create(**ask).output_text == "Tea"
+    with client.responses.stream(**ask) as stream:
+        assert stream.get_final_response().output_text == "Tea"
+    system: Any = [{"role": "system", "content": "Only rules."}]
+    assert client.responses.create(model="jiyi", input=system).output_text == "Note."
+    assert model.chat_requests[0].messages == [{"role": "user", "content": "Name this."}]
+    assert count_rows() == before
+
+
+@pytest.mark.spec("T3", "R3")
+def test_a_stored_response_goes_with_its_session(alice: ApiClient, client: openai.OpenAI, model: ScriptedModel):
+    model.script(completion(None, make_call(1, city="York")))
+    client.responses.create(model="jiyi", input="Weather?", tools=TOOLS)
+    assert StoredResponse.objects.get().exchange[0]["tool_calls"]
+    alice.delete(f"/chat/sessions/{Session.objects.get().id}").raise_for_status()
+    assert not StoredResponse.objects.exists()
+    assert not Work.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "input"),
+        ({"input": []}, "input"),
+        ({"input": " "}, "input"),
+        ({"input": [3]}, "input[0]"),
+        ({"input": [{"role": "boss", "content": "Hi"}]}, "input[0].role"),
+        ({"input": [{"role": "user", "content": 7}]}, "input[0].content"),
+        ({"input": [{"role": "user", "content": [{"type": "input_video"}]}]}, "input[0].content[0].type"),
+        ({"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]}, "input[0].content[0]"),
+        ({"input": [{"type": "web_search_call", "id": "w"}]}, "input"),
+        ({"input": [{"role": ["user"], "content": "Hi"}]}, "input[0].role"),
+        ({"input": "Hi \0"}, "input"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "\ud83d"}]}]}, "input"),
+        ({"input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]}, "input"),
+        ({"input": "Hi", "stream": "yes"}, "stream"),
+        ({"input": "Hi", "model": 3}, "model"),
+        ({"input": "Hi", "max_output_tokens": 0}, "max_output_tokens"),
+        ({"input": "Hi", "temperature": "hot"}, "temperature"),
+        ({"input": "Hi", "background": True}, "background"),
+        ({"input": "Hi", "conversation": "conv_1"}, "conversation"),
+        ({"input": "Hi", "prompt": {"id": "p"}}, "prompt"),
+        ({"input": "Hi", "tools": [3]}, "tools[0]"),
+        ({"input": "Hi", "tools": [{"type": "web_search"}], "tool_choice": "required"}, "tool_choice"),
+        ({"input": "Hi", "tools": [{"type": "mcp"}], "tool_choice": {"type": "mcp"}}, "tool_choice"),
+        ({"input": "Hi", "tool_choice": {"type": "file_search"}}, "tool_choice"),
+        ({"input": "Hi", "text": {"format": {"type": "xml"}}}, "text.format"),
+        ({"input": "Hi", "include": ["message.output_text.logprobs"]}, "include"),
+        ({"input": "Hi", "top_logprobs": 3}, "top_logprobs"),
+        ({"input": "Hi", "metadata": {"a": 1}}, "metadata"),
+        ({"input": "Hi", "reasoning": "high"}, "reasoning"),
+        ({"input": "Hi", "previous_response_id": 3}, "previous_response_id"),
+        ({"input": "Hi", "messages": []}, "messages"),
+        ([], "body"),
+    ],
+)  # fmt: skip
+def test_a_bad_request_is_refused_in_openais_shape(alice: ApiClient, model: ScriptedModel, body: Any, param: str):
+    before = count_rows()
+    content = json.dumps({"model": "jiyi", **body} if isinstance(body, dict) else body)
+    response = alice.post("/v1/responses", content=content, headers={"Content-Type": "application/json"})
+    error = response.json()["error"]
+    assert (response.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (count_rows(), model.chat_requests) == (before, [])
