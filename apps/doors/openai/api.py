@@ -35,6 +35,7 @@ from apps.core.parsing import UncleanedJSONParser
 from apps.core.sse import encode_data, stream_frames
 from apps.core.text.tokens import estimate_tokens
 from apps.doors.housekeeping import read_task
+from apps.doors.openai import schemas
 from apps.doors.openai.base import (
     DEFAULT_MODEL,
     SESSION_HEADER,
@@ -49,6 +50,7 @@ from apps.doors.openai.base import (
 )
 from apps.doors.openai.embeddings import embed_texts, read_embedding_request, render_embeddings
 from apps.doors.openai.request import ChatRequest, read_chat_request
+from apps.doors.openai.schemas import operation
 
 logger = structlog.get_logger(__name__)
 

@@ -27,6 +27,7 @@ from apps.conversations.models import Session
 from apps.doors.mcp.oauth.services import note_use, record_connection, register_application
 from apps.doors.models import ConnectedApp
 from apps.memory.models import LongTermMemory
+from tests.doors.imports.samples import CHATGPT_CONVERSATION, as_json, make_zip
 from tests.e2e.panel.conftest import LOOKS
 from tests.e2e.panel.pictures.lives import LIN, MEL, OTHERS
 from tests.e2e.panel.pictures.living import Living, leave_work
