@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.accounts.types import MemorySettings, ScoreWeights
+from apps.chat.context.read import TurnInput
 from apps.chat.context.types import LAYER_NAMES, Context
 from apps.chat.inspect.rebuild import try_context
 from apps.core.words import ATOMIC_PARTS, ATOMIC_SCORES, COMPONENTS, Component
-from apps.memory.embeddings.reembedding import Stage
 from apps.memory.retrieval.explain.selectors import explain_recall
 from apps.memory.retrieval.explain.types import Arm, Asked, ExplainedMemory, RecallExplanation
 from apps.memory.selectors import QueryEmbedding, embed_query, find_active_model, find_earlier
@@ -77,7 +77,7 @@ class Try:
         return Outcome.REPEATED if self.context.memories else Outcome.NOT_ASKED
 
 
-def embed_message(message: str, *, stage: Stage) -> tuple[QueryEmbedding | None, Embedding]:
+def embed_message(message: str, *, stage: TurnInput) -> tuple[QueryEmbedding | None, Embedding]:
     """The vector of a message, by the same deadline as in a turn (A4), and whether there is one."""
     found = embed_query(message, earlier=find_earlier(message, stage.said))
     if found is not None:
@@ -89,7 +89,7 @@ def try_message(
     *,
     user: User,
     message: str,
-    stage: Stage,
+    stage: TurnInput,
     settings: MemorySettings,
     query_embedding: QueryEmbedding | None,
     asked: Asked,
@@ -110,9 +110,7 @@ def try_message(
         rounds_without=stage.shown_ids,
         now=now,
     )
-    context = try_context(
-        user=user, message=message, stage=stage, settings=settings, recalled=explanation.recalled, now=now
-    )
+    context = try_context(message=message, stage=stage, settings=settings, recalled=explanation.recalled)
     return Try(settings=settings, explanation=explanation, context=context)
 
 
