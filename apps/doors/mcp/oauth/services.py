@@ -203,11 +203,12 @@ class OAuthScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document describes it."""
 
     target_class = "apps.doors.mcp.oauth.services.OAuthAuthentication"
-    name = "oauth2"
+    name = "app"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {
             "type": "oauth2",
+            "description": "An application that somebody has connected by OAuth 2.1 (authorization code with PKCE).",
             "flows": {
                 "authorizationCode": {
                     "authorizationUrl": "/oauth/authorize",
