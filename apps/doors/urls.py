@@ -37,6 +37,6 @@ urlpatterns = [
     path("memory/imports/<str:import_id>/items", imports.ImportItemsView.as_view(), name="import-items"),
     path("memory/imports/<str:import_id>/undo", imports.ImportUndoView.as_view(), name="import-undo"),
     path("mcp", McpView.as_view(), name="mcp"),
-    path("mcp/", McpView.as_view(), name="mcp"),  # the same name, as scopes are looked up by it
+    path("mcp/", McpView.as_view(), name="mcp"),
     path("", include((oauth_patterns, "oauth2_provider"))),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.urls import path
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,4 +16,4 @@ class Undescribed(APIView):
         return Response({})
 
 
-urlpatterns = [path("undescribed", Undescribed.as_view())]
+urlpatterns = [path("undescribed", Undescribed.as_view()), path("admin/", admin.site.urls)]

@@ -77,7 +77,7 @@ def test_values_as_text(value: object, text: str) -> None:
 
 
 def test_tag_shows_text_as_text() -> None:
-    template = Template("{% load differences %}{% difference before after %}")
+    template = Template("{% load panel %}{% difference before after %}")
     shown = template.render(Context({"before": "likes <b>", "after": "likes <script>"}))
     assert shown == (
         '<span class="difference" dir="auto">'

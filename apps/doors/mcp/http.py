@@ -17,10 +17,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
-from drf_spectacular.utils import extend_schema
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
 from apps.accounts.selectors import get_user
@@ -52,6 +52,7 @@ class McpView(AsyncAPIView):
     """One JSON-RPC message a request. There are no sessions and no streams, so nothing to GET or to DELETE."""
 
     parses_ahead = False  # the SDK does
+    permission_classes = (IsAuthenticated,)  # each tool has a scope of its own
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Tokens only: a browser's cookie says nothing here, so no page can use it."""
@@ -73,7 +74,6 @@ class McpView(AsyncAPIView):
             add_cors_headers(request, response, origin)
         return response
 
-    @extend_schema(exclude=True)
     async def post(self, request: Request) -> HttpResponse:
         body: bytes = request._request.body
         access = read_access(get_user(request), request.auth)

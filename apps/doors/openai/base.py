@@ -24,6 +24,7 @@ from apps.core.http import AsyncAPIView, error_body, handle_exception, read_uuid
 from apps.core.llm.client import FROM_ENVIRONMENT, get_chat_model
 from apps.core.llm.embedding.client import get_embedder_name
 from apps.core.llm.types import ChatModel
+from apps.core.operations import ErrorShape
 
 # Errors: ``{"error": {"message", "type", "param", "code"}}``
 
@@ -68,6 +69,38 @@ def encode_error(status: int, error: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": {"message": error["message"], "type": kind, "param": param, "code": _CODES.get(code, code)}}
 
 
+OPENAI_SHAPE = ErrorShape(
+    "OpenAIError",
+    {
+        "type": "object",
+        "description": "Errors of the OpenAI-compatible endpoints have OpenAI's shape.",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["message", "type", "param", "code"],
+                "properties": {
+                    "message": {"type": "string", "description": "One sentence for people."},
+                    "type": {
+                        "type": "string",
+                        "description": "The kind, such as `invalid_request_error` or `server_error`.",
+                    },
+                    "param": {
+                        "type": ["string", "null"],
+                        "description": "The parameter that is wrong, if it is one.",
+                    },
+                    "code": {
+                        "type": ["string", "null"],
+                        "description": "For programs, such as `model_not_found` or `previous_response_not_found`.",
+                    },
+                },
+            }
+        },
+    },
+    encode_error,
+)
+
+
 def read_refusal(error: Exception) -> tuple[int, dict[str, Any]] | None:
     """Return status and body of what the model's server answered to the client's own request, if it is that."""
     refusal = error.fields.get("refusal") if isinstance(error, JiyiError) else None
@@ -102,6 +135,8 @@ FIRST_EVENT_SECONDS = 15.0
 
 class OpenAIView(AsyncAPIView):
     """A view whose errors have OpenAI's shape."""
+
+    error_shape = OPENAI_SHAPE
 
     def get_exception_handler(self) -> Any:
         return handle_openai_exception
