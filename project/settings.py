@@ -74,7 +74,6 @@ INSTALLED_APPS = [
     "apps.gateway",
     "apps.panel",
     "apps.backup",
-    "apps.shards",
 ]
 
 MIDDLEWARE = [
@@ -89,10 +88,8 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
-    "apps.accounts.middleware.ShardMiddleware",
     "apps.accounts.middleware.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
-    "apps.panel.middleware.PanelReplicaMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
@@ -127,23 +124,6 @@ TEMPLATES = [
 DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(DATA_DIR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(DATA_DIR)
 
-# People may be spread over several servers (docs/shards.md): each of them is an installation with a database, one with
-# the accounts as well, which is the directory. All have the same SECRET_KEY.
-
-SHARD = env.str("SHARD", default="")
-"""The name of this server, if it is one of those that hold only what is remembered; empty at the directory."""
-
-SHARDS: dict[str, dict[str, str]] = env.json("SHARDS", default={})
-"""At the directory: the others, ``{"b": {"database": "postgresql://…", "url": "http://…"}}``."""
-
-SHARDS_FOR_NEW_PEOPLE = env.list("SHARDS_FOR_NEW_PEOPLE", default=[])
-"""At the directory: those on which end users of services begin. Empty: they begin at the directory."""
-
-DIRECTORY_DATABASE_URL = env.str("DIRECTORY_DATABASE_URL", default="")
-"""On a shard: the directory's database, where logins are erased with everything else."""
-
-ACCOUNT_DATABASE = "directory" if SHARD else "default"
-
 
 def _configure_database(url: str) -> dict[str, Any]:
     read: dict[str, Any] = env.db_url_config(url)
@@ -165,17 +145,6 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "max_size": env.int("DATABASE_POOL_SIZE", default=16),
     "timeout": 10,  # seconds until a request that finds no connection is told to try again
 }
-if SHARD:
-    DATABASES["directory"] = _configure_database(DIRECTORY_DATABASE_URL or DATABASE_URL)
-REPLICA_DATABASE_URL = env.str("REPLICA_DATABASE_URL", default="")
-"""A standby that answers pages of the panel and exports, if it has everything that is committed (apps.core.replica)."""
-
-if REPLICA_DATABASE_URL:
-    DATABASES["replica"] = _configure_database(REPLICA_DATABASE_URL)
-    DATABASES["replica"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 2}
-    DATABASE_ROUTERS = ["apps.core.replica.ReplicaRouter"]
-for _name, _shard in SHARDS.items():
-    DATABASES[f"shard_{_name}"] = _configure_database(_shard["database"])
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -277,7 +246,6 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        *(["apps.accounts.authentication.RelayedAuthentication"] if SHARD else []),
         "apps.gateway.oauth.authentication.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
@@ -475,7 +443,6 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.gateway.tasks.clear_oauth", 86_400),
         ("apps.accounts.tasks.tidy_logins", 86_400),
         ("apps.gateway.tasks.run_imports", 10),
-        *([("apps.shards.tasks.finish_moves", 10)] if SHARDS else []),
     )
 }
 
@@ -495,7 +462,6 @@ SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=30 * 86_400) if HTTPS else
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False  # of a domain that may be others' too
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_NAME = "shard_session" if SHARD else "sessionid"  # a shard must not replace the directory's
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import knox.auth
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
-from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.services.identity import find_token, resolve_person
-from apps.accounts.services.placement import find_relayed, relay_elsewhere
 from apps.accounts.services.programs import act_through
 from apps.core.errors import Unauthenticated
 
@@ -30,7 +28,6 @@ class TokenAuthentication(knox.auth.TokenAuthentication):
             person = resolve_person(token=token, headers=request.headers)
         except Unauthenticated as error:
             raise AuthenticationFailed(error.message) from None
-        relay_elsewhere(person, token=token)
         return person, token
 
     def authenticate_credentials(self, token: bytes) -> tuple[User, ApiToken]:
@@ -41,23 +38,6 @@ class TokenAuthentication(knox.auth.TokenAuthentication):
         if found is None:
             raise AuthenticationFailed("Invalid token.")
         return found.user, found
-
-
-class RelayedAuthentication(BaseAuthentication):
-    """On a shard: the person whom the directory names. Tokens and sessions were looked at there."""
-
-    def authenticate(self, request: Request) -> tuple[User, ApiToken | None] | None:
-        relayed = find_relayed(request._request)
-        if relayed is None:
-            return None
-        if relayed.via_session:
-            SessionAuthentication().enforce_csrf(request)
-        request._request.has_valid_token = True  # type: ignore[attr-defined]  # for who counts the others
-        act_through(relayed.program)
-        return relayed.user, relayed.token
-
-    def authenticate_header(self, request: Request) -> str:
-        return "Bearer"
 
 
 class TokenScheme(KnoxTokenScheme):

@@ -31,8 +31,6 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     external_id = models.CharField(_("external ID"), max_length=200, blank=True, default="")
     data_epoch = models.BigIntegerField(_("data epoch"), default=0, editable=False)
     session_epoch = models.BigIntegerField(_("session epoch"), default=0, editable=False)
-    shard = models.CharField(_("shard"), max_length=30, blank=True, default="", db_default="", editable=False)
-    moving_until = models.DateTimeField(null=True, editable=False)
 
     class Meta(AbstractUser.Meta):
         constraints = [
@@ -41,9 +39,6 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
                 name="user_external_id_unique_in_service",
                 condition=models.Q(service__isnull=False),
             )
-        ]
-        indexes = [
-            models.Index(fields=["id"], name="user_moving", condition=models.Q(moving_until__isnull=False)),
         ]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:

@@ -6,11 +6,10 @@ import secrets
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings
-from apps.accounts.services.placement import keep_here
 from apps.accounts.services.tokens import create_token as create_token
 from apps.accounts.types import MemorySettings, read_setting_problems
 from apps.core.errors import InvalidInput
@@ -33,12 +32,12 @@ def ensure_first_account() -> tuple[str, str | None]:
 
 
 def keep_account(user: User) -> None:
-    """Keep the person's data from being erased, or moved to another server, until the transaction ends (R3).
+    """Keep the person's data from being erased until the transaction ends (R3).
 
-    Both lock the account before all else, so whoever locks something of a person to write it calls this first. `Moved`
-    if the data has gone to another server.
+    An erasure locks the account before all else, so whoever locks something of a person to write it calls this first.
     """
-    keep_here(user)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR KEY SHARE", [user.pk])
 
 
 def create_scratch_user(*, username: str) -> User:

@@ -8,7 +8,6 @@ import structlog
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.accounts.services.elsewhere import forget_copies
 from apps.accounts.services.erasure import Receipt, erase_user
 from apps.accounts.services.ledger import ACCOUNT, record_person
 from apps.core.errors import Conflict
@@ -60,8 +59,6 @@ def _delete(user: User, *, again: bool) -> Receipt:
     deleted = sum((Counter(receipt.deleted) for receipt in receipts), Counter[str]())
     verified = all(receipt.verified for receipt in receipts)
     if verified:
-        for person in people:
-            forget_copies(person)
         with transaction.atomic():
             # Whoever still writes for the account holds its row: wait for them, so that nothing refers to it later.
             users = User.objects.select_for_update().order_by("pk")

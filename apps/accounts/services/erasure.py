@@ -6,20 +6,17 @@ import time
 from dataclasses import dataclass
 
 import structlog
-from django.conf import settings
 from django.core.cache import cache
-from django.db import OperationalError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connection, transaction
 from django.db.models import Count, TextField, Value
 from psycopg import errors
 from redis.exceptions import RedisError
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
-from apps.accounts.services.elsewhere import erase_elsewhere
 from apps.accounts.services.guessing import forget_attempts_at
 from apps.accounts.services.ledger import record_person
 from apps.accounts.services.personal_data import list_tables
-from apps.accounts.services.placement import is_here, keep_here
 from apps.core.cache_invalidation import mark_erasure
 from apps.core.postgresql.statistics import refresh_statistics
 
@@ -51,12 +48,8 @@ def erase_user(*, user: User, again: bool = False) -> Receipt:
     in the cache go, every process forgets what it has read of texts, and everything is read back. Messages to workers
     need no clearing: they carry no arguments. A record of it stays (`apps.accounts.services.ledger`), by which the
     person is erased again after an older backup was restored; with `again` there is one already.
-    Somebody whose data is on another server is erased by that (`apps.accounts.services.elsewhere`).
     """
-    if not is_here(user):
-        # What this server's backup brought back is not theirs: it went to the other server, or was erased before.
-        return Receipt(deleted={}, verified=True) if again else Receipt(**erase_elsewhere(user))
-    refresh_statistics([table.name for table in list_tables() if not table.with_account])
+    refresh_statistics([table.name for table in list_tables()])
     for attempt in range(ATTEMPTS):
         try:
             deleted = _delete_rows(user, record=not again)
@@ -66,7 +59,6 @@ def erase_user(*, user: User, again: bool = False) -> Receipt:
             if not contended or attempt == ATTEMPTS - 1 or connection.in_atomic_block:
                 raise
             time.sleep(PAUSE_SECONDS)
-    deleted |= _delete_logins(user)
     verified = _clear_cache(user) and not any(count_rows(user).values())
     logger.warning("user.erased", user_id=user.pk, deleted=deleted, verified=verified)
     return Receipt(deleted=deleted, verified=verified)
@@ -80,16 +72,13 @@ def confirms_erasure(user: User, text: str) -> bool:
 
 
 def count_rows(user: User) -> dict[str, int]:
-    """Return how many rows each table holds of a person, read in one statement of each database."""
+    """Return how many rows each table holds of a person, read in one statement."""
     tables = list_tables()
-    found: dict[str, int] = {}
-    for database in {table.database for table in tables}:
-        counted = [
-            table.rows(user).order_by().values_list(Value(table.name, output_field=TextField())).annotate(n=Count("*"))
-            for table in tables
-            if table.database == database
-        ]
-        found |= dict(counted[0].union(*counted[1:], all=True))
+    counted = [
+        table.rows(user).order_by().values_list(Value(table.name, output_field=TextField())).annotate(n=Count("*"))
+        for table in tables
+    ]
+    found: dict[str, int] = dict(counted[0].union(*counted[1:], all=True))
     return {table.name: found.get(table.name, 0) for table in tables}
 
 
@@ -100,24 +89,13 @@ def _delete_rows(user: User, *, record: bool) -> dict[str, int]:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"personal_data:{user.pk}"])
         cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
         # Whoever writes for the person holds this row shared: from here on nobody does, and who comes next waits.
-        keep_here(user, exclusively=True)
+        cursor.execute("SELECT FROM accounts_user WHERE id = %s FOR UPDATE", [user.pk])
         cursor.execute("UPDATE accounts_user SET data_epoch = data_epoch + 1 WHERE id = %s", [user.pk])
     if record:
         record_person(user)
-    return _delete_from(user, with_account=False)
-
-
-@transaction.atomic(using=settings.ACCOUNT_DATABASE)
-def _delete_logins(user: User) -> dict[str, int]:
-    """Delete what is kept where the account is: after all else, which is not undone if that server is away."""
     forget_attempts_at(user=user)
-    return _delete_from(user, with_account=True)
-
-
-def _delete_from(user: User, *, with_account: bool) -> dict[str, int]:
     # Django would first read all rows and follow their relations; here every related table is in the list itself.
-    tables = (table for table in list_tables() if table.with_account == with_account)
-    return {table.name: table.rows(user)._raw_delete(table.database) for table in tables}
+    return {table.name: table.rows(user)._raw_delete(DEFAULT_DB_ALIAS) for table in list_tables()}
 
 
 def _clear_cache(user: User) -> bool:

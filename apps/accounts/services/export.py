@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import IO, Any
 from uuid import UUID
 
-from django.db import connections, transaction
+from django.db import connection, transaction
 from django.http import FileResponse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -16,7 +16,6 @@ from django.utils.crypto import salted_hmac
 from apps.accounts.models import User
 from apps.accounts.services.personal_data import PersonalTable, list_tables
 from apps.core.files import answer_written
-from apps.core.replica import choose_database
 
 ABOUT = (
     "Everything this installation remembers about the person, table by table, with IDs as they are in the database. "
@@ -35,9 +34,8 @@ def write_export(
     portion.
     """
     written: dict[str, int] = {}
-    database = choose_database()
-    with transaction.atomic(using=database):
-        with connections[database].cursor() as cursor:
+    with transaction.atomic():
+        with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         head = {
             "about": ABOUT,
@@ -49,7 +47,7 @@ def write_export(
         for number, table in enumerate(reversed(list_tables())):
             file.write(f'{"," if number else ""}\n"{table.name}": ['.encode())
             written[table.name] = 0
-            for portion in _read(table, user, database):
+            for portion in _read(table, user):
                 lines = ",\n".join(map(_dump, portion))
                 file.write(f"{',' if written[table.name] else ''}\n{lines}".encode())
                 written[table.name] += len(portion)
@@ -70,9 +68,9 @@ def answer_export(user: User) -> FileResponse:
     return answer_written(lambda file: write_export(user=user, file=file, now=timezone.now()), name="everything")
 
 
-def _read(table: PersonalTable, user: User, database: str) -> Iterator[list[dict[str, Any]]]:
+def _read(table: PersonalTable, user: User) -> Iterator[list[dict[str, Any]]]:
     portion = []
-    for row in table.rows(user, database=database).values(*table.exported).iterator(chunk_size=ROWS_AT_ONCE):
+    for row in table.rows(user).values(*table.exported).iterator(chunk_size=ROWS_AT_ONCE):
         portion.append(row)
         if len(portion) == ROWS_AT_ONCE:
             yield portion

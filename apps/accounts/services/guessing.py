@@ -135,7 +135,7 @@ def unlock(attempts: QuerySet[LoginAttempt]) -> int:
 
 def forget_attempts_at(*, user: User) -> None:
     """Forget what was tried with the name of a person who is erased."""
-    LoginAttempt.objects.using(settings.ACCOUNT_DATABASE).filter(username=user.get_username()).delete()
+    LoginAttempt.objects.filter(username=user.get_username()).delete()
 
 
 def forget_old_attempts(*, now: datetime) -> int:

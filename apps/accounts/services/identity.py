@@ -22,7 +22,6 @@ from django.db import IntegrityError, transaction
 from django.utils.crypto import salted_hmac
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services.placement import choose_shard
 from apps.accounts.services.tokens import find_token as find_token
 from apps.accounts.services.tokens import read_jwt_secret
 from apps.accounts.types import allows as allows
@@ -77,8 +76,7 @@ def get_or_create_end_user(*, service: User, external_id: str) -> User:
         try:
             with transaction.atomic():
                 # Without a password: nobody can log in as an end user.
-                shard = choose_shard(external_id)
-                return User.objects.create_user(username, service=service, external_id=external_id, shard=shard)
+                return User.objects.create_user(username, service=service, external_id=external_id)
         except IntegrityError:  # another request was faster, or somebody else has this username
             found = known.first()
     assert found is not None, "the last username is nobody else's"

@@ -10,8 +10,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from apps.accounts.models import ApiToken, User
-from apps.accounts.services.placement import relay_elsewhere
+from apps.accounts.models import User
 from apps.accounts.services.programs import act_through
 from apps.gateway.oauth.addresses import get_base_url
 from apps.gateway.oauth.selectors import OAuthAccess, find_access
@@ -39,7 +38,6 @@ class OAuthAuthentication(BaseAuthentication):
             last_used_at=access.last_used_at,
             now=timezone.now(),
         )
-        relay_elsewhere(user, token=ApiToken(user=user, name=access.name, scopes=list(access.scopes)))
         return found
 
     def authenticate_header(self, request: Request) -> str:

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
 from apps.accounts.services.identity import resolve_person
-from apps.accounts.services.placement import relay_elsewhere
 from apps.chat.services import Started, TurnEvent
 from apps.core.http import AsyncAPIView
 from apps.gateway.openai.errors import handle_openai_exception
@@ -34,9 +33,7 @@ def find_person(request: Request) -> User:
     if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
         return user
     body = request.data if isinstance(request.data, Mapping) else {}
-    person = resolve_person(token=token, headers=request.headers, body=body)
-    relay_elsewhere(person, token=token)
-    return person
+    return resolve_person(token=token, headers=request.headers, body=body)
 
 
 async def peek(events: AsyncIterator[TurnEvent]) -> tuple[TurnEvent | None, AsyncIterator[TurnEvent]]:
