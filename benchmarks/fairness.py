@@ -60,7 +60,7 @@ class Person:
 
     def __init__(self, address: str, name: str) -> None:
         from apps.accounts.models import User
-        from apps.accounts.services import create_token
+        from apps.accounts.services.people import create_token
 
         self.user = User.objects.create_user(name)
         headers = {"Authorization": f"Bearer {create_token(user=self.user)}"}

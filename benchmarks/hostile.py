@@ -84,7 +84,7 @@ def measure(*, kinds: Sequence[str], seconds: float, console: Console) -> list[D
 
 def _make_client(address: str, name: str) -> httpx2.Client:
     from apps.accounts.models import User
-    from apps.accounts.services import create_token
+    from apps.accounts.services.people import create_token
 
     token = create_token(user=User.objects.create_user(name))
     return httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=120)

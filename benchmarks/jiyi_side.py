@@ -12,7 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import create_scratch_user
+from apps.accounts.services.people import create_scratch_user
 from apps.conversations.models import Session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow

@@ -67,7 +67,7 @@ def measure(*, streams: int, reads: int, seconds: int, people: int, console: Con
 def _make_people(number: int, *, console: Console) -> list[str]:
     """Accounts with memories; returns their tokens."""
     from apps.accounts.models import User
-    from apps.accounts.services import create_token
+    from apps.accounts.services.people import create_token
 
     tokens = []
     with console.status(f"Making {number} people with {MEMORIES} memories each"):

@@ -61,7 +61,7 @@ class Speakers:
 
     def __init__(self, client: httpx2.Client, users: Sequence[str]) -> None:
         from apps.accounts.models import User
-        from apps.accounts.services import create_token
+        from apps.accounts.services.people import create_token
 
         self._client = client
         tokens = {name: create_token(user=User.objects.create_user(name)) for name in users}

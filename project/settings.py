@@ -53,7 +53,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "oauth2_provider",
-    "axes",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
@@ -88,7 +87,7 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
-    "apps.accounts.middleware.SessionUseMiddleware",
+    "apps.accounts.login.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -172,7 +171,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-# Guessing: attempts are counted by apps.accounts.services.guessing, in the tables of django-axes
+# Guessing: attempts are counted by apps.accounts.services.login_lockout
 
 LOGIN_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", default=5)
 """How many wrong passwords in a row for one account from one address, before no more are looked at for a while."""
@@ -192,23 +191,18 @@ TOKEN_FAILURES_PER_MINUTE = env.int("TOKEN_FAILURES_PER_MINUTE", default=60)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 """How many proxies stand before the server, each of which appends to X-Forwarded-For. 0: the header is not read."""
 
-AXES_HANDLER = "apps.accounts.login.LockoutHandler"
-AXES_CLIENT_IP_CALLABLE = "apps.core.client_address.get_client_network"
-AXES_VERBOSE = AXES_ENABLE_ADMIN = False  # it would log names; the panel has a page of its own
-AXES_DISABLE_ACCESS_LOG = True
-
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": KNOX_TOKEN_MODEL}
 
 # Logging in step by step: django-allauth, with pages of our own and without its sign-up
 
-ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "apps.accounts.login.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 ACCOUNT_RATE_LIMITS = False  # attempts are counted above
-MFA_ADAPTER = "apps.accounts.adapters.TwoFactorAdapter"
+MFA_ADAPTER = "apps.accounts.login.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Jiyi"
 
@@ -224,7 +218,7 @@ OIDC_AUTO_CREATE = env.bool("OIDC_AUTO_CREATE", default=False)
 OIDC_ALLOWED_DOMAINS = [domain.lower().lstrip("@") for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])]
 """Whose verified addresses may sign in that way; empty: everybody's, and those without."""
 
-SOCIALACCOUNT_ADAPTER = "apps.accounts.adapters.SignInAdapter"
+SOCIALACCOUNT_ADAPTER = "apps.accounts.login.SignInAdapter"
 SOCIALACCOUNT_AUTO_SIGNUP = True  # as far as the adapter lets anybody
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # nobody gets into an account by an address
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
@@ -261,8 +255,8 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.generator.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
-        "apps.accounts.throttling.TokenThrottle",
-        "apps.accounts.throttling.UserThrottle",
+        "apps.accounts.authentication.TokenThrottle",
+        "apps.accounts.authentication.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
@@ -480,7 +474,6 @@ API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", defa
 
 SILENCED_SYSTEM_CHECKS = [
     "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/gateway/oauth/validator.py)
-    "axes.W002",  # its middleware would replace the page that says how long to wait
     "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
     "security.W002",  # the same
     "security.W003",  # the same

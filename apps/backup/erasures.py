@@ -6,15 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from apps.accounts.services.ledger import (
-    SESSION,
-    BadRecord,
-    Erased,
-    format_record,
-    list_keys,
-    make_digest,
-    read_file,
-)
+from apps.accounts.services.ledger import SESSION, BadRecord, Erased, format_record, list_keys, make_digest, read_file
 from apps.backup.archive import write_file
 from apps.backup.database import Connection, has_table
 from apps.backup.types import BackupError

@@ -18,7 +18,7 @@ from django.utils import timezone
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.chat.openapi import MODEL_UNAVAILABLE
 from apps.conversations.services import open_round
 from apps.core.openapi.errors import SHARED

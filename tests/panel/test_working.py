@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.services import create_session
 from apps.memory.do_not_relearn import digest_text, record_forgotten
 from apps.memory.models import ForgottenKey, WorkingMemory

@@ -62,7 +62,7 @@ Restored = Callable[[User, Collection[Any], datetime], None]
 class PersonalTable:
     """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived.
 
-    How rows of an export are restored (`apps.accounts.services.restoring`): `restored` False for what is made again;
+    How rows of an export are restored (`apps.accounts.services.export`): `restored` False for what is made again;
     `prepare` and `finish` for each; `identity`: the columns by which a row without an ID of its own is known to be
     there already.
     """

@@ -11,7 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from apps.accounts.models import User
-from apps.accounts.services.programs import act_through
+from apps.accounts.services.people import act_through
 from apps.gateway.oauth.addresses import get_base_url
 from apps.gateway.oauth.selectors import OAuthAccess, find_access
 from apps.gateway.oauth.services import note_use

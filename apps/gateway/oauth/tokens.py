@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from apps.accounts.services.token_guessing import digest_token, note_valid
+from apps.accounts.services.limits import digest_token, note_valid
 
 ACCESS_PREFIX, REFRESH_PREFIX = "jiyi_at_", "jiyi_rt_"
 

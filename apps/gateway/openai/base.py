@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
-from apps.accounts.services.identity import resolve_person
+from apps.accounts.services.people import resolve_person
 from apps.chat.services import Started, TurnEvent
 from apps.core.http import AsyncAPIView
 from apps.gateway.openai.errors import handle_openai_exception

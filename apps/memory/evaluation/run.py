@@ -14,7 +14,7 @@ from pathlib import Path
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import create_scratch_user
+from apps.accounts.services.people import create_scratch_user
 from apps.conversations.services import create_session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, Query, read_corpus, read_queries

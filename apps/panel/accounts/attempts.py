@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from apps.accounts.models import LoginAttempt
-from apps.accounts.services.guessing import Lock, get_cool_off, unlock, with_limits
+from apps.accounts.services.login_lockout import Lock, get_cool_off, unlock, with_limits
 from apps.panel.owned import StaffAdmin, sees_everybody
 from apps.panel.templatetags.ages import age
 

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
 from apps.panel.accounts.end_users import may_make_service_tokens

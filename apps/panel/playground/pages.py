@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.inspection.selectors import set_stage
 from apps.conversations.selectors import list_sessions
 from apps.core.errors import NotFound

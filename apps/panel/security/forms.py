@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from apps.accounts.models import User
-from apps.accounts.services.guessing import LockedOut
-from apps.accounts.services.identity_check import confirm_identity, confirm_password
+from apps.accounts.services.credentials import confirm_identity, confirm_password
+from apps.accounts.services.login_lockout import LockedOut
 from apps.accounts.services.sessions import read_account
 
 

@@ -14,22 +14,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
-from apps.accounts.services.oidc import (
-    ServiceUnavailable,
-    begin_sign_in,
-    disconnect,
-    is_configured,
-    list_links,
-)
-from apps.accounts.services.passwords import change_password
-from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions
-from apps.accounts.services.two_factor import (
+from apps.accounts.services.credentials import (
     begin_setup,
+    change_password,
     find_two_factor,
     renew_recovery_codes,
     switch_off,
     switch_on,
 )
+from apps.accounts.services.oidc import ServiceUnavailable, begin_sign_in, disconnect, is_configured, list_links
+from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions
 from apps.core.errors import Conflict
 from apps.panel.pages import PanelPage
 from apps.panel.reasons import translate_reason

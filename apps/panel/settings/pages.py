@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import User
 from apps.accounts.selectors import Origin, SettingValue, list_setting_values
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX
 from apps.core.errors import InvalidInput
 from apps.core.version import VERSION

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.memory.models import AtomicMemory
 from tests.support.mcp import HANDSHAKE, MODERN, REVISIONS, McpCaller
 

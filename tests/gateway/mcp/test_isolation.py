@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.gateway.mcp.catalog import OFFERED
 from apps.gateway.mcp.resources import RESOURCES, TEMPLATES
 from apps.memory.models import AtomicMemory

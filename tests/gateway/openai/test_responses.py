@@ -520,7 +520,7 @@ def test_a_bad_request_is_refused_in_openais_shape(alice: ApiClient, model: Scri
 def test_end_users_of_a_service_have_responses_of_their_own(
     http_server: HttpServer, model: ScriptedModel, alice: ApiClient
 ):
-    from apps.accounts.services import create_token
+    from apps.accounts.services.people import create_token
 
     model.default = lambda request: answer("Hello.")
     token = create_token(user=alice.user, is_service=True)
