@@ -146,7 +146,7 @@ class Jiyi:
         """Store memories through the service, `batch` at once; returns the seconds. `vectors`: theirs, if given."""
         from django.utils import timezone
 
-        from apps.accounts.services import create_scratch_user
+        from apps.accounts.services.people import create_scratch_user
         from apps.core.llm.embedding.local import LocalEmbedder
         from apps.core.llm.embedding.parts import split_text
         from apps.core.llm.embedding.types import fit

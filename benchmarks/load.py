@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace, *, console: Console) -> dict[str, Any]:
 def _make_people(number: int, *, console: Console) -> list[str]:
     """Accounts with memories; returns their tokens."""
     from apps.accounts.models import User
-    from apps.accounts.services import create_token
+    from apps.accounts.services.people import create_token
 
     tokens = []
     with console.status(f"Making {number} people with {MEMORIES_OF_A_PERSON} memories each"):

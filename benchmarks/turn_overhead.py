@@ -113,7 +113,7 @@ class Talker:
         self, options: argparse.Namespace, *, memories: int, questions: Iterator[str], web_url: str, model_url: str
     ) -> None:
         from apps.accounts.models import User
-        from apps.accounts.services import create_token
+        from apps.accounts.services.people import create_token
         from apps.conversations.sessions import create_session
 
         self.memories = memories

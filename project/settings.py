@@ -52,7 +52,6 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "oauth2_provider",
-    "axes",
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
@@ -73,7 +72,6 @@ INSTALLED_APPS = [
     "apps.doors",
     "apps.panel",
     "apps.backup",
-    "apps.shards",
 ]
 
 MIDDLEWARE = [
@@ -88,10 +86,8 @@ MIDDLEWARE = [
     "apps.core.middleware.CommonMiddleware",
     "apps.core.middleware.CsrfViewMiddleware",
     "apps.core.middleware.AuthenticationMiddleware",
-    "apps.accounts.middleware.ShardMiddleware",
-    "apps.accounts.middleware.SessionUseMiddleware",
+    "apps.accounts.login.SessionUseMiddleware",
     "apps.panel.middleware.PanelAuthorMiddleware",
-    "apps.panel.middleware.PanelReplicaMiddleware",
     "apps.core.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "apps.core.middleware.XFrameOptionsMiddleware",
@@ -127,23 +123,6 @@ TEMPLATES = [
 DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(DATA_DIR)
 REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(DATA_DIR)
 
-# People may be spread over several servers (docs/shards.md): each of them is an installation with a database, one with
-# the accounts as well, which is the directory. All have the same SECRET_KEY.
-
-SHARD = env.str("SHARD", default="")
-"""The name of this server, if it is one of those that hold only what is remembered; empty at the directory."""
-
-SHARDS: dict[str, dict[str, str]] = env.json("SHARDS", default={})
-"""At the directory: the others, ``{"b": {"database": "postgresql://…", "url": "http://…"}}``."""
-
-SHARDS_FOR_NEW_PEOPLE = env.list("SHARDS_FOR_NEW_PEOPLE", default=[])
-"""At the directory: those on which end users of services begin. Empty: they begin at the directory."""
-
-DIRECTORY_DATABASE_URL = env.str("DIRECTORY_DATABASE_URL", default="")
-"""On a shard: the directory's database, where logins are erased with everything else."""
-
-ACCOUNT_DATABASE = "directory" if SHARD else "default"
-
 
 def _configure_database(url: str) -> dict[str, Any]:
     read: dict[str, Any] = env.db_url_config(url)
@@ -165,17 +144,6 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "max_size": env.int("DATABASE_POOL_SIZE", default=16),
     "timeout": 10,  # seconds until a request that finds no connection is told to try again
 }
-if SHARD:
-    DATABASES["directory"] = _configure_database(DIRECTORY_DATABASE_URL or DATABASE_URL)
-REPLICA_DATABASE_URL = env.str("REPLICA_DATABASE_URL", default="")
-"""A standby that answers pages of the panel and exports, if it has everything that is committed (apps.core.replica)."""
-
-if REPLICA_DATABASE_URL:
-    DATABASES["replica"] = _configure_database(REPLICA_DATABASE_URL)
-    DATABASES["replica"]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": 2}
-    DATABASE_ROUTERS = ["apps.core.replica.ReplicaRouter"]
-for _name, _shard in SHARDS.items():
-    DATABASES[f"shard_{_name}"] = _configure_database(_shard["database"])
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -203,7 +171,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
-# Guessing: attempts are counted by apps.accounts.services.guessing, in the tables of django-axes
+# Guessing: attempts are counted by apps.accounts.services.login_lockout
 
 LOGIN_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", default=5)
 """How many wrong passwords in a row for one account from one address, before no more are looked at for a while."""
@@ -223,23 +191,18 @@ TOKEN_FAILURES_PER_MINUTE = env.int("TOKEN_FAILURES_PER_MINUTE", default=60)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 """How many proxies stand before the server, each of which appends to X-Forwarded-For. 0: the header is not read."""
 
-AXES_HANDLER = "apps.accounts.login.LockoutHandler"
-AXES_CLIENT_IP_CALLABLE = "apps.core.client_address.get_client_network"
-AXES_VERBOSE = AXES_ENABLE_ADMIN = False  # it would log names; the panel has a page of its own
-AXES_DISABLE_ACCESS_LOG = True
-
 KNOX_TOKEN_MODEL = "accounts.ApiToken"  # noqa: S105 (the name of a model)
 MIGRATION_MODULES = {"knox": None}  # its own token table stays unmade: ours takes its place
 REST_KNOX = {"TOKEN_TTL": None, "AUTH_HEADER_PREFIX": "Bearer", "TOKEN_MODEL": KNOX_TOKEN_MODEL}
 
 # Logging in step by step: django-allauth, with pages of our own and without its sign-up
 
-ACCOUNT_ADAPTER = "apps.accounts.adapters.AccountAdapter"
+ACCOUNT_ADAPTER = "apps.accounts.login.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
 ACCOUNT_RATE_LIMITS = False  # attempts are counted above
-MFA_ADAPTER = "apps.accounts.adapters.TwoFactorAdapter"
+MFA_ADAPTER = "apps.accounts.login.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Jiyi"
 
@@ -255,7 +218,7 @@ OIDC_AUTO_CREATE = env.bool("OIDC_AUTO_CREATE", default=False)
 OIDC_ALLOWED_DOMAINS = [domain.lower().lstrip("@") for domain in env.list("OIDC_ALLOWED_DOMAINS", default=[])]
 """Whose verified addresses may sign in that way; empty: everybody's, and those without."""
 
-SOCIALACCOUNT_ADAPTER = "apps.accounts.adapters.SignInAdapter"
+SOCIALACCOUNT_ADAPTER = "apps.accounts.login.SignInAdapter"
 SOCIALACCOUNT_AUTO_SIGNUP = True  # as far as the adapter lets anybody
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # nobody gets into an account by an address
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
@@ -277,7 +240,6 @@ DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="") or "jiyi@localhost"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        *(["apps.accounts.authentication.RelayedAuthentication"] if SHARD else []),
         "apps.doors.mcp.oauth.services.OAuthAuthentication",
         "apps.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
@@ -293,8 +255,8 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "apps.core.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": [
-        "apps.accounts.throttling.TokenThrottle",
-        "apps.accounts.throttling.UserThrottle",
+        "apps.accounts.authentication.TokenThrottle",
+        "apps.accounts.authentication.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("THROTTLE_RATE", default="") or None},
     "EXCEPTION_HANDLER": "apps.core.http.handle_exception",
@@ -474,7 +436,6 @@ CELERY_BEAT_SCHEDULE = {
         ("apps.doors.tasks.clear_oauth", 86_400),
         ("apps.accounts.tasks.tidy_logins", 86_400),
         ("apps.doors.tasks.run_imports", 10),
-        *([("apps.shards.tasks.finish_moves", 10)] if SHARDS else []),
     )
 }
 
@@ -494,7 +455,6 @@ SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=30 * 86_400) if HTTPS else
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = False  # of a domain that may be others' too
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_NAME = "shard_session" if SHARD else "sessionid"  # a shard must not replace the directory's
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -513,7 +473,6 @@ API_DOCS_ACCESS = Access.read("API_DOCS_ACCESS", env.str("API_DOCS_ACCESS", defa
 
 SILENCED_SYSTEM_CHECKS = [
     "oauth2_provider.E001",  # the second refresh gets tokens of its own (apps/doors/mcp/oauth/validator.py)
-    "axes.W002",  # its middleware would replace the page that says how long to wait
     "security.W001",  # Django's middleware by its own name: ours are subclasses (apps/core/middleware.py)
     "security.W002",  # the same
     "security.W003",  # the same

@@ -8,10 +8,8 @@ from django.views.generic import RedirectView
 from django_prometheus.exports import ExportToDjangoView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from apps.accounts import pages
 from apps.accounts.guarded import GuardedView
-from apps.accounts.pages import oidc, password_reset
-from apps.accounts.pages.code import CodePage
-from apps.accounts.pages.login import LoginPage
 from apps.conversations.queue import count_backlog
 from apps.core.health import healthz, livez, readyz
 
@@ -23,15 +21,15 @@ urlpatterns = [
     path("", include("apps.profile.urls")),
     path("", include("apps.summaries.urls")),
     path("", include("apps.doors.urls")),
-    path("login", LoginPage.as_view(), name="login"),
-    path("login", LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
-    path("login/code", CodePage.as_view(), name="mfa_authenticate"),
-    path("login/oidc", oidc.start, name="oidc"),
-    path("login/oidc/callback", oidc.callback, name="oidc_callback"),
-    path("login/reset", password_reset.AskPage.as_view(), name="password_reset"),
-    path("login/reset/sent", password_reset.SentPage.as_view(), name="password_reset_done"),
-    path("login/reset/done", password_reset.DonePage.as_view(), name="password_reset_complete"),
-    path("login/reset/<str:uidb64>/<str:token>", password_reset.SetPage.as_view(), name="password_reset_confirm"),
+    path("login", pages.LoginPage.as_view(), name="login"),
+    path("login", pages.LoginPage.as_view(), name="account_login"),  # as django-allauth calls it
+    path("login/code", pages.CodePage.as_view(), name="mfa_authenticate"),
+    path("login/oidc", pages.start_oidc, name="oidc"),
+    path("login/oidc/callback", pages.finish_oidc, name="oidc_callback"),
+    path("login/reset", pages.ResetAskPage.as_view(), name="password_reset"),
+    path("login/reset/sent", pages.ResetSentPage.as_view(), name="password_reset_done"),
+    path("login/reset/done", pages.ResetDonePage.as_view(), name="password_reset_complete"),
+    path("login/reset/<str:uidb64>/<str:token>", pages.ResetSetPage.as_view(), name="password_reset_confirm"),
     path("logout", auth.LogoutView.as_view(), name="logout"),
     path("favicon.ico", RedirectView.as_view(url=static("chat/mark.svg"))),
     path("i18n/", include("django.conf.urls.i18n")),

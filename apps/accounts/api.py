@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.accounts.selectors import get_settings, get_user
-from apps.accounts.services import update_settings
 from apps.accounts.services.erasure import confirms_erasure, erase_user
 from apps.accounts.services.export import answer_export
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, Scope, ScoreWeights
 from apps.core.db import in_database
 from apps.core.errors import InvalidInput

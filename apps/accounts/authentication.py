@@ -1,21 +1,27 @@
-"""Reading who sends a request. Named in the settings, so it must not import DRF's views."""
+"""Read who sends a request, and refuse what is over a limit.
+
+Named in the settings, so it must not import DRF's views.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import knox.auth
+import structlog
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
-from rest_framework.authentication import BaseAuthentication, SessionAuthentication
+from redis.exceptions import RedisError
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle, UserRateThrottle
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services.identity import find_token, resolve_person
-from apps.accounts.services.placement import find_relayed, relay_elsewhere
-from apps.accounts.services.programs import act_through
+from apps.accounts.services.limits import Allowance, count_request
+from apps.accounts.services.people import act_through, find_token, resolve_person
 from apps.core.errors import Unauthenticated
+
+logger = structlog.get_logger(__name__)
 
 
 class TokenAuthentication(knox.auth.TokenAuthentication):
@@ -33,7 +39,6 @@ class TokenAuthentication(knox.auth.TokenAuthentication):
             person = resolve_person(token=token, headers=request.headers)
         except Unauthenticated as error:
             raise AuthenticationFailed(error.message) from None
-        relay_elsewhere(person, token=token)
         return person, token
 
     def authenticate_credentials(self, token: bytes) -> tuple[User, ApiToken]:
@@ -44,26 +49,6 @@ class TokenAuthentication(knox.auth.TokenAuthentication):
         if found is None:
             raise AuthenticationFailed("Invalid token.")
         return found.user, found
-
-
-class RelayedAuthentication(BaseAuthentication):
-    """On a shard: the person whom the directory names. Tokens and sessions were looked at there."""
-
-    def authenticate(self, request: Request) -> tuple[User, ApiToken | None] | None:
-        relayed = find_relayed(request._request)
-        if relayed is None:
-            return None
-        if relayed.via_session:
-            SessionAuthentication().enforce_csrf(request)
-        request._request.has_valid_token = True  # type: ignore[attr-defined]  # for who counts the others
-        act_through(relayed.program)
-        return relayed.user, relayed.token
-
-    def authenticate_header(self, request: Request) -> str:
-        return "Bearer"
-
-
-# How the OpenAPI document describes them (of applications: apps/gateway/oauth/authentication.py).
 
 
 class TokenScheme(KnoxTokenScheme):
@@ -82,3 +67,36 @@ class BrowserScheme(SessionScheme):
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         about = "The session of somebody who is logged in to this site. Changes need the CSRF token, too."
         return {**super().get_security_definition(auto_schema), "description": about}
+
+
+class UserThrottle(UserRateThrottle):
+    """DRF's count of each user's requests, `THROTTLE_RATE`. If the cache is away or full, nothing is refused."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        try:
+            return super().allow_request(request, view)
+        except (RedisError, OSError) as error:
+            logger.warning("throttle.cache_unavailable", cause=type(error).__name__)
+            return True
+
+
+class TokenThrottle(BaseThrottle):
+    """429 with ``Retry-After`` over the limit; until then ``RateLimit`` tells how much of it is left.
+
+    The headers are those of draft-ietf-httpapi-ratelimit-headers-10.
+    """
+
+    _allowance: Allowance | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        if not isinstance(request.auth, ApiToken):
+            return True
+        self._allowance = allowance = count_request(request.auth)
+        if allowance is None:
+            return True
+        view.headers["RateLimit-Policy"] = f'"token";q={allowance.limit.requests};w={allowance.limit.seconds}'
+        view.headers["RateLimit"] = f'"token";r={allowance.remaining};t={allowance.reset_seconds}'
+        return not allowance.is_exceeded
+
+    def wait(self) -> float | None:
+        return self._allowance.reset_seconds if self._allowance else None

@@ -1,27 +1,71 @@
-"""Who may log in with a password, and how often somebody may try."""
+"""Let people in: what Django and django-allauth ask of us, named in the settings.
+
+Who may log in, in which steps, how secrets are kept, and when a session was used.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+import structlog
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.adapter import get_adapter as get_account_adapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.stages import AuthenticateStage
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.providers.base.constants import AuthError
 from asgiref.sync import sync_to_async
-from axes.backends import AxesStandaloneBackend
-from axes.handlers.database import AxesDatabaseHandler
-from axes.helpers import get_client_username
+from django.conf import settings
 from django.contrib.auth.backends import ModelBackend
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
-from apps.accounts.services.guessing import admit_attempt, find_lock, forgive_attempts, get_lock, note_lock
-from apps.accounts.services.sessions import note_session
+from apps.accounts.services.credentials import SECRET_PURPOSE, may_have_password
+from apps.accounts.services.login_lockout import admit_attempt, find_lock, note_lock
+from apps.accounts.services.oidc import is_allowed_email, is_configured, is_taken, make_app
+from apps.accounts.services.sessions import is_noted, note_session
 from apps.core.client_address import get_client_network
+from apps.core.encryption import decrypt, encrypt
+from apps.core.middleware import Inline
+
+logger = structlog.get_logger(__name__)
+
+# What another service calls a second factor, or one that needs no other (RFC 8176).
+STRONG = frozenset({"mfa", "otp", "hwk"})
+
+# Status and words, by the reason for which signing in with another service came to nothing.
+PROBLEMS = {
+    "cancelled": (400, _("You cancelled the login there. Nothing was changed.")),
+    "failed": (401, _("The login there could not be verified. Try again.")),
+    "unavailable": (502, _("The service cannot be reached at the moment. Try again later.")),
+    "unknown": (
+        403,
+        _("No account here is connected to this one yet. Log in with your password and connect it under Settings › "
+          "Login and security, or ask an administrator for an account."),
+    ),
+    "email_taken": (
+        403,
+        _("There is an account with your email address. Log in to it with your password and connect this one under "
+          "Settings › Login and security."),
+    ),
+    "domain": (403, _("Accounts with your email address may not log in here.")),
+    "not_allowed": (403, _("This account may not log in.")),
+    "connected_other": (409, _("That login is already linked to another Jiyi account.")),
+}  # fmt: skip
 
 
-class PasswordBackend(AxesStandaloneBackend, ModelBackend):
+class PasswordBackend(ModelBackend):
     """Django's, for everybody but the end users of a service: only their service acts for them (T4).
 
-    No password is looked at while the account or the address is locked out; that needs a request.
+    Attempts are counted by the request, so without one no password is looked at; nor while the account or the address
+    is locked out.
     """
 
     def authenticate(
@@ -29,8 +73,17 @@ class PasswordBackend(AxesStandaloneBackend, ModelBackend):
     ) -> Any:
         if username is None or password is None:
             return None
-        AxesStandaloneBackend.authenticate(self, request, username=username, password=password)  # raises while locked
-        return ModelBackend.authenticate(self, request, username=username, password=password)
+        if request is None:
+            raise TypeError("Logging in requires a request, by whose address attempts are counted.")
+        address = get_client_network(request)
+        lock = admit_attempt(username=username, address=address, now=timezone.now())
+        note_lock(request, lock)
+        if lock is not None:
+            raise PermissionDenied("Too many failed attempts.")
+        user = super().authenticate(request, username=username, password=password)
+        if user is None:  # if it was the last attempt for a while, its page tells so
+            note_lock(request, find_lock(username=username, address=address, now=timezone.now()))
+        return user
 
     aauthenticate = sync_to_async(authenticate)  # Django's asks the database alone
 
@@ -38,32 +91,127 @@ class PasswordBackend(AxesStandaloneBackend, ModelBackend):
         return super().user_can_authenticate(user) and not (isinstance(user, User) and user.service_id)
 
 
-class LockoutHandler(AxesDatabaseHandler):
-    """What django-axes does with attempts: counts them by `apps.accounts.services.guessing`.
+class SecondFactorStage(AuthenticateStage):
+    """Asks for a code, unless who signs in through another service has given one there."""
 
-    Of an attempt it keeps the name, the address and the time, and nothing else of what was sent. A login that succeeds
-    is noted as a session of its owner.
-    """
+    def _should_handle(self, request: Any) -> bool:
+        social = (self.login.signal_kwargs or {}).get("sociallogin")
+        methods = social.account.extra_data.get("amr") if social else None
+        if isinstance(methods, list) and STRONG & {str(method) for method in methods}:
+            return False
+        return bool(super()._should_handle(request))
 
-    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
-        """Count the attempt that is about to be made; whether it may not be made."""
-        username = get_client_username(request, credentials) or ""
-        lock = admit_attempt(username=username, address=get_client_network(request), now=timezone.now())
-        note_lock(request, lock)
-        return lock is not None
 
-    def user_login_failed(
-        self, sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+class AccountAdapter(DefaultAccountAdapter):
+    """Lets in whom a password lets in, after the second factor where there is one. Nobody signs up by a form."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def get_login_stages(self) -> list[str]:
+        return ["apps.accounts.login.SecondFactorStage"]
+
+    def pre_login(self, request: HttpRequest, user: Any, **kwargs: Any) -> HttpResponse | None:
+        if not may_have_password(user):
+            return self.respond_user_inactive(request, user)
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
+
+    def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
+        return HttpResponseRedirect(reverse("login"))
+
+    def add_message(self, *args: Any, **kwargs: Any) -> None:
+        """Our pages say themselves what was done."""
+
+
+class SignInAdapter(DefaultSocialAccountAdapter):
+    """Lets in who is connected, and makes accounts where that is wanted (`apps.accounts.services.oidc`)."""
+
+    def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
+        app = make_app()
+        return [app] if is_configured() and provider in (None, app.provider, app.provider_id) else []
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        if not is_allowed_email(sociallogin.verified_email):
+            self._refuse(request, "domain")
+        if sociallogin.is_existing and not may_have_password(sociallogin.user):
+            self._refuse(request, "not_allowed")
+        connects = sociallogin.state.get("process") == "connect"
+        if connects and sociallogin.is_existing and sociallogin.user != request.user:
+            self._refuse(request, "connected_other")
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        if is_taken(sociallogin.verified_email):
+            self._refuse(request, "email_taken")
+        if not settings.OIDC_AUTO_CREATE:
+            self._refuse(request, "unknown")
+        return True
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
+        """Make an account without a password, and connect it."""
+        user: User = sociallogin.user
+        user.set_unusable_password()
+        get_account_adapter(request).populate_username(request, user)
+        with transaction.atomic():
+            user.save()
+            sociallogin.account.user = user
+            sociallogin.account.save()
+        return user
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
+        return reverse("admin:security")
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
     ) -> None:
-        """The attempt is counted by now. If it was the last one for a while, its page tells so."""
-        if request is not None and get_lock(request) is None:
-            username = get_client_username(request, credentials) or ""
-            note_lock(request, find_lock(username=username, address=get_client_network(request), now=timezone.now()))
+        logger.warning("oidc.failed", reason=str(error), cause=type(exception).__name__ if exception else "")
+        self._refuse(request, "cancelled" if error == AuthError.CANCELLED else "failed")
 
-    def user_logged_in(self, sender: Any, request: HttpRequest | None, user: User, **kwargs: Any) -> None:
-        if request is not None:
-            forgive_attempts(username=user.get_username(), address=get_client_network(request))
+    def _refuse(self, request: HttpRequest, reason: str) -> NoReturn:
+        raise ImmediateHttpResponse(answer_problem(request, reason))
+
+
+class TwoFactorAdapter(DefaultMFAAdapter):
+    """Keeps secrets encrypted, and names the account in the app that shows the codes."""
+
+    def get_totp_label(self, user: User) -> str:
+        return user.get_username()
+
+    def encrypt(self, text: str) -> str:
+        return encrypt(text, purpose=SECRET_PURPOSE)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return decrypt(encrypted_text, purpose=SECRET_PURPOSE)
+
+
+def answer_problem(request: HttpRequest, reason: str) -> HttpResponse:
+    """Answer with the page that says why, with a way back."""
+    status, words = PROBLEMS[reason]
+    context = {"words": words, "service": settings.OIDC_NAME}
+    return render(request, "registration/sign_in_problem.html", context, status=status)
+
+
+class SessionUseMiddleware(Inline):
+    """Notes that a browser's session was used, once in a few minutes; requests with a token have none."""
+
+    def needs_thread(self, request: HttpRequest) -> bool:
+        return _find_user_to_note(request) is not None
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if user := _find_user_to_note(request):
             note_session(request, user, now=timezone.now())
+        return response
 
-    def user_logged_out(self, sender: Any, request: HttpRequest, user: User | None, **kwargs: Any) -> None:
-        """Leaves no trace."""
+
+def _find_user_to_note(request: HttpRequest) -> User | None:
+    """Who used a session in this request, as far as somebody looked; looking would be a query."""
+    user: Any = getattr(request, "_cached_user", None) or getattr(request, "_acached_user", None)
+    if not isinstance(user, User):
+        return None
+    key = request.session.session_key
+    return None if key is None or is_noted(key) else user

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from axes.models import AccessAttempt
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -31,8 +30,6 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
     external_id = models.CharField(_("external ID"), max_length=200, blank=True, default="")
     data_epoch = models.BigIntegerField(_("data epoch"), default=0, editable=False)
     session_epoch = models.BigIntegerField(_("session epoch"), default=0, editable=False)
-    shard = models.CharField(_("shard"), max_length=30, blank=True, default="", db_default="", editable=False)
-    moving_until = models.DateTimeField(null=True, editable=False)
 
     class Meta(AbstractUser.Meta):
         constraints = [
@@ -41,9 +38,6 @@ class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox has no
                 name="user_external_id_unique_in_service",
                 condition=models.Q(service__isnull=False),
             )
-        ]
-        indexes = [
-            models.Index(fields=["id"], name="user_moving", condition=models.Q(moving_until__isnull=False)),
         ]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
@@ -122,16 +116,27 @@ class Setting(models.Model):
             raise ValidationError({"value": [reason for reasons in problems.values() for reason in reasons]})
 
 
-class LoginAttempt(AccessAttempt):
-    """Failed attempts to log in to an account from one address (`apps.accounts.services.guessing`).
+class LoginAttempt(models.Model):
+    """Failed attempts to log in to an account from one address (`apps.accounts.services.login_lockout`).
 
-    The name is what somebody entered, whether or not there is such an account.
+    The name is what somebody entered, whether or not there is such an account. Nothing else of what was sent is kept.
+    `ip_address`: as `get_client_network` returns it.
     """
 
+    username = models.CharField(_("username"), max_length=255)
+    ip_address = models.GenericIPAddressField(_("IP address"), null=True)
+    failures_since_start = models.PositiveIntegerField(_("failures"))
+    attempt_time = models.DateTimeField(_("last attempt"), db_index=True)
+
     class Meta:
-        proxy = True
         verbose_name = _("failed login")
         verbose_name_plural = _("failed logins")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["username", "ip_address"], name="login_attempt_unique", nulls_distinct=False
+            )
+        ]
+        indexes = [models.Index(fields=["ip_address"], name="login_attempt_address")]
 
     def __str__(self) -> str:
         return f"{self.username} ({self.ip_address or '–'})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.utils import timezone
 
-from apps.accounts.services.guessing import forget_old_attempts
+from apps.accounts.services.login_lockout import forget_old_attempts
 from apps.accounts.services.sessions import forget_ended_sessions
 
 

@@ -18,8 +18,7 @@ from django.db.models import Model
 from django.utils import timezone
 
 from apps.accounts.models import ErasureRecord, User
-from apps.accounts.services.deletion import delete_account_again
-from apps.accounts.services.erasure import Receipt, erase_user
+from apps.accounts.services.erasure import Receipt, delete_account_again, erase_user
 from apps.accounts.services.ledger import (
     ACCOUNT,
     PERSON,

@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import MD5
 
 from apps.accounts.models import User
-from apps.accounts.services import keep_account
+from apps.accounts.services.people import keep_account
 from apps.conversations.matching import MAX_COMPARED, Branch, StoredMessage, follow, normalise
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work

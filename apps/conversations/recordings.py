@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.accounts.services import keep_account
+from apps.accounts.services.people import keep_account
 from apps.conversations.attachments import MAX_FILE_NAME_CHARS
 from apps.conversations.models import Attachment, Message, MessageStatus, Recording, Role, Session, Work
 from apps.conversations.queue import add_work

@@ -15,9 +15,8 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import User
 from apps.accounts.selectors import working_ttl
-from apps.accounts.services import keep_account
 from apps.accounts.services.ledger import record_sessions
-from apps.accounts.services.programs import get_program
+from apps.accounts.services.people import get_program, keep_account
 from apps.conversations.models import Message, MessageStatus, Role, Session, Work
 from apps.conversations.queue import add_work
 from apps.conversations.types import (

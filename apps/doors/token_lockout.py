@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.deprecation import MiddlewareMixin
 
-from apps.accounts.services.token_guessing import count_refusal, digest_token, find_wait, is_known_here, note_valid
+from apps.accounts.services.limits import count_refusal, digest_token, find_wait, is_known_here, note_valid
 from apps.core.client_address import get_client_network
 from apps.doors.errors import too_many_refused
 

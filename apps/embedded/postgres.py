@@ -82,7 +82,6 @@ class Postgres:
             "unix_socket_directories": self.layout.sockets,
             "unix_socket_permissions": "0700",
             "shared_buffers": f"{choose_shared_buffers() if self.durable else _LEAST_BUFFERS}MB",
-            "max_prepared_transactions": "10",  # people can be moved from one server to another (apps/shards)
             "timezone": "UTC",
             "log_timezone": "UTC",
         }

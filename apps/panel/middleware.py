@@ -1,4 +1,4 @@
-"""Who changes memories in the admin site (the person at the keyboard, L7), and where pages read from."""
+"""Who changes memories in the admin site: the person at the keyboard (L7)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from django.conf import settings
-from django.core.exceptions import MiddlewareNotUsed
-from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from django.http import HttpRequest, HttpResponseBase
-from django.template.response import SimpleTemplateResponse
 from django.urls import reverse_lazy
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from apps.accounts.models import User
-from apps.core.db import in_database
-from apps.core.replica import REPLICA, choose_database, give_up, read_from
 from apps.memory.models import Change
 from apps.memory.services import changed_by
 
@@ -43,37 +37,6 @@ class PanelAuthorMiddleware(MiddlewareMixin):
             return await self.get_response(request)  # type: ignore[misc, no-any-return]
         with changed_by(origin=Change.Origin.PANEL, actor=_get_actor(request)), _own_time():
             return await self.get_response(request)  # type: ignore[misc, no-any-return]
-
-
-class PanelReplicaMiddleware(MiddlewareMixin):
-    """Has pages of the panel read from the replica, if there is one that has everything. A page only looks."""
-
-    def __init__(self, get_response: Any) -> None:
-        if REPLICA not in settings.DATABASES:
-            raise MiddlewareNotUsed
-        super().__init__(get_response)
-
-    def __call__(self, request: HttpRequest) -> Any:
-        if self.async_mode:
-            return self.__acall__(request)
-        with read_from(choose_database() if _only_looks(request) else DEFAULT_DB_ALIAS):
-            return self.get_response(request)
-
-    async def __acall__(self, request: HttpRequest) -> HttpResponseBase:
-        with read_from(await in_database(choose_database) if _only_looks(request) else DEFAULT_DB_ALIAS):
-            return await self.get_response(request)  # type: ignore[misc, no-any-return]
-
-    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
-        """Make the page again from the primary if the replica failed while it was made."""
-        page = request.resolver_match
-        if page is None or not isinstance(error, DatabaseError) or not give_up():
-            return None
-        response = page.func(request, *page.args, **page.kwargs)
-        return response.render() if isinstance(response, SimpleTemplateResponse) else response
-
-
-def _only_looks(request: HttpRequest) -> bool:
-    return request.method in ("GET", "HEAD") and _is_in_panel(request)
 
 
 @contextmanager

@@ -20,12 +20,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from apps.accounts.models import LoginAttempt, User
-from apps.accounts.services.guessing import Lock, LockedOut, get_cool_off, unlock, with_limits
-from apps.accounts.services.identity_check import confirm_identity, confirm_password
+from apps.accounts.services.credentials import (
+    begin_setup,
+    change_password,
+    confirm_identity,
+    confirm_password,
+    find_two_factor,
+    renew_recovery_codes,
+    switch_off,
+    switch_on,
+)
+from apps.accounts.services.login_lockout import Lock, LockedOut, get_cool_off, unlock, with_limits
 from apps.accounts.services.oidc import ServiceUnavailable, begin_sign_in, disconnect, is_configured, list_links
-from apps.accounts.services.passwords import change_password
 from apps.accounts.services.sessions import OpenSession, end_other_sessions, end_session, list_sessions, read_account
-from apps.accounts.services.two_factor import begin_setup, find_two_factor, renew_recovery_codes, switch_off, switch_on
 from apps.core.errors import Conflict
 from apps.panel.owned import StaffAdmin, sees_everybody
 from apps.panel.pages import PanelPage

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from apps.accounts.models import User
 from apps.accounts.selectors import Origin, SettingValue, list_setting_values
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, ScoreWeights, list_timezones
 from apps.core.errors import InvalidInput
 from apps.core.version import VERSION

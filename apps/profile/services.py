@@ -18,7 +18,7 @@ from django.db.models import F, Q, QuerySet
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.accounts.services import keep_account
+from apps.accounts.services.people import keep_account
 from apps.core.db import fetch_prepared
 from apps.core.errors import Conflict, InvalidInput, NotFound, Outdated
 from apps.core.text.clean import clean_text, normalize_line_ends

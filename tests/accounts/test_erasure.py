@@ -23,11 +23,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token, erasure
+from apps.accounts.services import erasure
 from apps.accounts.services.erasure import Receipt, count_rows, erase_user
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.accounts.services.personal_data import list_tables
-from apps.conversations.models import Message, Session, Work
+from apps.conversations.models import Message, Session
 from apps.conversations.queue import ClaimLost
 from apps.conversations.rounds import record_assistant_message
 from apps.conversations.sessions import create_session
@@ -430,10 +430,3 @@ def test_however_many_rows_there_are_each_table_takes_one_statement(
     )
     with django_assert_max_num_queries(2 * len(list_tables()) + 8):
         assert erase_user(user=alice.user).deleted["conversation"] == 3_000
-
-
-def test_queued_work_goes_with_what_it_is_about(alice: ApiClient) -> None:
-    alice.say(alice.new_session(), "我住在北京").raise_for_status()
-    assert Work.objects.count() > 0
-    erase_user(user=alice.user)
-    assert (Work.objects.count(), claim_batch("token")) == (0, None)

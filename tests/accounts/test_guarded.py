@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.core.access import Access
 
 PATHS = ["/metrics", "/api/schema", "/api/docs"]

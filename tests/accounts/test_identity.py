@@ -13,8 +13,7 @@ from django.db import connection
 from django.test import Client
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user, resolve_person
+from apps.accounts.services.people import create_token, get_or_create_end_user, resolve_person
 from apps.core.errors import InvalidInput
 from tests.support.factories import UserFactory
 

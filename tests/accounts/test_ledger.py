@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.accounts.models import ErasureRecord, User
-from apps.accounts.services.deletion import delete_account
-from apps.accounts.services.erasure import erase_user
+from apps.accounts.services.erasure import delete_account, erase_user
 from apps.accounts.services.ledger import (
     ACCOUNT,
     FILE,

@@ -1,33 +1,183 @@
-"""Who logs in with a password: everybody but the end users of a service (T4)."""
+"""Who logs in with a password; guessing is limited per account and address, per account and per address."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
 import pytest
-from django.test import Client
+import time_machine
+from django.contrib.auth import authenticate
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.utils import timezone
 
-from apps.accounts.models import User
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.models import LoginAttempt, User
+from apps.accounts.services.login_lockout import (
+    KEPT_FOR,
+    admit_attempt,
+    find_lock,
+    forget_old_attempts,
+    forgive_attempts,
+)
+from apps.accounts.services.people import get_or_create_end_user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.long_except(
+        "test_of_25_wrong_passwords_5_are_looked_at",
+        "test_while_it_is_locked_a_right_password_is_answered_like_a_wrong_one",
+        "test_the_owner_logs_in_elsewhere_meanwhile",
+        "test_a_session_of_an_end_user_is_none",
+        "test_a_name_that_nobody_can_have_is_refused",
+    ),
+]
+
+RIGHT = "correct horse 9"
 
 
-def log_in(username: str) -> bool:
-    """Whether somebody with this name and the password of these tests is let in."""
-    client = Client()
-    client.post("/login", {"username": username, "password": "correct horse 9"})
-    return "_auth_user_id" in client.session
+@pytest.fixture
+def mei() -> User:
+    return User.objects.create_user("mei", password=RIGHT)
+
+
+def log_in(
+    username: str, password: str, *, address: str = "198.51.100.7", client: Client | None = None
+) -> HttpResponse:
+    return (client or Client()).post("/login", {"username": username, "password": password}, REMOTE_ADDR=address)
+
+
+def is_let_in(response: HttpResponse) -> bool:
+    return response.status_code == 302
+
+
+def test_of_25_wrong_passwords_5_are_looked_at(mei: User) -> None:
+    statuses = [log_in("mei", f"wrong {number}").status_code for number in range(25)]
+    assert statuses == [200] * 4 + [429] * 21
+    assert LoginAttempt.objects.get().failures_since_start == 5
+
+
+@pytest.mark.parametrize("username", ["mei", "nobody"])
+def test_while_it_is_locked_a_right_password_is_answered_like_a_wrong_one(mei: User, username: str) -> None:
+    for _ in range(5):
+        log_in(username, "wrong")
+    pages = []
+    for password in ("wrong", RIGHT):
+        client = Client()
+        response = log_in(username, password, client=client)
+        assert response.status_code == 429
+        assert 14 * 60 < int(response["Retry-After"]) <= 15 * 60
+        assert "_auth_user_id" not in client.session
+        pages.append(response.content.decode().split("csrfmiddlewaretoken")[0])
+    assert pages[0] == pages[1]
+    assert "Try again in 15 minutes." in pages[0]
+
+
+def test_the_page_says_it_in_chinese(mei: User) -> None:
+    client = Client(headers={"Accept-Language": "zh-Hans"})
+    pages = [log_in("mei", "wrong", client=client).content.decode() for _ in range(5)]
+    assert "失败次数过多，请在 15 分钟后重试。" in pages[-1]
+
+
+def test_the_lock_ends_however_often_somebody_tries_meanwhile(mei: User) -> None:
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        for _ in range(5):
+            log_in("mei", "wrong")
+        for _ in range(14):
+            clock.shift(timedelta(minutes=1))
+            assert log_in("mei", "wrong").status_code == 429
+        clock.shift(timedelta(minutes=1, seconds=1))
+        assert is_let_in(log_in("mei", RIGHT))
+
+
+def test_the_owner_logs_in_elsewhere_meanwhile(mei: User) -> None:
+    for _ in range(6):
+        log_in("mei", "wrong")
+    assert is_let_in(log_in("mei", RIGHT, address="203.0.113.5"))
+
+
+def test_who_logs_in_is_forgiven(mei: User) -> None:
+    for _ in range(3):
+        for _ in range(4):
+            assert log_in("mei", "wrong").status_code == 200
+        assert is_let_in(log_in("mei", RIGHT))
+    assert not LoginAttempt.objects.exists()
+
+
+def test_one_s_own_log_in_does_not_forgive_attempts_at_others(mei: User) -> None:
+    User.objects.create_user("mallory", password=RIGHT)
+    for _ in range(4):
+        log_in("mei", "wrong")
+    assert is_let_in(log_in("mallory", RIGHT))
+    log_in("mei", "wrong")
+    assert log_in("mei", "wrong").status_code == 429
+
+
+@pytest.mark.long
+def test_one_address_does_not_try_account_after_account() -> None:
+    statuses = [log_in(f"person{number}", "spring2026").status_code for number in range(32)]
+    assert statuses == [200] * 29 + [429] * 3
+    assert log_in("person0", "spring2026", address="203.0.113.5").status_code == 200
+
+
+def test_addresses_together_do_not_guess_for_ever() -> None:
+    now = timezone.now()
+    for number in range(50):
+        assert admit_attempt(username="mei", address=f"203.0.113.{number}", now=now) is None
+    lock = admit_attempt(username="mei", address="192.0.2.1", now=now)
+    assert lock is not None
+    assert lock.minutes(now) == 15
+    assert find_lock(username="mei", address="192.0.2.1", now=now + timedelta(minutes=15)) is None
+
+
+def test_the_limits_are_settings(mei: User, settings) -> None:
+    settings.LOGIN_FAILURE_LIMIT, settings.LOGIN_COOL_OFF_MINUTES = 2, 1
+    pages = [log_in("mei", "wrong") for _ in range(2)]
+    assert [page.status_code for page in pages] == [200, 429]
+    assert "Try again in 1 minute." in pages[1].content.decode()
+
+
+def test_attempts_of_long_ago_are_shown_but_not_counted() -> None:
+    now = timezone.now()
+    for _ in range(4):
+        admit_attempt(username="mei", address=None, now=now - timedelta(hours=1))
+    assert admit_attempt(username="mei", address=None, now=now) is None
+    assert LoginAttempt.objects.get().failures_since_start == 1
+    assert forget_old_attempts(now=now + KEPT_FOR) == 0
+    assert forget_old_attempts(now=now + KEPT_FOR + timedelta(seconds=1)) == 1
+
+
+def test_without_a_request_no_password_is_looked_at(mei: User) -> None:
+    with pytest.raises(Exception, match="requires a request"):
+        authenticate(None, username="mei", password=RIGHT)
+    assert authenticate(RequestFactory().post("/login"), username="mei", password=RIGHT) == mei
+
+
+@pytest.mark.django_db(transaction=True)
+def test_attempts_at_once_are_counted_one_after_the_other() -> None:
+    def try_once(_number: int) -> bool:
+        try:
+            return admit_attempt(username="mei", address="198.51.100.7", now=timezone.now()) is None
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        assert sum(threads.map(try_once, range(24))) == 5
+    forgive_attempts(username="mei", address="198.51.100.7")
+    assert not LoginAttempt.objects.exists()
 
 
 @pytest.mark.long
 @pytest.mark.spec("T4")
 def test_an_end_user_does_not_log_in_even_with_a_password():
-    service = User.objects.create_user("shop", password="correct horse 9")
+    service = User.objects.create_user("shop", password=RIGHT)
     end_user = get_or_create_end_user(service=service, external_id="mei")
-    assert log_in("shop")
+    assert is_let_in(log_in("shop", RIGHT))
     assert not end_user.has_usable_password()
-    end_user.set_password("correct horse 9")
+    end_user.set_password(RIGHT)
     end_user.save()
-    assert not log_in(end_user.username)
+    assert not is_let_in(log_in(end_user.username, RIGHT))
 
 
 def test_a_session_of_an_end_user_is_none():

@@ -11,9 +11,9 @@ from allauth.socialaccount.models import SocialAccount, SocialToken
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.services.identity import get_or_create_end_user
 from apps.accounts.services.oidc import get_provider_id, join_claims
-from tests.accounts.test_two_factor import make_code, set_up
+from apps.accounts.services.people import get_or_create_end_user
+from tests.accounts.test_credentials import make_code, set_up
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 
 pytestmark = [

@@ -15,9 +15,8 @@ from django.utils import timezone
 
 from apps.accounts.models import Setting, User
 from apps.accounts.services.erasure import erase_user
-from apps.accounts.services.export import write_export
+from apps.accounts.services.export import Restored, restore_person, write_export
 from apps.accounts.services.personal_data import list_tables
-from apps.accounts.services.restoring import Restored, restore_person
 from apps.chat.models import Turn
 from apps.conversations import queue
 from apps.conversations.models import Message, Session, Work

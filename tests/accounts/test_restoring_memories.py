@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import io
-import json
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from apps.accounts.models import User
-from apps.accounts.services.export import write_export
-from apps.accounts.services.restoring import restore_person
 from apps.core.text.clean import find_forbidden
 from apps.memory.atomic.text import set_content
 from apps.memory.long_term.ledger import set_text
 from apps.memory.models import AtomicMemory, Category, LongTermMemory, Source, Status
+from tests.accounts.test_restoring import export, restore
 from tests.support.factories import UserFactory
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.spec("R2", "M4")]
 
-NOW = datetime(2026, 11, 20, 8, 30, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=40).filter(
     lambda text: text.strip() == text
 )
@@ -60,24 +55,6 @@ ATOMIC = st.fixed_dictionaries(
         "event_start": st.none() | TIMES,
     }
 )
-
-
-def export(user: User) -> dict[str, Any]:
-    file = io.BytesIO()
-    write_export(user=user, file=file, now=NOW)
-    document: dict[str, Any] = json.loads(file.getvalue())
-    return document
-
-
-def restore(user: User, document: dict[str, Any]) -> None:
-    def read() -> Any:
-        yield "", {"user": document["user"]}
-        for table, rows in document["data"].items():
-            for row in rows:
-                yield table, row
-
-    with transaction.atomic():
-        restore_person(user=user, read=read, now=NOW)
 
 
 @pytest.mark.long

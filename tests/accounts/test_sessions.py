@@ -11,10 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import LoginAttempt, LoginSession, User
-from apps.accounts.services import sessions
 from apps.accounts.services.erasure import count_rows, erase_user
-from apps.accounts.services.guessing import admit_attempt
-from apps.accounts.services.sessions import forget_ended_sessions
+from apps.accounts.services.login_lockout import admit_attempt
+from apps.accounts.services.sessions import forget_ended_sessions, noted_sessions
 
 pytestmark = [
     pytest.mark.django_db,
@@ -30,8 +29,8 @@ SECURITY = "/admin/security/"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "_noted", sessions._Noted())
+def _fresh() -> None:
+    noted_sessions.clear()
 
 
 @pytest.fixture
@@ -57,12 +56,12 @@ def test_a_login_is_noted_with_browser_and_address(mei: User) -> None:
     assert (row.address, row.network) == ("2001:db8:1:2:3::4", "2001:db8:1:2::")
 
 
-def test_use_is_noted_once_in_a_few_minutes(mei: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_use_is_noted_once_in_a_few_minutes(mei: User) -> None:
     browser = log_in()
     LoginSession.objects.update(last_used_at=timezone.now() - timedelta(hours=1))
     is_logged_in(browser)
     assert LoginSession.objects.get().last_used_at < timezone.now() - timedelta(minutes=59)
-    monkeypatch.setattr(sessions, "_noted", sessions._Noted())  # minutes later
+    noted_sessions.clear()  # minutes later
     browser.get("/chat/sessions", REMOTE_ADDR="203.0.113.5")
     row = LoginSession.objects.get()
     assert row.last_used_at > timezone.now() - timedelta(minutes=1)

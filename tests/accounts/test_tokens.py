@@ -13,8 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token, ensure_first_account
-from apps.accounts.services.tokens import find_token, read_jwt_secret
+from apps.accounts.services.people import create_token, ensure_first_account, find_token, read_jwt_secret
 from apps.accounts.types import ALL_SCOPES, allows, complete_scopes, parse_limit
 from apps.core.errors import InvalidInput
 from tests.support.factories import UserFactory

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client, RequestFactory
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.core.http import server_error
 
 pytestmark = pytest.mark.django_db

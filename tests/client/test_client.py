@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from jiyi import UNSET, AsyncJiyi, Jiyi, to_json
 from jiyi.errors import Conflict, Forbidden, ImportRefused, InvalidRequest, NotConfigured, NotFound, Unauthenticated
 from jiyi.types import Done, LongTermMemory

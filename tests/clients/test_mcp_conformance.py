@@ -18,7 +18,7 @@ import httpx2
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from tests.clients.environments import Environment, install_node
 from tests.support.http_server import HttpServer
 from tests.support.oauth import App, make_browser, read_form

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.connections.services import save_server, set_default
 from tests.support.http_server import ApiClient
 from tests.support.scripted_model import ScriptedModel

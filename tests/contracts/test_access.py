@@ -12,7 +12,7 @@ from django.utils import timezone
 from health_check.checks import Database
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from tests.contracts.routes import Route, list_api_calls, list_routes, name_call
 
 OPEN = {

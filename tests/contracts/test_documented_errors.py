@@ -19,7 +19,7 @@ from django.utils import timezone
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.chat.api import MODEL_UNAVAILABLE
 from apps.conversations import serializers as conversations
 from apps.conversations.rounds import open_round

@@ -15,8 +15,7 @@ import pytest
 from django.db.models import Model
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
 from apps.doors.models import PastImport
 from apps.memory.models import AtomicMemory, Change, LongTermMemory, SharedContext

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.conversations.models import Session
 
 pytestmark = pytest.mark.django_db(transaction=True)

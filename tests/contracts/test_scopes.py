@@ -10,7 +10,7 @@ from django.urls import resolve
 
 from apps.accounts.models import User
 from apps.accounts.permissions import HasScope
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.accounts.types import ALL_SCOPES, Scope
 from tests.contracts.document import get_document
 from tests.contracts.routes import Route, list_api_calls, name_call

@@ -13,7 +13,7 @@ from django.apps import apps
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.chat.turn.commands import record_commands
 from apps.conversations.rounds import fail_round, open_round

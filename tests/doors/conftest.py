@@ -6,7 +6,7 @@ from typing import Any
 import openai
 import pytest
 
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from tests.support.http_server import ApiClient, HttpServer
 from tests.support.scripted_model import MODEL, ScriptedModel
 

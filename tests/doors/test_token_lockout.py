@@ -10,8 +10,8 @@ from django.test import Client
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token, token_guessing
-from apps.accounts.services.cache_outage import Outage
+from apps.accounts.services import limits
+from apps.accounts.services.people import create_token
 
 pytestmark = [
     pytest.mark.django_db,
@@ -28,10 +28,10 @@ LIMIT = 5
 def _few(settings: Any, servers: None, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.TOKEN_FAILURES_PER_MINUTE = LIMIT
     cache.clear()
-    monkeypatch.setattr(token_guessing, "_outage", Outage("token_guessing.cache_unavailable"))
-    monkeypatch.setattr(token_guessing, "_known_here", token_guessing._KnownHere())
-    monkeypatch.setattr(token_guessing, "LOOKED_UP_ALL_THE_SAME", 2)
-    monkeypatch.setattr(token_guessing.time, "time", lambda: 1_764_000_001.0)
+    limits.guessing_outage.end()
+    limits.known_tokens.clear()
+    monkeypatch.setattr(limits, "LOOKED_UP_ALL_THE_SAME", 2)
+    monkeypatch.setattr(limits.time, "time", lambda: 1_764_000_001.0)
 
 
 def ask(token: str, path: str = "/memory/settings", **options: Any) -> Any:
@@ -57,14 +57,14 @@ def test_many_wrong_tokens_are_refused_without_a_query(django_assert_num_queries
     }
 
 
-def test_a_valid_token_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_valid_token_is_let_through() -> None:
     token = create_token(user=User.objects.create_user("mei"))
     guess(LIMIT + 3)
     assert ask(token).status_code == 200
-    monkeypatch.setattr(token_guessing, "_known_here", token_guessing._KnownHere())  # another process
+    limits.known_tokens.clear()  # another process
     assert ask(token).status_code == 200
     cache.clear()  # even one that nobody knows any more, as long as not too many are unknown
-    monkeypatch.setattr(token_guessing, "_known_here", token_guessing._KnownHere())
+    limits.known_tokens.clear()
     guess(LIMIT)
     assert ask(token).status_code == 200
 
@@ -94,7 +94,7 @@ def test_oauth_codes_and_refresh_tokens_count_too(django_assert_num_queries: Any
 def test_valid_tokens_cost_no_further_query_and_are_told_to_the_cache_once(monkeypatch: pytest.MonkeyPatch) -> None:
     token = create_token(user=User.objects.create_user("mei"))
     asked: list[str] = []
-    monkeypatch.setattr(token_guessing.cache, "set", lambda key, *_rest: asked.append(key))
+    monkeypatch.setattr(limits.cache, "set", lambda key, *_rest: asked.append(key))
     assert [ask(token).status_code for _ in range(3)] == [200] * 3
     assert asked == []
 
@@ -113,7 +113,7 @@ def test_without_a_broker_nothing_is_refused(monkeypatch: pytest.MonkeyPatch, ca
         raise RedisConnectionError
 
     for name in ("get", "add", "incr", "set"):
-        monkeypatch.setattr(token_guessing.cache, name, fail)
+        monkeypatch.setattr(limits.cache, name, fail)
     assert guess(LIMIT + 4) == [401] * (LIMIT + 4)
     events = [record.msg["event"] for record in caplog.records if isinstance(record.msg, dict)]
     assert events.count("token_guessing.cache_unavailable") == 1

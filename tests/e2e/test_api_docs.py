@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 
 LIST_SESSIONS = "#operations-Conversations-list_sessions"
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import Setting, User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.memory.models import AtomicMemory, LongTermMemory, WorkingMemory
 from apps.memory.services import create_atomic_memory, create_memory

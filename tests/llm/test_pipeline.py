@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Role, Work
 from apps.conversations.queue import MAX_ATTEMPTS
 from apps.conversations.rounds import close_round, open_round

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Role, Session, Work
 from apps.conversations.rounds import close_round, open_round
 from apps.core.text.clean import find_forbidden

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.memory.life_cycle import evict_memories
 from apps.memory.models import Change, LongTermMemory
 from apps.memory.retrieval import retrieve_relevant_memories

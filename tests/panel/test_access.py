@@ -17,7 +17,7 @@ from django.urls import URLPattern, URLResolver
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, Setting, User
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import get_or_create_end_user
 from apps.doors.mcp.oauth.services import record_connection, register_application
 from apps.memory.models import AtomicMemory, LongTermMemory
 from apps.panel.owned import OwnedAdmin, StaffAdmin

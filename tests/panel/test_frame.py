@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
 from apps.memory.models import Change
 from apps.memory.services import create_atomic_memory, create_context

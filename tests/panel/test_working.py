@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.sessions import create_session
 from apps.memory.models import WorkingMemory
 from apps.memory.services import record_form, update_working_memory

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.core.text.disguise import is_disguised, strip_invisible
 from apps.core.text.fold import normalize_value
 from apps.core.text.instructions import is_instruction

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.core.errors import Conflict, InvalidInput, NotFound, TooLarge
 from apps.profile.document import ProfileSnapshot, ProposedSection
 from apps.profile.models import ProfileProposal, ProfileVersion, UserProfile

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Role, Session, Work
 from apps.conversations.rounds import get_conversation_summary, open_round, record_assistant_message
 from apps.conversations.sessions import delete_session

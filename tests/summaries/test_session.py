@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Session
 from apps.core.text.tokens import estimate_tokens
 from apps.summaries.drafting import PreparedSummaries

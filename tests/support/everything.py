@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.rounds import record_summary
 from apps.memory.atomic.services import create_atomic_memory
 from apps.memory.services import append_entry, create_context, create_memory

@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.config import LoopFactoryType
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from tests.support.sse import Event, read_events
 
 __all__ = ["ApiClient", "Event", "HttpServer", "read_events"]

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -287,39 +287,21 @@ class Installation:
         command = [sys.executable, "-m", "celery", "--quiet", "--app", "project", "beat", "--pidfile", ""]
         host.start("beat", command, environment=self.environment(host))
 
-    @property
-    def web_addresses(self) -> list[tuple[str, int]]:
-        return [(web.address, number) for web, _name, number in self.webs]
-
-    def start_proxy(self, host: Host, nginx: str, *, shards: Mapping[str, Installation] | None = None) -> str:
-        """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address.
-
-        With `shards`, these are the directory's, which has the proxy pass requests on to them.
-        """
+    def start_proxy(self, host: Host, nginx: str) -> str:
+        """Start nginx in front of the web processes with the files of ``deploy/nginx``; return its address."""
         port = self._choose_port(host, "nginx", 8080)
-        webs = {name: shard.web_addresses for name, shard in (shards or {}).items()}
-        main = render_nginx(host.folder, self.web_addresses, host.address, port, shards=webs)
+        webs = [(web.address, number) for web, _name, number in self.webs]
+        main = render_nginx(host.folder, webs, host.address, port)
         command: Sequence[str | Path] = [nginx, "-c", main, "-p", host.folder, "-e", "stderr", "-g", "daemon off;"]
         host.start("nginx", command, environment={})
         return f"http://{host.address}:{port}"
 
 
-def render_nginx(
-    folder: Path,
-    webs: Sequence[tuple[str, int]],
-    address: str,
-    port: int,
-    *,
-    shards: Mapping[str, Sequence[tuple[str, int]]] | None = None,
-) -> Path:
+def render_nginx(folder: Path, webs: Sequence[tuple[str, int]], address: str, port: int) -> Path:
     """Write ``deploy/nginx``'s files for other places and addresses, and one that nginx is started with."""
     source = DEPLOY / "nginx"
     locations = (source / "locations.conf").read_text()
     upstream = _name_servers((source / "upstream.conf").read_text(), webs)
-    for name, servers in (shards or {}).items():
-        locations += (source / "shards.conf").read_text().replace("shard_b", f"shard_{name}")
-        of_shard = (source / "upstream.shards.conf").read_text().replace("shard_b", f"shard_{name}")
-        upstream += _name_servers(of_shard, servers)
     (folder / "locations.conf").write_text(locations)
     (folder / "upstream.conf").write_text(upstream)
     site = (

@@ -15,8 +15,6 @@ from typing import Any
 from allauth.account.models import EmailAddress, EmailConfirmation
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialToken
-from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Model, QuerySet
 
 from apps.accounts.models import ApiToken, LoginSession, Setting, User
@@ -63,9 +61,8 @@ Restored = Callable[[User, Collection[Any], datetime], None]
 @dataclass(frozen=True, slots=True)
 class PersonalTable:
     """One table of a person's data. `owner`: the path to the person; `not_exported`: vectors and what is derived.
-    `with_account`: its rows are where the account is, wherever the person's data is (`services.placement`).
 
-    How rows of an export are restored (`apps.accounts.services.restoring`): `restored` False for what is made again;
+    How rows of an export are restored (`apps.accounts.services.export`): `restored` False for what is made again;
     `prepare` and `finish` for each; `identity`: the columns by which a row without an ID of its own is known to be
     there already.
     """
@@ -74,7 +71,6 @@ class PersonalTable:
     owner: str = "user"
     not_exported: tuple[str, ...] = ()
     restored: bool = True
-    with_account: bool = False
     prepare: Prepare | None = None
     finish: Restored | None = None
     identity: tuple[str, ...] = ()
@@ -85,12 +81,6 @@ class PersonalTable:
         return self.model._meta.db_table
 
     @property
-    def database(self) -> str:
-        """The alias of the database that holds the table."""
-        alias: str = settings.ACCOUNT_DATABASE if self.with_account else DEFAULT_DB_ALIAS
-        return alias
-
-    @property
     def exported(self) -> list[str]:
         """The columns of an export: all but `not_exported`, so that a new one is in it."""
         return [
@@ -99,13 +89,9 @@ class PersonalTable:
             if field.name not in self.not_exported and field.name != self.owner
         ]
 
-    def rows(self, user: User, *, database: str = DEFAULT_DB_ALIAS) -> QuerySet[Any]:
-        """The person's rows, in the order they were made as far as their keys tell.
-
-        `database`: where from, if they are not with an account that is elsewhere.
-        """
-        chosen = database if self.database == DEFAULT_DB_ALIAS else self.database
-        return self.model._default_manager.using(chosen).filter(**{self.owner: user}).order_by("pk")
+    def rows(self, user: User) -> QuerySet[Any]:
+        """The person's rows, in the order they were made as far as their keys tell."""
+        return self.model._default_manager.filter(**{self.owner: user}).order_by("pk")
 
 
 _tables: dict[type[Model], PersonalTable] = {}
@@ -134,5 +120,5 @@ def _prepare_setting(setting: Setting, _restoration: Restoration) -> None:
 
 register_tables(
     PersonalTable(Setting, prepare=_prepare_setting),
-    PersonalTable(LoginSession, not_exported=("session_key", "network"), restored=False, with_account=True),
+    PersonalTable(LoginSession, not_exported=("session_key", "network"), restored=False),
 )

@@ -1,17 +1,16 @@
-"""The sessions of an account: where it is logged in, and ending that.
+"""Note where an account is logged in, list its sessions, end them.
 
 A session counts as long as Django has it and it holds what its owner's account asks for. The rows here say where it is
 used; they are written when somebody logs in, and once in a few minutes of use, never with every request. They are kept
 for a while after the session ended, so that an address from which an account was used is not locked out by attempts
-from elsewhere (`apps.accounts.services.guessing`).
+from elsewhere (`login_lockout`).
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 import structlog
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, update_session_auth_hash
@@ -19,18 +18,19 @@ from django.contrib.sessions.models import Session
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from apps.accounts.models import LoginSession, User
+from apps.accounts.services.limits import RecentKeys
+from apps.accounts.services.login_lockout import forgive_attempts
 from apps.core.client_address import get_client_address, get_client_network
 
 logger = structlog.get_logger(__name__)
 
 NOTED_EVERY_SECONDS = 300.0
-MOST_NOTED_HERE = 10_000
 MOST_SHOWN = 100
-KEPT_FOR = timedelta(days=30)
-"""How long an ended session's address is remembered."""
+KEPT_FOR = timedelta(days=30)  # how long an ended session's address is remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,7 @@ class OpenSession:
     is_current: bool
 
 
-class _Noted:
-    """Sessions whose use this process has noted of late."""
-
-    def __init__(self) -> None:
-        self._until: dict[str, float] = {}
-
-    def has(self, key: str) -> bool:
-        return self._until.get(key, 0.0) > time.monotonic()
-
-    def add(self, key: str) -> None:
-        if len(self._until) >= MOST_NOTED_HERE:
-            self._until.clear()
-        self._until[key] = time.monotonic() + NOTED_EVERY_SECONDS
-
-
-_noted = _Noted()
+noted_sessions = RecentKeys(NOTED_EVERY_SECONDS)  # sessions whose use this process has noted of late
 
 
 def read_account(request: HttpRequest) -> User:
@@ -70,7 +55,14 @@ def read_account(request: HttpRequest) -> User:
 
 def is_noted(session_key: str) -> bool:
     """Whether this process has noted the session's use in the last minutes; asks nobody."""
-    return _noted.has(session_key)
+    return noted_sessions.has(session_key)
+
+
+def begin_session(sender: Any, request: HttpRequest | None, user: User, **_kwargs: Any) -> None:
+    """Forgive the attempts of who has just logged in, and note the session (a receiver of `user_logged_in`)."""
+    if request is not None:
+        forgive_attempts(username=user.get_username(), address=get_client_network(request))
+        note_session(request, user, now=timezone.now())
 
 
 def note_session(request: HttpRequest, user: User, *, now: datetime) -> None:
@@ -97,7 +89,7 @@ def note_session(request: HttpRequest, user: User, *, now: datetime) -> None:
             )
     except IntegrityError:  # the account was deleted by this very request
         return
-    _noted.add(key)
+    noted_sessions.add(key)
 
 
 def list_sessions(*, request: HttpRequest, now: datetime) -> list[OpenSession]:

@@ -23,8 +23,8 @@ from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import keep_account
-from apps.accounts.services.restoring import restore_person
+from apps.accounts.services.export import restore_person
+from apps.accounts.services.people import keep_account
 from apps.conversations.recordings import drop_work, import_conversation, withdraw_sessions
 from apps.conversations.sessions import count_said
 from apps.conversations.worker import DATABASE_ERRORS

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from apps.accounts.models import User
-from apps.accounts.services import keep_account
+from apps.accounts.services.people import keep_account
 from apps.conversations.queue import send_task
 from apps.core.errors import Conflict, NotFound, TooLarge
 from apps.core.text.clean import clean_text

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from apps.accounts.models import ApiToken, User
 from apps.accounts.selectors import get_user
-from apps.accounts.services.identity import resolve_person
-from apps.accounts.services.placement import relay_elsewhere
+from apps.accounts.services.people import resolve_person
 from apps.chat.selectors import list_models as list_choices
 from apps.chat.turn.types import Started, TurnEvent
 from apps.conversations.histories import ensure_session
@@ -149,9 +148,7 @@ def find_person(request: Request) -> User:
     if not (isinstance(token, ApiToken) and token.is_service and token.user_id == user.pk):
         return user
     body = request.data if isinstance(request.data, Mapping) else {}
-    person = resolve_person(token=token, headers=request.headers, body=body)
-    relay_elsewhere(person, token=token)
-    return person
+    return resolve_person(token=token, headers=request.headers, body=body)
 
 
 async def peek(events: AsyncIterator[TurnEvent]) -> tuple[TurnEvent | None, AsyncIterator[TurnEvent]]:

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.accounts.services.programs import get_program
+from apps.accounts.services.people import get_program
 from apps.conversations.sessions import forget_rounds
 from apps.memory.history.authorship import get_author, note_operations
 from apps.memory.history.types import ChangeDraft

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Max, Q, Sum
 
 from apps.accounts.models import User
-from apps.accounts.services.programs import get_program
+from apps.accounts.services.people import get_program
 from apps.conversations.sessions import get_session
 from apps.core.errors import InvalidInput, NotFound, TooLarge
 from apps.core.text.clean import clean_text, find_forbidden

@@ -32,7 +32,7 @@ from oauth2_provider.models import (
 )
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.accounts.types import Scope
 from apps.core.errors import InvalidInput
 from apps.doors.mcp.oauth.services import disconnect_apps, list_targets

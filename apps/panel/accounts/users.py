@@ -25,10 +25,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from apps.accounts.models import ApiToken, EndUser, User
-from apps.accounts.services import set_active
-from apps.accounts.services.deletion import deactivate, delete_account, is_last_superuser
-from apps.accounts.services.erasure import confirms_erasure, count_rows
-from apps.accounts.services.two_factor import find_two_factor, switch_off
+from apps.accounts.services.credentials import find_two_factor, switch_off
+from apps.accounts.services.erasure import confirms_erasure, count_rows, deactivate, delete_account, is_last_superuser
+from apps.accounts.services.people import set_active
 from apps.conversations.models import Message, Session, Work
 from apps.core.errors import JiyiError
 from apps.doors.models import ConnectedApp

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from apps.accounts.models import User
 from apps.accounts.selectors import get_settings
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import PREFIX, MemorySettings, read_setting_problems
 from apps.chat.inspect.rebuild import set_stage
 from apps.conversations.sessions import list_sessions

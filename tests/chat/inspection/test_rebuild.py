@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.inspect.past import RebuiltPrompt, State
 from apps.chat.inspect.rebuild import rebuild_prompt
 from apps.chat.models import Turn

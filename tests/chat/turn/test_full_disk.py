@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.chat.turn import run
 from apps.conversations.models import Message
 from apps.memory.models import AtomicMemory, LongTermMemory

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.conversations.models import Message
 from apps.memory.models import LongTermMemory, WorkingMemory
 from tests.support.answers import answer

@@ -23,7 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.core.db import in_database
 from tests.support.http_server import HttpServer
 

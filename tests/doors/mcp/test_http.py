@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from tests.support.mcp import HANDSHAKE, MODERN, REVISIONS, McpCaller
 
 pytestmark = [

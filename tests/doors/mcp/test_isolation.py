@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.doors.mcp.server import RESOURCES, TEMPLATES, TOOLS
 from tests.contracts.world import World, build_world, dump
 from tests.support.http_server import ApiClient, HttpServer

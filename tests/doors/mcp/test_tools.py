@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token, update_settings
+from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.sessions import create_session
 from apps.doors.mcp.server import TOOLS
 from apps.memory.models import AtomicMemory, Change, ContextEntry, LongTermMemory, Status

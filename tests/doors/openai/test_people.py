@@ -11,7 +11,7 @@ import openai
 import pytest
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.conversations.models import Message, Session, Work
 from apps.memory.services import create_memory
 from tests.support.answers import answer

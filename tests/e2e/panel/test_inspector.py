@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.memory.models import AtomicMemory
 from apps.memory.services import (
     create_atomic_memory,

@@ -13,8 +13,8 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from apps.accounts.models import LoginSession, User
-from apps.accounts.services.guessing import admit_attempt
-from apps.accounts.services.two_factor import find_two_factor
+from apps.accounts.services.credentials import find_two_factor
+from apps.accounts.services.login_lockout import admit_attempt
 from tests.e2e.conftest import PASSWORD
 from tests.e2e.panel.conftest import LOOKS
 

@@ -9,8 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.memory.models import LongTermMemory
 from tests.support.factories import LongTermMemoryFactory, SessionFactory
 from tests.support.http_server import HttpServer

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token, update_settings
+from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.models import Session
 from apps.memory.embeddings.search import search_conversations
 from apps.memory.embeddings.vectors import to_sql

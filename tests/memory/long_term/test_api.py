@@ -10,7 +10,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.memory.long_term.types import ProposedEntry
 from apps.memory.models import LongTermMemory
 from apps.memory.services import count_turn, record_entries, record_form, record_use, update_working_memory

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.memory.services import count_turn, record_form
 from tests.support.factories import SessionFactory
 

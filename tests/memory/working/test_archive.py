@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.turn.open import open_form_turn, open_message_turn
 from apps.conversations.models import Session
 from apps.memory import archive

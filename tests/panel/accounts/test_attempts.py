@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import LoginAttempt, User
-from apps.accounts.services.guessing import admit_attempt
+from apps.accounts.services.login_lockout import admit_attempt
 
 pytestmark = [
     pytest.mark.django_db,

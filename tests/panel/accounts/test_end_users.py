@@ -7,8 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import EndUser, User
-from apps.accounts.services import create_token
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user
 from apps.conversations.models import Message, Session
 from apps.memory.models import LongTermMemory, Status
 from tests.support.factories import LongTermMemoryFactory, UserFactory

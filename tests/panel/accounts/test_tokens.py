@@ -12,8 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
-from apps.accounts.services.tokens import read_jwt_secret
+from apps.accounts.services.people import create_token, read_jwt_secret
 from apps.panel.accounts.tokens import list_snippets
 from tests.support.factories import UserFactory
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Message, Session, Work
 from apps.memory.long_term.deletion import forget_memories

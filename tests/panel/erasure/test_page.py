@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
 from apps.accounts.services.erasure import count_rows
+from apps.accounts.services.people import create_token
 from apps.memory.models import LongTermMemory
 from tests.support.factories import LongTermMemoryFactory, UserFactory
 

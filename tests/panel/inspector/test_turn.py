@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Work
 from apps.memory.services import create_memory, forget_memories, update_memory

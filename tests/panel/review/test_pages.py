@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.memory.judging.types import Relation, Verdict
 from apps.memory.models import AtomicMemory, Change, LongTermMemory
 from apps.memory.selectors import list_known_memories

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.accounts.models import Setting, User
 from apps.accounts.selectors import get_settings, list_setting_values
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import MemorySettings
 from apps.core.version import VERSION
 from apps.panel.settings import EMPTY, GROUPS, LABELS, list_controls

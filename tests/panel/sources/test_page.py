@@ -14,8 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token
-from apps.accounts.services.programs import act_through
+from apps.accounts.services.people import act_through, create_token
 from apps.conversations.models import Message, Role, Session
 from apps.doors.models import ImportItem, PastImport
 from apps.memory.long_term.types import ProposedEntry

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.models import Message, Session
 from apps.memory.models import LongTermMemory
 from apps.memory.services import create_atomic_memory, create_memory, forget_memories

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.accounts.types import ALL_SCOPES
 from apps.core.errors import InvalidInput
 

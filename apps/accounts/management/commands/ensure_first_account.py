@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.accounts.services import ensure_first_account
+from apps.accounts.services.people import ensure_first_account
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.models import User
-from apps.accounts.services.two_factor import switch_off
+from apps.accounts.services.credentials import switch_off
 
 
 class Command(BaseCommand):

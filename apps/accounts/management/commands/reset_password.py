@@ -9,13 +9,15 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.models import User
-from apps.accounts.services.passwords import make_reset_link, may_have_password, set_generated_password
+from apps.accounts.services.credentials import make_reset_link, may_have_password, set_generated_password
+from apps.accounts.services.login_lockout import forget_attempts_at
 
 
 class Command(BaseCommand):
     help = (
         "Print a link at which the user sets a new password, once, within a day. With --generate, set a generated "
-        "password instead and print it; it is shown only once. All sessions of the user end."
+        "password instead and print it; it is shown only once. All sessions of the user end, and the account is "
+        "unlocked after failed logins."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,6 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user named {username!r}.")
         if not may_have_password(user):
             raise CommandError(f"{username!r} cannot log in: the account is deactivated or an end user of a service.")
+        forget_attempts_at(user=user)
         if generate:
             self.stdout.write(set_generated_password(user=user))
             return

@@ -13,7 +13,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from apps.accounts.models import User
-from apps.accounts.services.identity import find_token, resolve_person
+from apps.accounts.services.people import find_token, resolve_person
 from apps.accounts.types import ALL_SCOPES
 from apps.core.db import in_database, release_connections
 from apps.core.errors import JiyiError

@@ -31,10 +31,9 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from apps.accounts.models import ApiToken, User
-from apps.accounts.services.placement import relay_elsewhere
-from apps.accounts.services.programs import act_through
-from apps.accounts.services.token_guessing import digest_token, note_valid
+from apps.accounts.models import User
+from apps.accounts.services.limits import digest_token, note_valid
+from apps.accounts.services.people import act_through
 from apps.doors.models import ConnectedApp
 
 Application, AccessToken = get_application_model(), get_access_token_model()
@@ -192,7 +191,6 @@ class OAuthAuthentication(BaseAuthentication):
             last_used_at=access.last_used_at,
             now=timezone.now(),
         )
-        relay_elsewhere(user, token=ApiToken(user=user, name=access.name, scopes=list(access.scopes)))
         return found
 
     def authenticate_header(self, request: Request) -> str:

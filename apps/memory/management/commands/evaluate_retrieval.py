@@ -25,7 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from apps.accounts.models import User
-from apps.accounts.services import create_scratch_user
+from apps.accounts.services.people import create_scratch_user
 from apps.conversations.sessions import create_session
 from apps.conversations.types import MAX_TITLE_CHARS
 from apps.core.beir import CorpusRow, Folder, InvalidFolder, Query, read_folders

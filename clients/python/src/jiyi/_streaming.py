@@ -87,7 +87,6 @@ _STATUSES = {
     "model_unavailable": 503,
     "unavailable": 503,
     "storage_full": 503,
-    "moved": 503,
     "not_found": 404,
     "conflict": 409,
 }

@@ -9,7 +9,7 @@ import openai
 import pytest
 from django.utils import timezone
 
-from apps.accounts.services import create_token
+from apps.accounts.services.people import create_token
 from apps.chat.models import Turn
 from apps.chat.turn.tool_use import rounds, running
 from apps.chat.turn.tool_use.rounds import MAX_ROUNDS

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from django.utils import timezone
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import create_token, update_settings
+from apps.accounts.services.people import create_token, update_settings
 from apps.conversations.models import Message, Session, Work
 from apps.core.db import release_connections
 from apps.extraction import tasks

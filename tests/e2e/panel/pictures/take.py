@@ -20,8 +20,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from apps.accounts.models import User
-from apps.accounts.services import create_token, update_settings
-from apps.accounts.services.identity import get_or_create_end_user
+from apps.accounts.services.people import create_token, get_or_create_end_user, update_settings
 from apps.chat.models import Turn
 from apps.conversations.models import Session
 from apps.doors.mcp.oauth.services import note_use, record_connection, register_application

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.accounts.models import User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.conversations.sessions import create_session
 from apps.memory.atomic.services import create_atomic_memories
 from apps.memory.atomic.types import AtomicDraft

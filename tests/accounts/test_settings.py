@@ -1,14 +1,17 @@
-"""REST of the caller's own settings (G1)."""
+"""Settings (G1): the caller's own over REST, and a bad default in the environment refused at the start, by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from rest_framework.test import APIClient
 
+from apps.accounts.apps import check_environment_settings
 from apps.accounts.models import Setting, User
-from apps.accounts.services import update_settings
+from apps.accounts.services.people import update_settings
 from apps.accounts.types import MemorySettings
 from tests.support.factories import UserFactory
 
@@ -132,11 +135,6 @@ def test_settings_are_an_object(client: APIClient, body: str) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid")
 
 
-def test_nobody_without_an_account(db: None) -> None:
-    assert APIClient().get(SETTINGS).status_code == 401
-    assert APIClient().patch(SETTINGS, {}).status_code == 401
-
-
 @pytest.mark.long
 def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> None:
     schema = client.get("/api/schema", headers={"host": "localhost"}).data
@@ -145,3 +143,29 @@ def test_the_schema_names_every_setting_with_its_range(client: APIClient) -> Non
     assert set(patch["properties"]) == {f"memory.{name}" for name in MemorySettings.model_fields}
     (whole, null) = patch["properties"]["memory.rag_top_n"]["anyOf"]
     assert (whole["type"], whole["minimum"], whole["maximum"], null) == ("integer", 1, 50, {"type": "null"})
+
+
+@pytest.mark.spec("G1")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RETRIEVAL_LIMIT", "many"),
+        ("RETRIEVAL_LIMIT", "0"),
+        ("RETRIEVAL_LIMIT", "null"),
+        ("TIMEZONE", "Mars/Olympus"),
+        ("SCORE_WEIGHTS", '{"keyword": 2}'),
+    ],
+)
+def test_a_bad_default_is_named_at_the_start(settings: Any, name: str, value: str) -> None:
+    settings.MEMORY_ENVIRONMENT = {f"MEMORY_{name}": value, "MEMORY_CONTEXT_LIMIT": "30"}
+    (error,) = check_environment_settings()
+    assert error.msg.startswith(f"MEMORY_{name}: ")
+    with pytest.raises(SystemCheckError, match=f"MEMORY_{name}: "):
+        call_command("check")
+
+
+@pytest.mark.spec("G1")
+def test_good_defaults_and_other_variables_are_let_pass(settings: Any) -> None:
+    good = {"MEMORY_RETRIEVAL_LIMIT": "9", "MEMORY_EVICTION_THRESHOLD": "", "MEMORY_TIMEZONE": "Asia/Shanghai"}
+    settings.MEMORY_ENVIRONMENT = {**good, "MEMORY_LIMIT_OF_THE_CONTAINER": "512m"}
+    assert check_environment_settings() == []

@@ -11,9 +11,8 @@ from redis.exceptions import ResponseError
 from rest_framework.throttling import UserRateThrottle
 
 from apps.accounts.models import ApiToken, User
-from apps.accounts.services import cache_outage, create_token, throttling
-from apps.accounts.services.cache_outage import Outage
-from apps.accounts.services.throttling import count_request
+from apps.accounts.services.limits import count_request, throttle_outage
+from apps.accounts.services.people import create_token
 from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,8 +22,8 @@ START = 1_764_000_000.0
 
 
 @pytest.fixture
-def service(servers: None, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setattr(throttling, "_outage", Outage("throttle.cache_unavailable"))
+def service(servers: None) -> User:
+    throttle_outage.end()
     return UserFactory.create()
 
 
@@ -97,26 +96,16 @@ def test_what_is_counted_does_not_stay(service: User):
 
 
 def test_without_the_cache_nothing_is_refused_and_it_is_logged_once(
-    service: User, settings: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    service: User, settings: Any, caplog: pytest.LogCaptureFixture
 ):
     token, _stored = make_token(service, "1/day")
     working = settings.CACHES
     settings.CACHES = {"default": working["default"] | {"LOCATION": "redis://127.0.0.1:1/0"}}
-    monkeypatch.setattr(cache_outage, "PAUSE_SECONDS", 0.0)
     assert [call(token, "mei").status_code for _ in range(3)] == [200, 200, 200]
     events = [record.msg["event"] for record in caplog.records if isinstance(record.msg, dict)]
     assert [event for event in events if event.startswith("throttle")] == ["throttle.cache_unavailable"]
     settings.CACHES = working
     assert [call(token, "mei").status_code for _ in range(2)] == [200, 429]
-
-
-def test_a_cache_that_failed_is_left_alone_for_a_while(service: User, settings: Any):
-    _token, stored = make_token(service, "1/day")
-    working = settings.CACHES
-    settings.CACHES = {"default": working["default"] | {"LOCATION": "redis://127.0.0.1:1/0"}}
-    assert count_request(stored) is None
-    settings.CACHES = working
-    assert count_request(stored) is None
 
 
 def test_a_broker_on_a_full_disk_refuses_no_user(client: Client, monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""A limit to guessing passwords: per account and address, per account, and per address.
+"""Lock out who guesses passwords: per account and address, per account, and per address.
 
 An attempt is counted before its password is looked at, one after the other for an account and for an address, so that
 a hundred at once get no further than a hundred in a row. While a limit is reached nothing is looked at and nothing is
@@ -23,8 +23,8 @@ from apps.core.errors import JiyiError
 
 logger = structlog.get_logger(__name__)
 
+# How long attempts are shown to those who look after the accounts.
 KEPT_FOR = timedelta(days=30)
-"""How long attempts are shown to those who look after the accounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Lock:
     until: datetime
 
     def minutes(self, now: datetime) -> int:
-        """How long that is from `now`, in whole minutes, at least one."""
+        """Return how long that is from `now`, in whole minutes, at least one."""
         return max(1, -((now - self.until) // timedelta(minutes=1)))
 
 
@@ -59,7 +59,7 @@ def get_lock(request: HttpRequest) -> Lock | None:
 
 
 def get_cool_off() -> timedelta:
-    """How long attempts count, and so how long a lock lasts."""
+    """Return how long attempts count, and so how long a lock lasts."""
     return timedelta(minutes=settings.LOGIN_COOL_OFF_MINUTES)
 
 
@@ -73,13 +73,13 @@ def admit_attempt(*, username: str, address: str | None, now: datetime) -> Lock 
         if lock := find_lock(username=username, address=address, now=now):
             logger.warning("login.locked_out")
             return lock
-        attempt, is_new = LoginAttempt.objects.get_or_create(
-            username=username, ip_address=address, user_agent="", defaults={"failures_since_start": 1}
+        attempt, _is_new = LoginAttempt.objects.get_or_create(
+            username=username, ip_address=address, defaults={"failures_since_start": 0, "attempt_time": now}
         )
-        counts = not is_new and attempt.attempt_time > now - get_cool_off()
-        failures = attempt.failures_since_start + 1 if counts else 1
-        # An update: Django would set the time of a new row by its own clock.
-        LoginAttempt.objects.filter(pk=attempt.pk).update(failures_since_start=failures, attempt_time=now)
+        counts = attempt.attempt_time > now - get_cool_off()
+        attempt.failures_since_start = attempt.failures_since_start + 1 if counts else 1
+        attempt.attempt_time = now
+        attempt.save(update_fields=["failures_since_start", "attempt_time"])
     return None
 
 
@@ -135,7 +135,7 @@ def unlock(attempts: QuerySet[LoginAttempt]) -> int:
 
 def forget_attempts_at(*, user: User) -> None:
     """Forget what was tried with the name of a person who is erased."""
-    LoginAttempt.objects.using(settings.ACCOUNT_DATABASE).filter(username=user.get_username()).delete()
+    LoginAttempt.objects.filter(username=user.get_username()).delete()
 
 
 def forget_old_attempts(*, now: datetime) -> int:

@@ -1,1 +1,0 @@
-"""The pages before one is logged in."""
