@@ -14,7 +14,14 @@ export function watchNews(root, { isBusy, isEditing, reload }) {
 
   document.body.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.target.id === "memory-page") waiting.clear();
-    if (event.detail.target.id === "memory-news") take(event.detail.target);
+  });
+
+  // Taken from the response and not from the page, where a row would stand twice until it settles.
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target.id !== "memory-news") return;
+    event.detail.shouldSwap = false;
+    if (event.detail.xhr.status !== 200) return;
+    take(new DOMParser().parseFromString(event.detail.serverResponse, "text/html").body);
   });
 
   setInterval(() => {
@@ -36,9 +43,13 @@ export function watchNews(root, { isBusy, isEditing, reload }) {
       const there = document.getElementById(row.id);
       const shown = body.contains(there) ? there : null;
       if (shown?.hasAttribute("data-editor") || shown?.contains(document.activeElement)) continue;
+      if (!shown && (isBusy() || !isFirstPage)) {
+        waiting.add(row.id);
+        continue;
+      }
       if (shown) keepTick(shown, row);
-      else if (isBusy() || !isFirstPage) waiting.add(row.id);
       else body.prepend(row);
+      htmx.process(row);
     }
     for (const { dataset } of news.querySelectorAll("[data-gone]")) {
       waiting.delete(`memory-${dataset.gone}`);
@@ -46,7 +57,6 @@ export function watchNews(root, { isBusy, isEditing, reload }) {
       if (row) row.classList.add("memory--gone");
       if (row && !isBusy()) setTimeout(() => row.remove(), 1500);
     }
-    news.replaceChildren();
     showPill(found.hasAttribute("data-many"));
   }
 

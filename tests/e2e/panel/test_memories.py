@@ -138,7 +138,7 @@ def test_adding_selecting_deleting_and_clearing(
     remember(mei, "instrument", "xylophone")
     page = open_panel(mei, LIST, language="zh-CN")
     page.locator(".add-menu summary").click()
-    page.get_by_role("link", name="长期记忆").click()
+    page.get_by_role("link", name="长期记忆 一条事实").click()
     page.get_by_label("键", exact=True).fill("颜色")
     page.get_by_label("值").fill("蓝色")
     page.get_by_label("值").press("Control+Enter")
