@@ -39,9 +39,9 @@ def mei(http_server: HttpServer) -> User:
 
 
 def list_pages(page: Page) -> list[str]:
-    """The addresses in the menu and of the pages that belong to this one, each once."""
+    """The addresses in the menu and of the pages that belong to this one, each once; no combinations of filters."""
     found = page.locator(MENU).evaluate_all("links => links.map((link) => link.pathname + link.search)")
-    return list(dict.fromkeys(found))
+    return [address for address in dict.fromkeys(found) if "&" not in address]
 
 
 def find_row(page: Page) -> str | None:
