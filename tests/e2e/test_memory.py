@@ -27,7 +27,7 @@ def test_each_component_of_a_score_is_explained(chat: ChatPage) -> None:
     explanation = chat.section("recalled").locator(".about").first
     expect(explanation).to_have_text("将鼠标移到横条上，可查看其含义。")
     chat.component("recency_score").hover()
-    expect(explanation).to_have_text("刚用过时为 1，每闲置一周减半。")
+    expect(explanation).to_have_text("刚用过时为 1，每闲置一个半衰期减半。")
     chat.component("topic_boost").focus()
     expect(explanation).to_have_text("以上加权和再乘以此系数：符合当前话题为 1.3，否则为 1。")
     shown = chat.section("recalled").locator(".memory-card").first.locator("[data-component]")
@@ -138,9 +138,10 @@ def test_forgetting_offers_to_remove_copies(chat: ChatPage, model: ScriptedModel
     updates = chat.section("remembered").locator("li.update")
     updates.filter(has_text="居住城市").get_by_role("button", name="忘记").click()
     dialog = chat.page.get_by_role("dialog", name="要忘记它吗？")
-    expect(dialog.get_by_label("另有 1 处，也一并删除")).to_be_checked()
-    expect(dialog.locator("li")).to_have_text("长期记忆 老家: 上海")
-    dialog.get_by_label("另有 1 处，也一并删除").uncheck()
+    expect(dialog.get_by_label("另有 2 处，也一并删除")).to_be_checked()
+    expect(dialog.locator("li").first).to_have_text("长期记忆 老家: 上海")
+    expect(dialog.locator("li").last).to_contain_text("我住在上海，老家也是上海")  # the title that the message gave
+    dialog.get_by_label("另有 2 处，也一并删除").uncheck()
     dialog.get_by_role("button", name="忘记").click()
     expect(updates.filter(has_text="居住城市").locator(".badge")).to_have_text("已忘记")
     assert [memory.key for memory in LongTermMemory.objects.all()] == ["老家"]
