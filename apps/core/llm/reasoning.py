@@ -37,7 +37,7 @@ _LABEL_CHARS = 60
 _LABEL_KEPT = 300
 _LABEL = re.compile(rf"[\w .=:/-]{{0,{_LABEL_CHARS}}}")
 _LABEL_LINE = re.compile(r"(?:assistant|final|thought|thinking|analysis|commentary)[ \t]*\n", re.IGNORECASE)
-_END_TOKEN = re.compile(r"<.?(?:/|(?!.*header).*(?:end|eot|eos|return|call|stop))", re.IGNORECASE)
+_END_TOKEN = re.compile(r"<.?(?:/|(?!.{0,40}header).{0,40}(?:end|eot|eos|return|call|stop))", re.IGNORECASE)
 
 _BLANK = re.compile(r"[\s\ufeff]*")
 CLOSING_TAG = re.compile(rf"[<\[◁]/{_NAME}[>\]▷]")
